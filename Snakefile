@@ -1,0 +1,23 @@
+# Chapter 6 of the thesis from one command: see README.md.
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/models.smk"
+include: "workflow/rules/accounting.smk"
+include: "workflow/rules/chains.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/notebooks.smk"
+
+
+rule all:
+    input:
+        TABLES,
+        notebook_outputs(),
+    default_target: True

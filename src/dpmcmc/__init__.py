@@ -1,0 +1,1 @@
+"""Differentially private Markov chain Monte Carlo: samplers, models, accounting and metrics."""

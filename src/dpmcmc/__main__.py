@@ -1,0 +1,3 @@
+from dpmcmc.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""Iterations against (epsilon, delta), under substitution of one row.
+
+An accountant is one pure function `delta(release, iterations, epsilon)`: the delta that so many
+iterations of a release (`dpmcmc.accounting.releases`) cost at epsilon. It knows no sampler and no
+data, and raises a TypeError, with the reason, for a release that it cannot price.
+"""
+
+from importlib import import_module
+
+ACCOUNTANTS = {
+    "zcdp": "dpmcmc.accounting.zcdp",
+    "gaussian": "dpmcmc.accounting.gaussian",
+}
+
+
+def accountant(name):
+    """The accountant of that name; its module is imported when asked for, as it brings SciPy."""
+    return import_module(ACCOUNTANTS[name]).delta
+
+
+def max_iterations(delta, release, epsilon, target_delta):
+    """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
+
+    Parameters
+    ----------
+    delta : function
+        An accountant; its cost must not decrease with the iterations.
+    release
+        What one iteration releases.
+    epsilon, target_delta : float
+
+    Returns
+    -------
+    int
+        k with delta(k) <= target_delta < delta(k + 1); 0 if not even one iteration fits.
+    """
+    if delta(release, 1, epsilon) > target_delta:
+        return 0
+    fits, too_many = 1, 2
+    while delta(release, too_many, epsilon) <= target_delta:
+        fits, too_many = too_many, 2 * too_many
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if delta(release, middle, epsilon) <= target_delta:
+            fits = middle
+        else:
+            too_many = middle
+    return fits

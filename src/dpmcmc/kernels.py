@@ -1,0 +1,198 @@
+"""Compiled passes over the rows: the only O(n) code of the samplers, and the only numba.
+
+Every model of the chapter is an exponential family with a statistic t(x) in R^m, so a
+log-likelihood ratio of one row is an affine function of t(x), and so is its gradient. One pass
+clips and sums ratios, one clips and sums gradients; a third sums the kernel of the MMD.
+
+Statistics are held as an array of shape (m, n): one contiguous stretch of memory a statistic.
+A statistic with coefficient zero is not read, which makes a one-component move read one column.
+
+Privacy rests on the clip holding for *every* row. A NaN therefore counts as 0, an infinite
+ratio as the clip bound, and a gradient without a finite norm as the zero vector. The compiler
+may reassociate, contract and ignore the sign of zero, but never assume that NaN or infinity do
+not occur (`nnan`, `ninf`, hence not `fastmath=True`): that would delete the guard.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
+GRADIENT_BLOCK = 256  # rows a block: a block of 30-dimensional gradients stays in the second level
+
+compiled = njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@compiled
+def clipped_ratio_sum(statistics, slope, intercept, bound):
+    """Sum over the rows of the clipped affine function r = slope . t - intercept.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+        t(x) of every row x.
+    slope : (m,) array
+        Coefficients; statistics with coefficient zero are not read.
+    intercept : float
+        Subtracted in every row.
+    bound : float
+        Each r is clipped to [-bound, bound]; may be infinite.
+
+    Returns
+    -------
+    total : float
+        Sum of the clipped values.
+    squares : float
+        Sum of the squares of the clipped values.
+    num_clipped : int
+        Rows with r outside [-bound, bound], NaN included.
+    """
+    num_statistics, num_rows = statistics.shape
+    buffer = np.empty(BLOCK)
+    total = 0.0
+    squares = 0.0
+    num_inside = 0
+    for start in range(0, num_rows, BLOCK):
+        size = min(BLOCK, num_rows - start)
+        ratios = buffer[:size]
+        ratios[:] = -intercept
+        for j in range(num_statistics):
+            coefficient = slope[j]
+            if coefficient != 0.0:
+                column = statistics[j, start : start + size]
+                for i in range(size):
+                    ratios[i] += coefficient * column[i]
+        # Block sums first, then a sum of blocks: the rounding error grows with n / BLOCK only.
+        block_total = 0.0
+        block_squares = 0.0
+        block_inside = 0
+        for i in range(size):
+            ratio = ratios[i]
+            block_inside += (-bound <= ratio) & (ratio <= bound)
+            ratio = ratio if ratio == ratio else 0.0
+            ratio = min(max(ratio, -bound), bound)
+            block_total += ratio
+            block_squares += ratio * ratio
+        total += block_total
+        squares += block_squares
+        num_inside += block_inside
+    return total, squares, num_rows - num_inside
+
+
+@compiled
+def clipped_gradient_sum(statistics, jacobian, offset, bound):
+    """Sum over the rows of the gradient g = jacobian^T t - offset, clipped in Euclidean norm.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+        t(x) of every row x.
+    jacobian : (m, d) array
+        Derivative of the natural parameter; entries that are zero cost nothing.
+    offset : (d,) array
+        Gradient of the log-partition function.
+    bound : float
+        A row's gradient longer than this is scaled down to this length; may be infinite.
+
+    Returns
+    -------
+    total : (d,) array
+        Sum of the clipped gradients.
+    num_clipped : int
+        Rows with a norm above the bound, or without a finite norm.
+    """
+    num_statistics, num_rows = statistics.shape
+    dimension = offset.shape[0]
+    gradients = np.empty((dimension, GRADIENT_BLOCK))
+    buffer = np.empty(GRADIENT_BLOCK)
+    total = np.zeros(dimension)
+    num_inside = 0
+    for start in range(0, num_rows, GRADIENT_BLOCK):
+        size = min(GRADIENT_BLOCK, num_rows - start)
+        scale = buffer[:size]  # squared norms at first, factors later
+        scale[:] = 0.0
+        for k in range(dimension):
+            component = gradients[k, :size]
+            component[:] = -offset[k]
+            for j in range(num_statistics):
+                coefficient = jacobian[j, k]
+                if coefficient != 0.0:
+                    column = statistics[j, start : start + size]
+                    for i in range(size):
+                        component[i] += coefficient * column[i]
+            for i in range(size):
+                scale[i] += component[i] * component[i]
+        block_inside = 0
+        for i in range(size):
+            norm = math.sqrt(scale[i])
+            block_inside += (norm <= bound) & (norm < math.inf)
+            factor = bound / norm if norm > bound else 1.0
+            scale[i] = factor if norm < math.inf else 0.0
+        num_inside += block_inside
+        for k in range(dimension):
+            component = gradients[k, :size]
+            block_total = 0.0
+            for i in range(size):
+                scaled = scale[i] * component[i]
+                block_total += scaled if scale[i] > 0.0 else 0.0
+            total[k] += block_total
+    return total, num_rows - num_inside
+
+
+@compiled
+def gaussian_kernel_sum(points, others, bandwidth):
+    """Sum of exp(-|x - y|^2 / (2 bandwidth^2)) over every x in points and y in others.
+
+    Parameters
+    ----------
+    points : (d, k) array
+    others : (d, l) array
+    bandwidth : float
+        Standard deviation of the kernel, in the units of the points.
+    """
+    dimension, num_points = points.shape
+    num_others = others.shape[1]
+    factor = -0.5 / (bandwidth * bandwidth)
+    squared = np.empty(num_others)
+    total = 0.0
+    for i in range(num_points):
+        squared[:] = 0.0
+        for k in range(dimension):
+            coordinate = points[k, i]
+            row = others[k]
+            for j in range(num_others):
+                difference = row[j] - coordinate
+                squared[j] += difference * difference
+        row_total = 0.0
+        for j in range(num_others):
+            row_total += math.exp(factor * squared[j])
+        total += row_total
+    return total
+
+
+@compiled
+def gaussian_kernel_pair_sum(points, bandwidth):
+    """Sum of the Gaussian kernel over the unordered pairs of distinct columns of points.
+
+    Same arguments as `gaussian_kernel_sum`; each pair is visited once.
+    """
+    dimension, num_points = points.shape
+    factor = -0.5 / (bandwidth * bandwidth)
+    buffer = np.empty(num_points)
+    total = 0.0
+    for i in range(num_points - 1):
+        size = num_points - i - 1
+        squared = buffer[:size]
+        squared[:] = 0.0
+        for k in range(dimension):
+            coordinate = points[k, i]
+            row = points[k, i + 1 :]
+            for j in range(size):
+                difference = row[j] - coordinate
+                squared[j] += difference * difference
+        row_total = 0.0
+        for j in range(size):
+            row_total += math.exp(factor * squared[j])
+        total += row_total
+    return total

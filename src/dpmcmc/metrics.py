@@ -1,0 +1,93 @@
+"""How far a chain is from the posterior: MMD, errors of mean and covariance (thesis, section 5.3)."""
+
+import math
+
+import numpy as np
+
+from dpmcmc.kernels import gaussian_kernel_pair_sum, gaussian_kernel_sum
+
+
+def kept_draws(positions):
+    """The draws after burn-in: the last k - floor((k - 1) / 2) of k, (kept, d)."""
+    return positions[max(0, (len(positions) - 1) // 2) :]
+
+
+def thin(draws, limit):
+    """At most `limit` draws, evenly spaced from the first to the last."""
+    if len(draws) <= limit:
+        return draws
+    return draws[np.linspace(0, len(draws) - 1, limit).round().astype(int)]
+
+
+def median_bandwidth(rng, draws, reference, num_pairs):
+    """Median distance of random pairs, one point of each sample, drawn with replacement."""
+    left = draws[rng.integers(len(draws), size=num_pairs)]
+    right = reference[rng.integers(len(reference), size=num_pairs)]
+    return float(np.median(np.linalg.norm(left - right, axis=1)))
+
+
+def mmd(draws, reference, bandwidth):
+    """Maximum mean discrepancy with the Gaussian kernel, reported as sqrt(|unbiased MMD^2|).
+
+    The unbiased estimate (Gretton et al. 2012, Lemma 6) leaves out the pairs of a point with
+    itself, so it may be negative for samples of the same distribution; hence the absolute value.
+
+    Parameters
+    ----------
+    draws : (k, d) array
+        k >= 2.
+    reference : (l, d) array
+        l >= 2.
+    bandwidth : float
+        Standard deviation of the kernel.
+    """
+    x, y = np.ascontiguousarray(draws.T), np.ascontiguousarray(reference.T)
+    k, l = len(draws), len(reference)  # noqa: E741
+    within_x = 2 * gaussian_kernel_pair_sum(x, bandwidth) / (k * (k - 1))
+    within_y = 2 * gaussian_kernel_pair_sum(y, bandwidth) / (l * (l - 1))
+    between = gaussian_kernel_sum(x, y, bandwidth) / (k * l)
+    return math.sqrt(abs(within_x + within_y - 2 * between))
+
+
+def mean_error(draws, reference, posterior_mean=None):
+    """Euclidean distance of the mean from the known posterior mean, else from the reference's."""
+    expected = reference.mean(axis=0) if posterior_mean is None else posterior_mean
+    return float(np.linalg.norm(draws.mean(axis=0) - expected))
+
+
+def covariance_error(draws, reference):
+    """Frobenius norm of the difference of the sample covariances (divisor k - 1)."""
+    difference = np.cov(draws, rowvar=False) - np.cov(reference, rowvar=False)
+    return float(np.linalg.norm(difference))
+
+
+def compare(rng, draws, reference, posterior_mean, bandwidth_pairs, max_draws):
+    """All metrics of a sample against the reference sample; NaN for fewer than two draws.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        For the bandwidth's pairs.
+    draws : (k, d) array
+    reference : (l, d) array
+    posterior_mean : (d,) array or None
+    bandwidth_pairs : int
+    max_draws : int
+        For the MMD, more draws than this are thinned evenly.
+
+    Returns
+    -------
+    dict
+        mmd, mean_error, covariance_error, and mmd_draws: how many draws the MMD used.
+    """
+    if len(draws) < 2:
+        nan = math.nan
+        return {"mmd": nan, "mean_error": nan, "covariance_error": nan, "mmd_draws": 0}
+    thinned = thin(draws, max_draws)
+    bandwidth = median_bandwidth(rng, thinned, reference, bandwidth_pairs)
+    return {
+        "mmd": mmd(thinned, reference, bandwidth),
+        "mean_error": mean_error(draws, reference, posterior_mean),
+        "covariance_error": covariance_error(draws, reference),
+        "mmd_draws": len(thinned),
+    }

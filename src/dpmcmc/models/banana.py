@@ -1,0 +1,115 @@
+"""The banana model (thesis, section 5.1, Definition 5.1 and Theorem 5.2)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmcmc.models.model import Model
+
+
+def fill(values, length):
+    """Array of `length`: a shorter list is continued with its last value."""
+    return np.array([*values, *[values[-1]] * (length - len(values))], dtype=float)
+
+
+@dataclass(frozen=True)
+class Banana(Model):
+    """x_j ~ N(y_j, likelihood variance j) with y(theta) = (theta_1, theta_2 + a theta_1^2, ...).
+
+    In the straightened coordinates y prior and posterior are Gaussian with independent
+    components, and theta -> y has Jacobian 1; so with a = 0 the model is a Gaussian one. The
+    thesis's b and m are 0. Statistic: t(x) = x.
+
+    Attributes
+    ----------
+    dimension : int
+        d, at least 2.
+    num_rows : int
+        n.
+    curvature : float
+        a.
+    prior_variance : float
+        sigma_0^2, of every component of y.
+    likelihood_variances : list of float
+        sigma_j^2; a list shorter than d is continued with its last value.
+    true_position : list of float
+        theta that the data are drawn at; continued likewise.
+    tempered_rows : int, optional
+        n0: the likelihood is raised to the power T = n0 / n. By default n0 = n.
+    """
+
+    dimension: int
+    num_rows: int
+    curvature: float
+    prior_variance: float
+    likelihood_variances: list
+    true_position: list
+    tempered_rows: int | None = None
+
+    @property
+    def likelihood_power(self):
+        """Tempering T = n0 / n."""
+        return 1.0 if self.tempered_rows is None else self.tempered_rows / self.num_rows
+
+    @cached_property
+    def true_theta(self):
+        """theta that the data are drawn at, (d,)."""
+        return fill(self.true_position, self.dimension)
+
+    @cached_property
+    def precisions(self):
+        """1 / sigma_j^2 of the likelihood, (d,)."""
+        return 1.0 / fill(self.likelihood_variances, self.dimension)
+
+    def straighten(self, theta):
+        """y(theta): theta with a theta_1^2 added to its second component; theta is (..., d)."""
+        straight = np.array(theta, dtype=float)
+        straight[..., 1] += self.curvature * straight[..., 0] ** 2
+        return straight
+
+    def bend(self, straight):
+        """Inverse of `straighten`."""
+        theta = np.array(straight, dtype=float)
+        theta[..., 1] -= self.curvature * theta[..., 0] ** 2
+        return theta
+
+    def simulate(self, rng):
+        """A data set at the true position, (d, n)."""
+        mean = self.straighten(self.true_theta)
+        noise = rng.standard_normal((self.dimension, self.num_rows))
+        return mean[:, None] + noise / np.sqrt(self.precisions)[:, None]
+
+    def ratio_coefficients(self, theta, theta_new):
+        """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
+        straight, straight_new = self.straighten(theta), self.straighten(theta_new)
+        slope = self.precisions * (straight_new - straight)
+        return slope, 0.5 * (slope @ (straight_new + straight))
+
+    def gradient_coefficients(self, theta):
+        """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
+        jacobian = self._straighten_jacobian(theta) * self.precisions[:, None]
+        return jacobian, jacobian.T @ self.straighten(theta)
+
+    def log_prior_ratio(self, theta, theta_new):
+        """ln p(theta_new) - ln p(theta)."""
+        straight, straight_new = self.straighten(theta), self.straighten(theta_new)
+        return ((straight - straight_new) @ (straight + straight_new)) / (2 * self.prior_variance)
+
+    def grad_log_prior(self, theta):
+        """Gradient of the log prior, (d,)."""
+        return -(self._straighten_jacobian(theta).T @ self.straighten(theta)) / self.prior_variance
+
+    def _straighten_jacobian(self, theta):
+        jacobian = np.eye(self.dimension)
+        jacobian[1, 0] = 2 * self.curvature * theta[0]
+        return jacobian
+
+    def sample_posterior(self, rng, statistics, size):
+        """Exact draws of the tempered posterior (Theorem 5.2), (size, d)."""
+        weight = self.likelihood_power * self.precisions
+        variance = 1.0 / (self.num_rows * weight + 1.0 / self.prior_variance)
+        mean = variance * weight * statistics.sum(axis=1)
+        return self.bend(
+            mean + np.sqrt(variance) * rng.standard_normal((size, self.dimension))
+        )

@@ -1,0 +1,87 @@
+"""The circle model (thesis, section 5.1)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmcmc.models.model import Model
+
+
+@dataclass(frozen=True)
+class Circle(Model):
+    """ln p(r | x, y) = -a (x^2 + y^2 - r^2)^2 with a flat prior on the plane. Statistic: t(r) = r^2.
+
+    Attributes
+    ----------
+    num_rows : int
+        n.
+    sharpness : float
+        a.
+    radius_mean, radius_sd : float
+        The data are r ~ Normal(radius_mean, radius_sd^2).
+    start_mean : list of float
+        Chains start at Normal(start_mean, start_sd^2 I).
+    start_sd : float
+    """
+
+    num_rows: int
+    sharpness: float
+    radius_mean: float
+    radius_sd: float
+    start_mean: list
+    start_sd: float
+
+    dimension = 2
+
+    @cached_property
+    def posterior_mean(self):
+        """The origin, by symmetry."""
+        return np.zeros(2)
+
+    @cached_property
+    def true_theta(self):
+        """Centre of the start points, (2,); no theta of the model generates the data."""
+        return np.array(self.start_mean, dtype=float)
+
+    def simulate(self, rng):
+        """A data set as the squared radii, (1, n)."""
+        return rng.normal(self.radius_mean, self.radius_sd, size=(1, self.num_rows)) ** 2
+
+    def ratio_coefficients(self, theta, theta_new):
+        """Slope (1,) and intercept of ln p(r|theta_new) - ln p(r|theta) as a function of r^2."""
+        squared, squared_new = theta @ theta, theta_new @ theta_new
+        slope = 2 * self.sharpness * (squared_new - squared)
+        return np.array([slope]), 0.5 * slope * (squared_new + squared)
+
+    def gradient_coefficients(self, theta):
+        """Jacobian (1, 2) and offset (2,) of grad ln p(r|theta) = J^T r^2 - g."""
+        jacobian = 4 * self.sharpness * theta
+        return jacobian[None, :], jacobian * (theta @ theta)
+
+    def log_prior_ratio(self, theta, theta_new):
+        """0: the prior is flat."""
+        return 0.0
+
+    def grad_log_prior(self, theta):
+        """0: the prior is flat."""
+        return np.zeros(2)
+
+    def sample_posterior(self, rng, statistics, size):
+        """Exact draws of the posterior, (size, 2).
+
+        With u = x^2 + y^2 the area element is du dphi / 2, so the angle phi is uniform and u is
+        Normal(mean of r_i^2, 1 / (2 a n)) truncated to u > 0. The mean is not negative, so the
+        rejection below keeps at least every other draw.
+        """
+        mean = statistics.mean()
+        spread = (2 * self.sharpness * self.num_rows) ** -0.5
+        squared = rng.normal(mean, spread, size)
+        while (negative := squared <= 0).any():
+            squared[negative] = rng.normal(mean, spread, negative.sum())
+        angle = rng.uniform(0.0, 2 * np.pi, size)
+        return np.sqrt(squared)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+
+    def start_point(self, rng, reference):
+        """Normal(start_mean, start_sd^2 I), whatever the reference sample."""
+        return self.true_theta + self.start_sd * rng.standard_normal(2)

@@ -1,0 +1,76 @@
+"""The Gaussian model with known covariance (thesis, section 5.1)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmcmc.models.model import Model
+
+
+@dataclass(frozen=True)
+class Gaussian(Model):
+    """x ~ N_d(theta, covariance) with prior theta ~ N_d(0, prior_variance I). Statistic: t(x) = x.
+
+    Attributes
+    ----------
+    num_rows : int
+        n.
+    prior_variance : float
+    covariance : list of lists of float
+        Known covariance of a row, (d, d), positive definite.
+    true_position : list of float
+        theta that the data are drawn at, (d,).
+    """
+
+    num_rows: int
+    prior_variance: float
+    covariance: list
+    true_position: list
+
+    @property
+    def dimension(self):
+        """d."""
+        return len(self.true_position)
+
+    @cached_property
+    def true_theta(self):
+        """theta that the data are drawn at, (d,)."""
+        return np.array(self.true_position, dtype=float)
+
+    @cached_property
+    def precision(self):
+        """Inverse of the covariance, (d, d)."""
+        return np.linalg.inv(np.array(self.covariance, dtype=float))
+
+    def simulate(self, rng):
+        """A data set at the true position, (d, n)."""
+        factor = np.linalg.cholesky(np.array(self.covariance, dtype=float))
+        noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
+        return self.true_theta[:, None] + noise
+
+    def ratio_coefficients(self, theta, theta_new):
+        """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
+        slope = self.precision @ (theta_new - theta)
+        return slope, 0.5 * (slope @ (theta_new + theta))
+
+    def gradient_coefficients(self, theta):
+        """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
+        return self.precision, self.precision @ theta
+
+    def log_prior_ratio(self, theta, theta_new):
+        """ln p(theta_new) - ln p(theta)."""
+        return ((theta - theta_new) @ (theta + theta_new)) / (2 * self.prior_variance)
+
+    def grad_log_prior(self, theta):
+        """Gradient of the log prior, (d,)."""
+        return -theta / self.prior_variance
+
+    def sample_posterior(self, rng, statistics, size):
+        """Exact draws of the posterior, (size, d)."""
+        posterior_precision = self.num_rows * self.precision
+        posterior_precision[np.diag_indices(self.dimension)] += 1.0 / self.prior_variance
+        mean = np.linalg.solve(posterior_precision, self.precision @ statistics.sum(axis=1))
+        factor = np.linalg.cholesky(posterior_precision)
+        noise = rng.standard_normal((self.dimension, size))
+        return mean + np.linalg.solve(factor.T, noise).T

@@ -1,0 +1,90 @@
+"""A posterior bound to its data: what samplers see."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
+from dpmcmc.models.model import Model
+
+
+@dataclass(frozen=True)
+class Target:
+    """Tempered posterior p(theta | X) ~ p(X | theta)^T p(theta) of a model for one data set.
+
+    Likelihood terms are returned *without* the power T, since clipping and privacy noise act on
+    the untempered terms; samplers multiply by `likelihood_power` themselves.
+
+    Attributes
+    ----------
+    model
+        A `Model`.
+    statistics : (m, n) array
+        t(x) of every row.
+    """
+
+    model: Model
+    statistics: np.ndarray
+
+    @property
+    def num_rows(self):
+        """Number of rows n."""
+        return self.statistics.shape[1]
+
+    @property
+    def likelihood_power(self):
+        """Tempering T = n0 / n; 1 without tempering."""
+        return self.model.likelihood_power
+
+    def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
+        """Sum over rows of clip(ln p(x|theta_new) - ln p(x|theta)), log scale, untempered.
+
+        Parameters
+        ----------
+        theta, theta_new : (d,) arrays
+        bound : float
+            Clip bound of one row's ratio.
+
+        Returns
+        -------
+        total : float
+            -inf, without reading the data, where the proposal is not finite: such a proposal is
+            rejected.
+        num_clipped : int
+        """
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        if not math.isfinite(intercept + slope.sum() + theta_new.sum()):
+            return -math.inf, 0
+        total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
+        return total, num_clipped
+
+    def clipped_gradient(self, theta, bound):
+        """Sum over rows of the norm-clipped gradient of ln p(x|theta), untempered.
+
+        Parameters
+        ----------
+        theta : (d,) array
+        bound : float
+            Largest Euclidean norm of one row's gradient.
+
+        Returns
+        -------
+        total : (d,) array
+        num_clipped : int
+        """
+        jacobian, offset = self.model.gradient_coefficients(theta)
+        return clipped_gradient_sum(self.statistics, jacobian, offset, bound)
+
+    def log_density_ratio(self, theta, theta_new):
+        """ln p(theta_new | X) - ln p(theta | X), tempered, from the summed statistics alone."""
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        log_likelihood_ratio = slope @ self.total_statistics - self.num_rows * intercept
+        prior = self.model.log_prior_ratio(theta, theta_new)
+        return self.likelihood_power * log_likelihood_ratio + prior
+
+    @cached_property
+    def total_statistics(self):
+        """Sum of t(x) over the rows, (m,)."""
+        return self.statistics.sum(axis=1)

@@ -1,0 +1,92 @@
+"""What samplers share: state, random streams, and the loop that runs a chain.
+
+A sampler is a frozen dataclass of settings with
+
+    init(rng, position) -> State
+    step(rng, state, target) -> (State, Info)
+    release(num_rows)          what one iteration releases, for the accountant (private ones only)
+
+so that the same object serves the accountant, which sees no data, and the chain.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Streams(NamedTuple):
+    """Random generators of one chain.
+
+    On real data acceptance and noise must stay secret: whoever knows them can undo the noise.
+    """
+
+    proposal: np.random.Generator  # proposals, momenta and components
+    acceptance: np.random.Generator  # accept or reject
+    noise: np.random.Generator  # privacy noise
+
+
+class State(NamedTuple):
+    """Where a chain is: theta of shape (d,), and what its move remembers (None for most)."""
+
+    position: np.ndarray
+    memory: Any = None
+
+
+class Info(NamedTuple):
+    """Diagnostics of one iteration; not private, except for `is_accepted`."""
+
+    is_accepted: bool
+    clip_fraction: float  # rows whose log-likelihood ratio was clipped
+    gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
+
+
+class Chain(NamedTuple):
+    """A chain of k iterations; the start is not among the positions."""
+
+    positions: np.ndarray  # (k, d)
+    is_accepted: np.ndarray  # (k,) bool
+    clip_fraction: np.ndarray  # (k,)
+    gradient_clip_fraction: np.ndarray  # (k,), NaN for samplers without gradients
+
+
+def run_chain(sampler, target, rng, start, num_iterations):
+    """Run a sampler from a start point.
+
+    Parameters
+    ----------
+    sampler
+        Settings with `init` and `step`.
+    target : Target
+    rng : Streams
+    start : (d,) array
+    num_iterations : int
+        k >= 0, fixed beforehand by the accountant.
+
+    Returns
+    -------
+    Chain
+    """
+    chain = Chain(
+        positions=np.empty((num_iterations, len(start))),
+        is_accepted=np.empty(num_iterations, dtype=bool),
+        clip_fraction=np.empty(num_iterations),
+        gradient_clip_fraction=np.empty(num_iterations),
+    )
+    state = sampler.init(rng, np.array(start, dtype=float))
+    for i in range(num_iterations):
+        state, info = sampler.step(rng, state, target)
+        chain.positions[i] = state.position
+        chain.is_accepted[i], chain.clip_fraction[i], chain.gradient_clip_fraction[i] = info
+    return chain
+
+
+def accepts(rng, log_ratio):
+    """Metropolis test: True with probability min(1, exp(log_ratio)); False for NaN."""
+    return bool(-rng.acceptance.standard_exponential() < log_ratio)
+
+
+def ratio_bound(clip_bound, theta, theta_new):
+    """Clip bound of one row's ratio: clip_bound |theta_new - theta|_2, and 0 for no step."""
+    length = math.sqrt(((theta_new - theta) ** 2).sum())
+    return clip_bound * length if length > 0 else 0.0

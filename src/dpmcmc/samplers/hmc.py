@@ -1,0 +1,100 @@
+"""Hamiltonian Monte Carlo without privacy (thesis, section 4.1), optionally with clipped ratios."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+
+
+@dataclass(frozen=True)
+class HMC:
+    """HMC with a diagonal mass matrix; not private.
+
+    Attributes
+    ----------
+    step_size : float
+        eta, of the leapfrog integrator.
+    num_integration_steps : int
+        L.
+    inverse_mass_matrix : float or list of float
+        Diagonal of M^-1, one number for all components or one for each.
+    clip_bound : float
+        One row's log-likelihood ratio is clipped at clip_bound |theta - theta'|_2; gradients
+        are not clipped.
+    """
+
+    step_size: float
+    num_integration_steps: int
+    inverse_mass_matrix: float | list = 1.0
+    clip_bound: float = math.inf
+
+    def init(self, rng, position):
+        """State at a start position (d,)."""
+        return State(position)
+
+    def step(self, rng, state, target):
+        """One iteration."""
+        T = target.likelihood_power
+        theta = state.position
+
+        def gradient(theta):
+            total, _ = target.clipped_gradient(theta, math.inf)
+            return T * total + target.model.grad_log_prior(theta)
+
+        p = draw_momentum(rng, theta.size, self.inverse_mass_matrix)
+        *_, (theta_new, p_new) = leapfrog(
+            theta,
+            p,
+            gradient,
+            self.step_size,
+            self.num_integration_steps,
+            self.inverse_mass_matrix,
+        )
+        bound = ratio_bound(self.clip_bound, theta, theta_new)
+        ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        log_ratio = (
+            T * ratio
+            + target.model.log_prior_ratio(theta, theta_new)
+            + kinetic_energy(p, self.inverse_mass_matrix)
+            - kinetic_energy(p_new, self.inverse_mass_matrix)
+        )
+        is_accepted = accepts(rng, log_ratio)
+        state = State(theta_new) if is_accepted else state
+        return state, Info(is_accepted, num_clipped / target.num_rows)
+
+
+def leapfrog(theta, p, gradient, step_size, num_integration_steps, inverse_mass_matrix):
+    """Leapfrog trajectory: yields (theta, p) after each of the integration steps.
+
+    Parameters
+    ----------
+    theta, p : (d,) arrays
+        Position and momentum at the start.
+    gradient : function
+        Gradient of the log posterior at a position, (d,); it may be noisy. It is evaluated
+        num_integration_steps + 1 times, once at each position.
+    step_size : float
+    num_integration_steps : int
+        At least 1.
+    inverse_mass_matrix : float or (d,) sequence
+        Diagonal of M^-1.
+    """
+    G = gradient(theta)
+    for _ in range(num_integration_steps):
+        p = p + step_size / 2 * G
+        theta = theta + step_size * np.multiply(inverse_mass_matrix, p)
+        G = gradient(theta)
+        p = p + step_size / 2 * G
+        yield theta, p
+
+
+def draw_momentum(rng, dimension, inverse_mass_matrix):
+    """p ~ Normal(0, M), (d,)."""
+    return rng.proposal.standard_normal(dimension) / np.sqrt(inverse_mass_matrix)
+
+
+def kinetic_energy(p, inverse_mass_matrix):
+    """p^T M^-1 p / 2."""
+    return 0.5 * (p @ np.multiply(inverse_mass_matrix, p))

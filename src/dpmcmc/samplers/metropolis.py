@@ -1,0 +1,37 @@
+"""Random-walk Metropolis without privacy, optionally with clipped ratios (thesis, section 6.2)."""
+
+import math
+from dataclasses import dataclass
+
+from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+
+
+@dataclass(frozen=True)
+class Metropolis:
+    """Metropolis with a symmetric move; not private.
+
+    Attributes
+    ----------
+    move : GaussianWalk, OneComponentWalk or GuidedWalk
+    clip_bound : float
+        One row's log-likelihood ratio is clipped at clip_bound |theta - theta'|_2.
+    """
+
+    move: GaussianWalk | OneComponentWalk | GuidedWalk
+    clip_bound: float = math.inf
+
+    def init(self, rng, position):
+        """State at a start position (d,)."""
+        return State(position, self.move.init(rng, position.size))
+
+    def step(self, rng, state, target):
+        """One iteration."""
+        theta = state.position
+        theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
+        bound = ratio_bound(self.clip_bound, theta, theta_new)
+        ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
+        is_accepted = accepts(rng, target.likelihood_power * ratio + log_prior_ratio)
+        state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
+        return state, Info(is_accepted, num_clipped / target.num_rows)

@@ -1,0 +1,95 @@
+"""Proposals of the penalty algorithms (thesis, section 3.1): walk, OCU, and OCU with GWMH.
+
+A move is a frozen dataclass with
+
+    init(rng, dimension) -> memory
+    propose(rng, theta, memory) -> (theta_new, memory if accepted, memory if rejected)
+
+All moves leave Lebesgue measure on (theta, memory) invariant, so the acceptance test needs no
+proposal term.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class GaussianWalk:
+    """theta_new ~ Normal(theta, scale^2), all components at once.
+
+    Attributes
+    ----------
+    scale : float or list of float
+        Standard deviation, one for all components or one for each.
+    """
+
+    scale: float
+
+    def init(self, rng, dimension):
+        """Nothing to remember."""
+        return None
+
+    def propose(self, rng, theta, memory):
+        """A Gaussian step."""
+        step = np.multiply(self.scale, rng.proposal.standard_normal(theta.size))
+        return theta + step, None, None
+
+
+@dataclass(frozen=True)
+class OneComponentWalk:
+    """One component update (OCU): a Gaussian step in a component drawn uniformly at random.
+
+    Attributes
+    ----------
+    scale : float or list of float
+        Standard deviation, one for all components or one for each.
+    """
+
+    scale: float
+
+    def init(self, rng, dimension):
+        """Nothing to remember."""
+        return None
+
+    def propose(self, rng, theta, memory):
+        """A Gaussian step in one component."""
+        j = rng.proposal.integers(theta.size)
+        theta_new = theta.copy()
+        theta_new[j] += component(self.scale, j) * rng.proposal.standard_normal()
+        return theta_new, None, None
+
+
+@dataclass(frozen=True)
+class GuidedWalk:
+    """OCU with guided walk (GWMH): theta_j + d_j |z| with z ~ Normal(0, scale_j^2).
+
+    The direction d_j = +-1 of the chosen component is kept on acceptance and flipped on
+    rejection. The chain lives on (theta, d) and targets the posterior times uniform directions.
+
+    Attributes
+    ----------
+    scale : float or list of float
+        Standard deviation of z, one for all components or one for each.
+    """
+
+    scale: float
+
+    def init(self, rng, dimension):
+        """Directions at random, (d,) of +-1."""
+        return 1.0 - 2.0 * rng.proposal.integers(2, size=dimension)
+
+    def propose(self, rng, theta, memory):
+        """A step in the current direction of one component."""
+        j = rng.proposal.integers(theta.size)
+        theta_new = theta.copy()
+        step = component(self.scale, j) * abs(rng.proposal.standard_normal())
+        theta_new[j] += memory[j] * step
+        flipped = memory.copy()
+        flipped[j] = -flipped[j]
+        return theta_new, memory, flipped
+
+
+def component(scale, j):
+    """Scale of component j."""
+    return scale if np.isscalar(scale) else scale[j]

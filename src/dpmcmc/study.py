@@ -1,0 +1,329 @@
+"""From a configuration to the jobs it asks for: validation, cells, and what each job is told.
+
+A job is told its own settings and nothing else (`Study.chain` and its like), so that a change of
+the configuration reruns what it changes and no more. This module is imported whenever the
+workflow is parsed; it stays clear of NumPy and everything slow.
+"""
+
+import math
+from collections import Counter
+from typing import NamedTuple
+
+import jsonschema
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot run; the message is one line that names the key."""
+
+
+class Cell(NamedTuple):
+    """One panel position of the study: its chains differ by seed only."""
+
+    model: str
+    algorithm: str
+    epsilon: str  # as in paths: format(value, "g")
+
+
+class Study:
+    """A validated configuration.
+
+    Parameters
+    ----------
+    config : dict
+        As read from config.yaml and its overlays.
+    schema : dict
+        JSON schema of the configuration.
+
+    Attributes
+    ----------
+    cells : list of Cell
+        Model x algorithm x epsilon, in the order of the configuration.
+
+    Raises
+    ------
+    ConfigError
+        If anything in the configuration is unknown, missing, of the wrong type or out of range.
+    """
+
+    def __init__(self, config, schema):
+        check_schema(config, schema)
+        self.config = config
+        self.name = config["study"]
+        self.models = config["models"]
+        self.algorithms = config["algorithms"]
+        check_models(self.models)
+        check_settings(self.models, self.algorithms)
+        check_runs(config["runs"], self.models, self.algorithms)
+        check_figures(config["figures"], self.models)
+        self._epsilons = check_epsilons(config["runs"])
+        self.cells = list(
+            dict.fromkeys(
+                Cell(model, algorithm, format_epsilon(epsilon))
+                for run in config["runs"]
+                for model in run["models"]
+                for algorithm in run["algorithms"]
+                for epsilon in run["epsilons"]
+            )
+        )
+
+    @property
+    def seeds(self):
+        """Indices of the chains of a cell."""
+        return range(self.config["seeds"])
+
+    @property
+    def model_ids(self):
+        """Models that run, in order."""
+        return list(dict.fromkeys(cell.model for cell in self.cells))
+
+    @property
+    def algorithm_ids(self):
+        """Algorithms that run, in order."""
+        return list(dict.fromkeys(cell.algorithm for cell in self.cells))
+
+    @property
+    def epsilons(self):
+        """Epsilons that run, as in paths."""
+        return list(self._epsilons)
+
+    def cells_of(self, model):
+        """Cells of one model."""
+        return [cell for cell in self.cells if cell.model == model]
+
+    def dataset(self, model):
+        """What the data set of a model depends on."""
+        return {"study_seed": self.config["seed"], "model": model, "model_settings": self.models[model]}
+
+    def reference(self, model):
+        """What the reference sample and the baseline samples of a model depend on."""
+        sizes = {key: self.config[key] for key in ("reference_draws", "baseline_samples")}
+        return self.dataset(model) | sizes
+
+    def budget(self, model, algorithm, epsilon):
+        """What the number of iterations depends on; no data."""
+        num_rows = self.models[model]["num_rows"]
+        return {
+            "model": model,
+            "algorithm": algorithm,
+            "settings": self.algorithms[algorithm]["settings"][model],
+            "accountant": self.algorithms[algorithm]["accountant"],
+            "num_rows": num_rows,
+            "epsilon": self._epsilons[epsilon],
+            "delta": self.config["delta_times_n"] / num_rows,
+        }
+
+    def chain(self, model, algorithm, epsilon, seed):
+        """What one chain depends on, beside the files it reads."""
+        return self.dataset(model) | {
+            "algorithm": algorithm,
+            "settings": self.algorithms[algorithm]["settings"][model],
+            "epsilon": epsilon,
+            "seed": seed,
+        }
+
+    def metrics(self, model):
+        """What the metrics of a model's samples depend on, beside the samples."""
+        return self.dataset(model) | {"mmd": self.config["mmd"]}
+
+    def chain_table(self, model):
+        """What the table of a model's chains depends on, beside the chains."""
+        cells = [[cell.algorithm, cell.epsilon] for cell in self.cells_of(model)]
+        return self.metrics(model) | {"cells": cells, "seeds": len(self.seeds)}
+
+
+def format_epsilon(epsilon):
+    """Epsilon as it stands in paths: 4, 4.0 and 4.00 are all "4"."""
+    return format(float(epsilon), "g")
+
+
+# -- Checks -------------------------------------------------------------------------------------
+
+
+def _is_number(checker, value):
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_integer(checker, value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"number": _is_number, "integer": _is_integer}
+    ),
+)
+
+
+def check_schema(config, schema):
+    """Raise a ConfigError for the first key that does not meet the schema."""
+    error = jsonschema.exceptions.best_match(_Validator(schema).iter_errors(config))
+    if error is not None:
+        raise ConfigError(explain(error))
+
+
+def explain(error):
+    """One line for an error of the schema: where, what, and what would be valid."""
+    where = "config"
+    for step in error.absolute_path:
+        where += f"[{step}]" if isinstance(step, int) else f".{step}"
+    where = where.removeprefix("config.")
+    limit, value = error.validator_value, error.instance
+    match error.validator:
+        case "additionalProperties":
+            known = error.schema.get("properties", {})
+            unknown = [key for key in value if key not in known]
+            return f"{where}: unknown key {_list(unknown)}; valid keys: {_list(known)}"
+        case "required":
+            return f"{where}: missing key {_list(key for key in limit if key not in value)}"
+        case "enum":
+            return f"{where}: unknown value {_short(value)}; valid values: {_list(limit)}"
+        case "type":
+            kind = {"number": "a finite number", "integer": "a whole number without a decimal point"}
+            expected = kind.get(limit, {"object": "a map", "array": "a list"}.get(limit, f"a {limit}"))
+            return f"{where}: must be {expected}, not {_short(value)}"
+        case "exclusiveMinimum":
+            return f"{where}: must be greater than {limit}, not {_short(value)}"
+        case "minimum":
+            return f"{where}: must be at least {limit}, not {_short(value)}"
+        case "maximum":
+            return f"{where}: must be at most {limit}, not {_short(value)}"
+        case "minItems" | "minProperties":
+            return f"{where}: must have at least {limit} entries, not {len(value)}"
+        case "maxItems":
+            return f"{where}: must have at most {limit} entries, not {len(value)}"
+        case "uniqueItems":
+            return f"{where}: lists an entry twice: {_short(value)}"
+        case "pattern":
+            return (
+                f"{where}: {_short(value)} is not a valid id; an id is 1 to 64 lower-case letters, "
+                "digits, dots and hyphens, and starts with a letter or digit"
+            )
+    return " ".join(f"{where}: {error.message}".split())
+
+
+def check_models(models):
+    """Checks within a model that the schema cannot express."""
+    for name, settings in models.items():
+        where = f"models.{name}"
+        if settings["num_rows"] < settings.get("tempered_rows", 0):
+            raise ConfigError(
+                f"{where}.tempered_rows: must be at most num_rows = {settings['num_rows']}, "
+                f"not {settings['tempered_rows']}"
+            )
+        d = dimension(settings)
+        for key in ("likelihood_variances", "true_position"):
+            if len(settings.get(key, [])) > d:
+                raise ConfigError(
+                    f"{where}.{key}: must have at most dimension = {d} entries, "
+                    f"not {len(settings[key])}"
+                )
+        if "covariance" in settings and not is_covariance(settings["covariance"], d):
+            raise ConfigError(
+                f"{where}.covariance: must be a symmetric positive definite {d} x {d} matrix "
+                "(true_position has as many entries)"
+            )
+
+
+def dimension(model_settings):
+    """Dimension d of a model, from its entry of the configuration."""
+    match model_settings["kind"]:
+        case "banana":
+            return model_settings["dimension"]
+        case "gaussian":
+            return len(model_settings["true_position"])
+        case "circle":
+            return 2
+
+
+def is_covariance(rows, d):
+    """True for a symmetric positive definite d x d matrix, by Gaussian elimination."""
+    if len(rows) != d or any(len(row) != d for row in rows):
+        return False
+    if any(rows[i][j] != rows[j][i] for i in range(d) for j in range(i)):
+        return False
+    rows = [[float(entry) for entry in row] for row in rows]
+    for pivot in range(d):
+        if not rows[pivot][pivot] > 0:
+            return False
+        for i in range(pivot + 1, d):
+            factor = rows[i][pivot] / rows[pivot][pivot]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[pivot], strict=True)]
+    return True
+
+
+def check_settings(models, algorithms):
+    """Settings must be for known models, and lists of numbers of the model's dimension."""
+    for algorithm, entry in algorithms.items():
+        for model, settings in entry["settings"].items():
+            where = f"algorithms.{algorithm}.settings.{model}"
+            if model not in models:
+                raise ConfigError(f"{where}: unknown model; valid models: {_list(models)}")
+            d = dimension(models[model])
+            for key, value in settings.items():
+                if isinstance(value, list) and len(value) != d:
+                    raise ConfigError(
+                        f"{where}.{key}: must be a number or a list of dimension = {d} numbers, "
+                        f"not {len(value)}"
+                    )
+
+
+def check_runs(runs, models, algorithms):
+    """Every model and algorithm of a run must be known, every pair must have settings."""
+    for i, run in enumerate(runs):
+        for model in run["models"]:
+            if model not in models:
+                raise ConfigError(
+                    f"runs[{i}].models: unknown model {model}; valid models: {_list(models)}"
+                )
+        for algorithm in run["algorithms"]:
+            if algorithm not in algorithms:
+                raise ConfigError(
+                    f"runs[{i}].algorithms: unknown algorithm {algorithm}; "
+                    f"valid algorithms: {_list(algorithms)}"
+                )
+            settings = algorithms[algorithm]["settings"]
+            missing = [model for model in run["models"] if model not in settings]
+            if missing:
+                raise ConfigError(
+                    f"algorithms.{algorithm}.settings: no settings for model {_list(missing)}, "
+                    f"which runs[{i}] asks for; there are settings for: {_list(settings)}"
+                )
+
+
+def check_figures(figures, models):
+    """Figures must name known models."""
+    panels = [("bananas", figures["bananas"]), ("hard_models", figures["hard_models"])]
+    for key, names in [*panels, ("trajectory.model", [figures["trajectory"]["model"]])]:
+        for name in names:
+            if name not in models:
+                raise ConfigError(
+                    f"figures.{key}: unknown model {name}; valid models: {_list(models)}"
+                )
+
+
+def check_epsilons(runs):
+    """Map from epsilon as in paths to its value; two values must not look alike in a path."""
+    values = {float(epsilon) for run in runs for epsilon in run["epsilons"]}
+    for i, run in enumerate(runs):
+        twice = [text for text, count in Counter(map(format_epsilon, run["epsilons"])).items() if count > 1]
+        if twice:
+            raise ConfigError(f"runs[{i}].epsilons: lists {twice[0]} twice (to six digits)")
+    epsilons = {}
+    for value in sorted(values):
+        other = epsilons.setdefault(format_epsilon(value), value)
+        if other != value:
+            raise ConfigError(
+                f"runs: epsilons {other!r} and {value!r} are the same to six digits, "
+                "which paths are named by"
+            )
+    return epsilons
+
+
+def _list(names):
+    return ", ".join(map(str, names))
+
+
+def _short(value):
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,71 @@
+"""Tables of a study, put together from the tables of its models."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
+
+
+def study_tables(spec, chains, timings, baselines, budgets):
+    """All tables of a study, by name.
+
+    Parameters
+    ----------
+    spec : dict
+        `models`: id and entry in the configuration, for each model that runs.
+    chains, timings, baselines : list of paths
+        One CSV a model each.
+    budgets : list of paths
+        One JSON a model, algorithm and epsilon.
+
+    Returns
+    -------
+    dict of str to DataFrame
+    """
+    all_chains = concatenate(chains)
+    return {
+        "chains": all_chains,
+        "timings": concatenate(timings),
+        "baselines": concatenate(baselines),
+        "budgets": pd.DataFrame([json.loads(Path(path).read_text()) for path in budgets]),
+        "models": models_table(spec["models"]),
+        "summary": summarise(all_chains),
+    }
+
+
+def concatenate(paths):
+    """CSV files one below another, as they stand."""
+    tables = [pd.read_csv(path, float_precision="round_trip") for path in paths]
+    return pd.concat(tables, ignore_index=True)
+
+
+def models_table(models):
+    """Table 5.1: dimension d, rows n, n0, curvature or sharpness a, and prior variance."""
+    from dpmcmc.study import dimension
+
+    rows = [
+        {
+            "model": name,
+            "kind": settings["kind"],
+            "d": dimension(settings),
+            "n": settings["num_rows"],
+            "n0": settings.get("tempered_rows"),
+            "a": settings.get("curvature", settings.get("sharpness")),
+            "prior_variance": settings.get("prior_variance"),
+        }
+        for name, settings in models
+    ]
+    table = pd.DataFrame(rows)
+    return table.astype({"n0": "Int64"} if (table.n0.dropna() % 1 == 0).all() else {})
+
+
+def summarise(chains):
+    """Median and quartiles over the seeds of MMD and clip fraction, a row a cell."""
+    cells = chains.groupby(["model", "algorithm", "epsilon"], sort=False)
+    columns = {"iterations": cells["iterations"].first(), "chains": cells.size()}
+    for metric in ("mmd", "clip_fraction"):
+        for name, q in QUARTILES.items():
+            columns[f"{metric}_{name}"] = cells[metric].quantile(q)
+    return pd.DataFrame(columns).reset_index()

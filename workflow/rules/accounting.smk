@@ -1,0 +1,24 @@
+# Iterations that epsilon and delta allow; no data touched.
+
+
+def budget_settings(wildcards):
+    return as_json(study.budget(wildcards.model, wildcards.algorithm, wildcards.epsilon))
+
+
+rule compute_budget:
+    output:
+        f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
+    log:
+        f"{RESULTS}/logs/budget/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.log",
+    params:
+        spec=budget_settings,
+        source=ACCOUNTING_SOURCE,
+    resources:
+        mem_mb=500,
+        runtime=10,
+    conda:
+        CONDA
+    message:
+        "Budget of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
+    shell:
+        "python -m dpmcmc budget --spec {params.spec:q} --output {output:q} > {log:q} 2>&1"
