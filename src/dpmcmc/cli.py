@@ -32,7 +32,8 @@ def main(arguments=None):
         if spec:
             subparser.add_argument("--spec", type=json.loads, required=True)
         for file in files:
-            subparser.add_argument(f"--{file.rstrip('+')}", required=True, nargs="+" if file[-1] == "+" else None)
+            nargs = "+" if file.endswith("+") else None
+            subparser.add_argument(f"--{file.rstrip('+')}", required=True, nargs=nargs)
         subparser.set_defaults(function=function)
 
     command(dataset, "output")
@@ -72,11 +73,11 @@ def reference(spec, dataset, output):
     from dpmcmc.models import build_model
     from dpmcmc.streams import generator
 
-    model, statistics, size = build_model(spec["model_settings"]), read_npy(dataset), spec["reference_draws"]
+    model, statistics = build_model(spec["model_settings"]), read_npy(dataset)
 
     def draw(*labels):
         rng = generator(spec["study_seed"], *labels)
-        return model.sample_posterior(rng, statistics, size)
+        return model.sample_posterior(rng, statistics, spec["reference_draws"])
 
     samples = {
         "reference": draw("reference", spec["model"]),

@@ -1,4 +1,4 @@
-"""How far a chain is from the posterior: MMD, errors of mean and covariance (thesis, section 5.3)."""
+"""How far a chain is from the posterior: MMD (thesis, section 5.3), mean, covariance."""
 
 import math
 

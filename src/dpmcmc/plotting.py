@@ -1,1 +1,341 @@
-"""Figures."""
+"""Figures of the chapter, in one style: an algorithm has the same colour everywhere."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dpmcmc.models import Target
+from dpmcmc.streams import start_point
+
+# Colours of Okabe and Ito, told apart with any colour vision.
+ALGORITHMS = {
+    "dp-penalty": ("DP penalty", "#0072B2"),
+    "dp-penalty-ocu": ("DP penalty, OCU", "#56B4E9"),
+    "dp-penalty-ocu-gwmh": ("DP penalty, OCU + GWMH", "#E69F00"),
+    "dp-hmc": ("DP HMC", "#009E73"),
+}
+OTHER_COLOUR = "#999999"  # an algorithm without a line of its own above
+START_COLOUR, PATH_COLOUR = "#D55E00", "#0072B2"
+BASELINE_COLOUR = "#444444"
+
+MODELS = {
+    "flat-banana-2d": "Flat banana, d = 2",
+    "flat-banana-10d": "Flat banana, d = 10",
+    "tempered-banana-2d": "Tempered banana, d = 2",
+    "tempered-banana-10d": "Tempered banana, d = 10",
+    "gauss-30d": "Gaussian, d = 30",
+    "narrow-banana-2d": "Narrow banana, d = 2",
+    "correlated-gauss-2d": "Correlated Gaussian, d = 2",
+    "circle": "Circle, d = 2",
+}
+
+METRICS = {
+    "mmd": "MMD to the posterior",
+    "mean_error": "Distance of the mean\nfrom the posterior mean",
+    "clip_fraction": "Clipped log-likelihood\nratios (% of rows)",
+    "gradient_clip_fraction": "Clipped gradients\n(% of rows)",
+}
+
+
+def algorithm_label(algorithm):
+    """Name of an algorithm in legends."""
+    return ALGORITHMS.get(algorithm, (algorithm, OTHER_COLOUR))[0]
+
+
+def algorithm_colour(algorithm):
+    """Colour of an algorithm in every figure."""
+    return ALGORITHMS.get(algorithm, (algorithm, OTHER_COLOUR))[1]
+
+
+def model_label(model):
+    """Name of a model in titles."""
+    return MODELS.get(model, model)
+
+
+def use_style():
+    """Set the style of all figures."""
+    sns.set_theme(context="paper", style="whitegrid", font_scale=1.05)
+    plt.rcParams |= {
+        "figure.dpi": 110,
+        "axes.titlesize": "medium",
+        "grid.linewidth": 0.5,
+        "pdf.fonttype": 42,  # text stays text
+    }
+
+
+def save(figure, directory, name):
+    """Write a figure as PDF and PNG; the same figure gives the same bytes."""
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    figure.savefig(directory / f"{name}.pdf", bbox_inches="tight", metadata={"CreationDate": None})
+    figure.savefig(directory / f"{name}.png", bbox_inches="tight", dpi=200)
+
+
+def metric_panels(chains, metrics, models, baselines=None, columns=2):
+    """Box plots over the seeds against epsilon, one colour an algorithm, one panel a model.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        Table `chains` of the study.
+    metrics : list of str
+        Columns of `chains`, keys of METRICS; a panel for each, beside each other, if there is one
+        model, else one metric.
+    models : list of str
+        Panels; models without chains are left out.
+    baselines : DataFrame, optional
+        Table `baselines`, for lines of exact posterior samples in panels of the MMD and the mean
+        error.
+    columns : int
+        Panels in a row.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    models = [model for model in models if (chains["model"] == model).any()]
+    panels = [(model, metric) for model in models for metric in metrics]
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(0.6 + 3.9 * columns, 0.8 + 2.5 * rows), squeeze=False
+    )
+    for axis in axes.flat[len(panels) :]:
+        axis.remove()
+    for axis, (model, metric) in zip(axes.flat, panels, strict=False):
+        draw_boxes(axis, chains[chains["model"] == model], metric)
+        axis.set_title(model_label(model))
+        if baselines is not None and metric in ("mmd", "mean_error"):
+            for value in baselines.loc[baselines["model"] == model, metric]:
+                axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
+    present = chains[chains["model"].isin(models)]
+    handles = [
+        Patch(facecolor=algorithm_colour(algorithm), label=algorithm_label(algorithm))
+        for algorithm in present["algorithm"].unique()
+    ]
+    if baselines is not None:
+        samples = baselines.loc[baselines["model"].isin(models), "baseline"].nunique()
+        label = f"Exact posterior samples ({samples} baselines)"
+        handles.append(Line2D([], [], color=BASELINE_COLOUR, linewidth=0.8, label=label))
+    figure.tight_layout()
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=min(len(handles), 2 * columns),
+        frameon=False,
+    )
+    add_note(figure, left_out(present, metrics), lines_of_legend=-(-len(handles) // (2 * columns)))
+    return figure
+
+
+def draw_boxes(axis, chains, metric):
+    """Box plots of one metric on one model; fractions are shown in percent."""
+    percent = 100 if metric.endswith("fraction") else 1
+    table = chains.assign(value=percent * chains[metric])
+    algorithms = list(table["algorithm"].unique())
+    epsilons = sorted(table["epsilon"].unique())
+    sns.boxplot(
+        table.assign(epsilon=table["epsilon"].map("{:g}".format)),
+        x="epsilon",
+        y="value",
+        hue="algorithm",
+        order=[f"{epsilon:g}" for epsilon in epsilons],
+        hue_order=algorithms,
+        palette={algorithm: algorithm_colour(algorithm) for algorithm in algorithms},
+        saturation=1,
+        linewidth=0.7,
+        fliersize=1.5,
+        gap=0.15,
+        legend=False,
+        ax=axis,
+    )
+    highest = table["value"].max()
+    axis.set_ylim(0, 1.08 * highest if highest > 0 else 1)
+    axis.set_xlabel("Privacy bound ε")
+    axis.set_ylabel(METRICS[metric])
+
+
+def left_out(chains, metrics):
+    """Which cells have no box, because no chain in them has a value of the metrics."""
+    if "gradient_clip_fraction" in metrics:
+        chains = chains[chains["algorithm"] == "dp-hmc"]
+    cells = chains.groupby(["model", "algorithm", "epsilon"], sort=False)
+    notes = []
+    for (model, algorithm, epsilon), cell in cells:
+        if cell[metrics].isna().all().any():
+            notes.append(
+                f"{model_label(model)}: {algorithm_label(algorithm)} at ε = {epsilon:g} "
+                f"(the budget allows {cell['iterations'].iloc[0]} iterations)"
+            )
+    return "No box: " + "; ".join(notes) if notes else ""
+
+
+def add_note(figure, text, lines_of_legend=1):
+    """A note below the legend."""
+    if text:
+        y = -0.25 * (lines_of_legend + 0.6) / figure.get_size_inches()[1]
+        figure.text(0.5, y, text, ha="center", va="top", fontsize="small", wrap=True)
+
+
+def posterior_grid(target, reference, x_limits, y_limits, size=200):
+    """Log posterior density of a 2-dimensional model on a grid, 0 at its highest point.
+
+    The grid follows the posterior where its shape is known, since a straight one would step over
+    a narrow ridge: it is spanned by the principal axes of the reference sample, which a banana
+    has in its straightened coordinates. A circle is wide enough for a straight grid.
+
+    Returns
+    -------
+    x, y, log_density : (size, size) arrays
+    """
+    model = target.model
+    if model.posterior_mean is not None:
+        grid = np.stack(
+            np.meshgrid(np.linspace(*x_limits, size), np.linspace(*y_limits, size)), axis=-1
+        )
+    else:
+        straighten = getattr(model, "straighten", np.asarray)
+        bend = getattr(model, "bend", np.asarray)
+        straight = straighten(reference)
+        span = np.linspace(-4, 4, size)
+        axes = np.linalg.cholesky(np.cov(straight, rowvar=False))
+        grid = bend(straight.mean(axis=0) + np.stack(np.meshgrid(span, span), axis=-1) @ axes.T)
+    origin = reference[0]
+    log_density = np.array(
+        [[target.log_density_ratio(origin, theta) for theta in row] for row in grid]
+    )
+    return grid[..., 0], grid[..., 1], log_density - log_density.max()
+
+
+def padded_range(values, padding=0.12):
+    """Limits around the values."""
+    low, high = np.min(values), np.max(values)
+    return low - padding * (high - low), high + padding * (high - low)
+
+
+def draw_density(axis, target, reference, x_limits, y_limits):
+    """Filled contours of the posterior density, darker where it is higher.
+
+    Of a Gaussian, they lie at each half standard deviation from its mean, up to 3.5.
+    """
+    x, y, log_density = posterior_grid(target, reference, x_limits, y_limits)
+    levels = -0.5 * np.arange(3.5, -0.1, -0.5) ** 2
+    axis.contourf(x, y, log_density, levels=levels, colors=sns.color_palette("Greys", 9)[1:8])
+    axis.contour(
+        x, y, log_density, levels=levels[:-1], colors="#666666", linewidths=0.3, linestyles="solid"
+    )
+    axis.set(xlim=x_limits, ylim=y_limits)
+
+
+def start_points_figure(targets, references, study_seed, num_seeds):
+    """Figure 5.1: posterior densities of the 2-dimensional models, with the start points.
+
+    Parameters
+    ----------
+    targets : dict of str to Target
+        By model id.
+    references : dict of str to (size, 2) array
+        Reference samples.
+    study_seed, num_seeds : int
+    """
+    columns = min(3, len(targets))
+    rows = -(-len(targets) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(0.4 + 3.1 * columns, 0.5 + 2.7 * rows), squeeze=False
+    )
+    for axis in axes.flat[len(targets) :]:
+        axis.remove()
+    for axis, (name, target) in zip(axes.flat, targets.items(), strict=False):
+        reference = references[name]
+        starts = np.array(
+            [
+                start_point(study_seed, name, target.model, reference, seed)
+                for seed in range(num_seeds)
+            ]
+        )
+        shown = np.vstack([reference, starts])
+        limits = padded_range(shown[:, 0]), padded_range(shown[:, 1])
+        draw_density(axis, target, reference, *limits)
+        axis.scatter(
+            *starts.T, s=14, color=START_COLOUR, edgecolor="white", linewidth=0.4, zorder=3
+        )
+        axis.set(title=model_label(name), xlabel="θ₁", ylabel="θ₂")
+        axis.locator_params(nbins=5)
+        if target.model.posterior_mean is not None:
+            axis.set_aspect("equal", adjustable="datalim")
+    figure.tight_layout()
+    handles = [
+        Patch(facecolor="#777777", label="Posterior density"),
+        Line2D([], [], marker="o", ls="", color=START_COLOUR, label=f"{num_seeds} start points"),
+    ]
+    figure.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False
+    )
+    return figure
+
+
+def trajectory_figure(target, reference, positions, num_frames=12):
+    """Figure 4.1: a leapfrog trajectory in successive frames.
+
+    Parameters
+    ----------
+    target : Target
+        A 2-dimensional model.
+    reference : (size, 2) array
+        Reference sample.
+    positions : (L + 1, 2) array
+        Start and the position after each leapfrog step.
+    num_frames : int
+    """
+    num_steps = len(positions) - 1
+    frames = np.linspace(0, num_steps, num_frames + 1).round().astype(int)[1:]
+    shown = np.vstack([reference, positions])
+    limits = padded_range(shown[:, 0]), padded_range(shown[:, 1])
+    columns = 4
+    rows = -(-num_frames // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(2.1 * columns, 0.3 + 2.25 * rows), sharex=True, sharey=True
+    )
+    for axis, j in zip(axes.flat, frames, strict=True):
+        draw_density(axis, target, reference, *limits)
+        axis.plot(*positions[: j + 1].T, color=PATH_COLOUR, linewidth=1.2)
+        axis.scatter(*positions[0], s=22, color=START_COLOUR, zorder=3)
+        axis.set_title(f"j = {j}", pad=3)
+        axis.set_aspect("equal")
+        axis.grid(False)
+    for axis in axes[-1]:
+        axis.set_xlabel("x")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("y")
+    figure.tight_layout()
+    handles = [
+        Patch(facecolor="#777777", label="Posterior density"),
+        Line2D([], [], marker="o", linestyle="", color=START_COLOUR, label="Start"),
+        Line2D([], [], color=PATH_COLOUR, label="Path up to leapfrog step j"),
+    ]
+    figure.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
+    )
+    return figure
+
+
+def load_target(results, name, model):
+    """Posterior of a model of a study, with its data memory-mapped."""
+    return Target(model, np.load(f"{results}/data/{name}.npy", mmap_mode="r"))
+
+
+def load_reference(results, name):
+    """Reference sample of a model of a study, (size, d)."""
+    with np.load(f"{results}/reference/{name}.npz", allow_pickle=False) as contents:
+        return contents["reference"]
+
+
+def load_table(results, name):
+    """Table of a study."""
+    return pd.read_csv(f"{results}/tables/{name}.csv")

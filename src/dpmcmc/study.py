@@ -92,7 +92,11 @@ class Study:
 
     def dataset(self, model):
         """What the data set of a model depends on."""
-        return {"study_seed": self.config["seed"], "model": model, "model_settings": self.models[model]}
+        return {
+            "study_seed": self.config["seed"],
+            "model": model,
+            "model_settings": self.models[model],
+        }
 
     def reference(self, model):
         """What the reference sample and the baseline samples of a model depend on."""
@@ -162,6 +166,15 @@ def check_schema(config, schema):
         raise ConfigError(explain(error))
 
 
+TYPES = {
+    "number": "a finite number",
+    "integer": "a whole number without a decimal point",
+    "string": "a string",
+    "object": "a map",
+    "array": "a list",
+}
+
+
 def explain(error):
     """One line for an error of the schema: where, what, and what would be valid."""
     where = "config"
@@ -179,9 +192,7 @@ def explain(error):
         case "enum":
             return f"{where}: unknown value {_short(value)}; valid values: {_list(limit)}"
         case "type":
-            kind = {"number": "a finite number", "integer": "a whole number without a decimal point"}
-            expected = kind.get(limit, {"object": "a map", "array": "a list"}.get(limit, f"a {limit}"))
-            return f"{where}: must be {expected}, not {_short(value)}"
+            return f"{where}: must be {TYPES[limit]}, not {_short(value)}"
         case "exclusiveMinimum":
             return f"{where}: must be greater than {limit}, not {_short(value)}"
         case "minimum":
@@ -306,9 +317,9 @@ def check_epsilons(runs):
     """Map from epsilon as in paths to its value; two values must not look alike in a path."""
     values = {float(epsilon) for run in runs for epsilon in run["epsilons"]}
     for i, run in enumerate(runs):
-        twice = [text for text, count in Counter(map(format_epsilon, run["epsilons"])).items() if count > 1]
-        if twice:
-            raise ConfigError(f"runs[{i}].epsilons: lists {twice[0]} twice (to six digits)")
+        for text, count in Counter(map(format_epsilon, run["epsilons"])).items():
+            if count > 1:
+                raise ConfigError(f"runs[{i}].epsilons: lists {text} twice (to six digits)")
     epsilons = {}
     for value in sorted(values):
         other = epsilons.setdefault(format_epsilon(value), value)

@@ -21,7 +21,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 # Many jobs run side by side, each on one core.
 os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 
-from dpmcmc.study import ConfigError, Study
+from dpmcmc.study import ConfigError, Study, dimension
 
 try:
     study = Study(config, yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()))
@@ -79,5 +79,4 @@ def chain_files(model):
 def megabytes_of_dataset(model, copies):
     """Memory for copies of a model's data set, beside that of the libraries."""
     settings = study.models[model]
-    columns = settings.get("dimension", 2)
-    return 500 + int(copies * settings["num_rows"] * columns * 8 / 2**20)
+    return 500 + int(copies * settings["num_rows"] * dimension(settings) * 8 / 2**20)

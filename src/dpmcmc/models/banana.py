@@ -110,6 +110,4 @@ class Banana(Model):
         weight = self.likelihood_power * self.precisions
         variance = 1.0 / (self.num_rows * weight + 1.0 / self.prior_variance)
         mean = variance * weight * statistics.sum(axis=1)
-        return self.bend(
-            mean + np.sqrt(variance) * rng.standard_normal((size, self.dimension))
-        )
+        return self.bend(mean + np.sqrt(variance) * rng.standard_normal((size, self.dimension)))

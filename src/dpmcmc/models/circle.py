@@ -10,7 +10,7 @@ from dpmcmc.models.model import Model
 
 @dataclass(frozen=True)
 class Circle(Model):
-    """ln p(r | x, y) = -a (x^2 + y^2 - r^2)^2 with a flat prior on the plane. Statistic: t(r) = r^2.
+    """ln p(r | x, y) = -a (x^2 + y^2 - r^2)^2, flat prior on the plane. Statistic: t(r) = r^2.
 
     Attributes
     ----------

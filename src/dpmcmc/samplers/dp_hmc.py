@@ -55,8 +55,9 @@ class DPHMC:
 
     def noisy_gradient(self, rng, target, theta):
         """Private gradient of the log posterior, (d,), and how many rows were clipped."""
-        sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * self.gradient_clip_bound
-        total, num_clipped = target.clipped_gradient(theta, self.gradient_clip_bound)
+        bound = self.gradient_clip_bound
+        sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
+        total, num_clipped = target.clipped_gradient(theta, bound)
         noisy_total = total + sigma * rng.noise.standard_normal(theta.size)
         gradient = target.likelihood_power * noisy_total + target.model.grad_log_prior(theta)
         return gradient, num_clipped

@@ -1,0 +1,133 @@
+"""Compiled passes against plain NumPy, which is the truth here."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmcmc import kernels
+
+
+def numpy_ratio_sum(statistics, slope, intercept, bound):
+    read = slope != 0
+    ratio = slope[read] @ statistics[read] - intercept
+    clipped = np.clip(np.where(np.isnan(ratio), 0.0, ratio), -bound, bound)
+    return math.fsum(clipped), math.fsum(clipped**2), int((~(np.abs(ratio) <= bound)).sum())
+
+
+def numpy_gradient_sum(statistics, jacobian, offset, bound):
+    num_rows = statistics.shape[1]
+    total, num_clipped = np.zeros(len(offset)), 0
+    for i in range(num_rows):
+        row = statistics[:, i]
+        gradient = np.array(
+            [column[column != 0] @ row[column != 0] for column in jacobian.T] - offset
+        )
+        norm = np.linalg.norm(gradient)
+        num_clipped += not (norm <= bound and math.isfinite(norm))
+        if math.isfinite(norm):
+            total += gradient if norm <= bound else gradient * (bound / norm)
+    return total, num_clipped
+
+
+SHAPES = [(1, 1), (2, 7), (1, 1024), (3, 1025), (2, 5000), (30, 257)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("bound", [0.0, 0.3, 2.0, math.inf])
+def test_ratio_sum_is_that_of_numpy(shape, bound):
+    rng = np.random.default_rng(shape[1])
+    statistics, slope = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    total, squares, clipped = kernels.clipped_ratio_sum(statistics, slope, 0.1, bound)
+    expected = numpy_ratio_sum(statistics, slope, 0.1, bound)
+    assert total == pytest.approx(expected[0], rel=1e-12, abs=1e-12)
+    assert squares == pytest.approx(expected[1], rel=1e-12)
+    assert clipped == expected[2]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("bound", [0.3, 2.0, math.inf])
+def test_gradient_sum_is_that_of_numpy(shape, bound):
+    rng = np.random.default_rng(shape[1])
+    statistics = rng.standard_normal(shape)
+    jacobian = rng.standard_normal((shape[0], 4)) * (rng.random((shape[0], 4)) < 0.7)
+    offset = rng.standard_normal(4)
+    total, clipped = kernels.clipped_gradient_sum(statistics, jacobian, offset, bound)
+    expected = numpy_gradient_sum(statistics, jacobian, offset, bound)
+    np.testing.assert_allclose(total, expected[0], rtol=1e-11, atol=1e-11)
+    assert clipped == expected[1]
+
+
+def test_sums_over_many_rows_are_accurate():
+    # Alternating large terms with a small mean: a naive running sum loses digits here.
+    rng = np.random.default_rng(1)
+    statistics = 1e6 * rng.standard_normal((1, 200_000)) + 1e-3
+    total, _, _ = kernels.clipped_ratio_sum(statistics, np.array([1.0]), 0.0, math.inf)
+    exact = math.fsum(statistics[0])
+    scale = math.fsum(abs(statistics[0]))
+    assert abs(total - exact) < 1e-15 * scale
+
+
+BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308]
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("position", [0, 500, 1023, 1024, 1999])
+def test_a_bad_row_moves_the_ratio_sum_by_no_more_than_the_clip(bad, position):
+    rng = np.random.default_rng(3)
+    statistics = rng.standard_normal((2, 2000))
+    slope, bound = np.array([0.5, -2.0]), 0.4
+    others = np.delete(statistics, position, axis=1)
+    clean, _, _ = kernels.clipped_ratio_sum(others, slope, 0.1, bound)
+    statistics[1, position] = bad
+    total, squares, clipped = kernels.clipped_ratio_sum(statistics, slope, 0.1, bound)
+    contribution = 0.0 if math.isnan(bad) else math.copysign(bound, -bad)
+    assert total == pytest.approx(clean + contribution, abs=1e-11)
+    assert math.isfinite(squares)
+    expected = numpy_ratio_sum(statistics, slope, 0.1, bound)
+    assert (total, clipped) == (pytest.approx(expected[0], abs=1e-11), expected[2])
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("bound", [0.4, math.inf])
+@pytest.mark.parametrize("position", [0, 255, 256, 1999])
+def test_a_bad_row_counts_as_the_zero_gradient(bad, bound, position):
+    rng = np.random.default_rng(3)
+    statistics = rng.standard_normal((2, 2000))
+    jacobian, offset = np.array([[0.5, 0.0], [1.0, -2.0]]), np.array([0.1, 0.2])
+    clean, clean_clipped = kernels.clipped_gradient_sum(
+        np.delete(statistics, position, axis=1), jacobian, offset, bound
+    )
+    statistics[1, position] = bad
+    total, clipped = kernels.clipped_gradient_sum(statistics, jacobian, offset, bound)
+    np.testing.assert_allclose(total, clean, atol=1e-11)
+    assert clipped == clean_clipped + 1
+
+
+def test_a_gradient_of_norm_zero_is_the_zero_vector():
+    total, clipped = kernels.clipped_gradient_sum(
+        np.ones((1, 10)), np.ones((1, 2)), np.ones(2), 0.5
+    )
+    assert (total == 0).all() and clipped == 0
+
+
+def test_one_component_moves_read_one_column():
+    # A column with slope zero is not read: what stands there cannot reach the sum.
+    statistics = np.vstack([np.ones(100), np.full(100, np.nan)])
+    total, _, _ = kernels.clipped_ratio_sum(statistics, np.array([0.1, 0.0]), 0.0, 1.0)
+    assert total == pytest.approx(10)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 30])
+def test_kernel_sums_are_those_of_numpy(dimension):
+    rng = np.random.default_rng(dimension)
+    x, y = rng.standard_normal((dimension, 41)), rng.standard_normal((dimension, 67))
+    squared = ((x[:, :, None] - y[:, None, :]) ** 2).sum(axis=0)
+    assert kernels.gaussian_kernel_sum(x, y, 1.3) == pytest.approx(
+        np.exp(-squared / (2 * 1.3**2)).sum(), rel=1e-12
+    )
+    squared = ((x[:, :, None] - x[:, None, :]) ** 2).sum(axis=0)
+    kernel = np.exp(-squared / (2 * 1.3**2))
+    assert kernels.gaussian_kernel_pair_sum(x, 1.3) == pytest.approx(
+        np.triu(kernel, 1).sum(), rel=1e-12
+    )

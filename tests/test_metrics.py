@@ -1,0 +1,84 @@
+"""Metrics against brute force, closed forms and their definitions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmcmc import metrics
+
+
+def brute_force_mmd(x, y, bandwidth):
+    def kernel(a, b):
+        return math.exp(-np.sum((a - b) ** 2) / (2 * bandwidth**2))
+
+    k, l = len(x), len(y)  # noqa: E741
+    xx = sum(kernel(x[i], x[j]) for i in range(k) for j in range(k) if i != j) / (k * (k - 1))
+    yy = sum(kernel(y[i], y[j]) for i in range(l) for j in range(l) if i != j) / (l * (l - 1))
+    xy = sum(kernel(a, b) for a in x for b in y) / (k * l)
+    return math.sqrt(abs(xx + yy - 2 * xy))
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 10])
+def test_mmd_is_that_of_brute_force(dimension):
+    rng = np.random.default_rng(dimension)
+    x, y = rng.standard_normal((23, dimension)), 0.5 + rng.standard_normal((31, dimension))
+    assert metrics.mmd(x, y, 1.7) == pytest.approx(brute_force_mmd(x, y, 1.7), rel=1e-10)
+
+
+def test_mmd_squared_estimates_its_closed_form_without_bias():
+    # N(0, 1) against N(m, 1), bandwidth s: 2 s / sqrt(s^2 + 2) (1 - exp(-m^2 / (2 (s^2 + 2)))).
+    rng, m, s = np.random.default_rng(4), 0.8, 1.2
+    exact = 2 * s / math.sqrt(s**2 + 2) * (1 - math.exp(-(m**2) / (2 * (s**2 + 2))))
+    estimates = np.array(
+        [
+            metrics.mmd(rng.normal(size=(60, 1)), m + rng.normal(size=(80, 1)), s) ** 2
+            for _ in range(2000)
+        ]
+    )
+    error = estimates.std() / math.sqrt(len(estimates))
+    assert estimates.mean() == pytest.approx(exact, abs=4.5 * error)
+
+
+@pytest.mark.parametrize(
+    ("k", "kept"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (702, 352), (1001, 501)]
+)
+def test_kept_draws_are_the_last_k_minus_half(k, kept):
+    positions = np.arange(2.0 * k).reshape(k, 2)
+    draws = metrics.kept_draws(positions)
+    assert len(draws) == kept == (k - (k - 1) // 2 if k else 0)
+    np.testing.assert_array_equal(draws, positions[k - kept :])
+
+
+def test_thinning_is_even_and_only_when_needed():
+    draws = np.arange(101.0)[:, None]
+    assert metrics.thin(draws, 101) is draws
+    np.testing.assert_array_equal(metrics.thin(draws, 6)[:, 0], [0, 20, 40, 60, 80, 100])
+
+
+def test_bandwidth_is_the_median_distance_of_pairs_across_the_samples():
+    rng = np.random.default_rng(0)
+    x, y = np.zeros((5, 2)), np.array([[3.0, 4.0]] * 7)
+    assert metrics.median_bandwidth(rng, x, y, 500) == 5.0
+
+
+def test_errors_of_mean_and_covariance():
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((50, 3)), rng.standard_normal((70, 3))
+    difference = x.mean(axis=0) - y.mean(axis=0)
+    assert metrics.mean_error(x, y) == pytest.approx(math.sqrt(sum(difference**2)))
+    assert metrics.mean_error(x, y, np.zeros(3)) == pytest.approx(np.linalg.norm(x.mean(axis=0)))
+
+    def covariance(z):
+        return (z - z.mean(axis=0)).T @ (z - z.mean(axis=0)) / (len(z) - 1)
+
+    expected = math.sqrt(((covariance(x) - covariance(y)) ** 2).sum())
+    assert metrics.covariance_error(x, y) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_fewer_than_two_draws_have_no_metrics(size):
+    rng, reference = np.random.default_rng(0), np.zeros((10, 2))
+    result = metrics.compare(rng, np.ones((size, 2)), reference, None, 500, 6000)
+    assert result.pop("mmd_draws") == 0
+    assert all(math.isnan(value) for value in result.values()) and len(result) == 3
