@@ -17,7 +17,7 @@ include: "workflow/rules/notebooks.smk"
 
 
 rule all:
+    default_target: True
     input:
         TABLES,
-        notebook_outputs(),
-    default_target: True
+        pages_and_figures,

@@ -24,6 +24,15 @@ class Cell(NamedTuple):
     epsilon: str  # as in paths: format(value, "g")
 
 
+class Notebook(NamedTuple):
+    """What a notebook draws and reads, and the parameters it is told."""
+
+    figures: list
+    tables: list
+    models: list  # whose data set and reference sample it reads
+    parameters: dict
+
+
 class Study:
     """A validated configuration.
 
@@ -133,6 +142,65 @@ class Study:
         """What the table of a model's chains depends on, beside the chains."""
         cells = [[cell.algorithm, cell.epsilon] for cell in self.cells_of(model)]
         return self.metrics(model) | {"cells": cells, "seeds": len(self.seeds)}
+
+    def notebooks(self):
+        """Notebooks by name; one that this study has nothing for is left out."""
+        figures = self.config["figures"]
+        flat = [model for model in self.model_ids if dimension(self.models[model]) == 2]
+        circles = [model for model in self.model_ids if self.models[model]["kind"] == "circle"]
+        with_gradients = [cell.model for cell in self.cells if cell.algorithm == "dp-hmc"]
+        bananas = [model for model in figures["bananas"] if model in self.model_ids]
+        hard_models = [model for model in figures["hard_models"] if model in self.model_ids]
+        notebooks = {
+            "models": Notebook(
+                figures=["figure-5.1"] if flat else [],
+                tables=["models"],
+                models=flat,
+                parameters={
+                    "models": [[model, self.models[model]] for model in flat],
+                    "study_seed": self.config["seed"],
+                    "seeds": len(self.seeds),
+                },
+            )
+        }
+        model = figures["trajectory"]["model"]
+        if model in with_gradients:
+            settings = self.algorithms["dp-hmc"]["settings"][model]
+            steps = figures["trajectory"]["num_integration_steps"]
+            notebooks["trajectory"] = Notebook(
+                figures=["figure-4.1"],
+                tables=[],
+                models=[model],
+                parameters={
+                    "model": model,
+                    "model_settings": self.models[model],
+                    "settings": settings | {"num_integration_steps": steps},
+                    "study_seed": self.config["seed"],
+                },
+            )
+        if bananas or hard_models:
+            notebooks["comparison"] = Notebook(
+                figures=["figure-6.3", "figure-6.5"] * bool(bananas)
+                + ["figure-6.4", "figure-6.6"] * bool(hard_models),
+                tables=["chains", "baselines", "summary"],
+                models=[],
+                parameters={"bananas": bananas, "hard_models": hard_models},
+            )
+        if circles:
+            notebooks["circle"] = Notebook(
+                figures=["figure-6.7", "figure-circle-mmd"],
+                tables=["chains", "baselines"],
+                models=[],
+                parameters={"models": circles},
+            )
+        if with_gradients:
+            notebooks["gradient-clipping"] = Notebook(
+                figures=["figure-6.8"],
+                tables=["chains"],
+                models=[],
+                parameters={"models": list(dict.fromkeys(with_gradients))},
+            )
+        return notebooks
 
 
 def format_epsilon(epsilon):

@@ -1,23 +1,19 @@
 # Iterations that epsilon and delta allow; no data touched.
 
 
-def budget_settings(wildcards):
-    return as_json(study.budget(wildcards.model, wildcards.algorithm, wildcards.epsilon))
-
-
 rule compute_budget:
     output:
         f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
     log:
         f"{RESULTS}/logs/budget/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.log",
-    params:
-        spec=budget_settings,
-        source=ACCOUNTING_SOURCE,
+    conda:
+        CONDA
     resources:
         mem_mb=500,
         runtime=10,
-    conda:
-        CONDA
+    params:
+        spec=budget_settings,
+        source=ACCOUNTING_SOURCE,
     message:
         "Budget of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
     shell:

@@ -9,24 +9,27 @@ from importlib.metadata import version
 from pathlib import Path
 
 import yaml
-from snakemake.exceptions import WorkflowError
 
 ROOT = Path(workflow.basedir)
 SOURCE = ROOT / "src"
 
 # Jobs find this checkout's package and this environment's Python, however Snakemake was started.
 sys.path.insert(0, str(SOURCE))
-os.environ["PYTHONPATH"] = str(SOURCE)
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ.update(
+    PYTHONPATH=str(SOURCE),
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
+)
 # Many jobs run side by side, each on one core.
-os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
 
 from dpmcmc.study import ConfigError, Study, dimension
 
 try:
-    study = Study(config, yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()))
+    study = Study(
+        config, yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+    )
 except ConfigError as error:
-    raise WorkflowError(f"Configuration: {error}") from None
+    sys.exit(f"Configuration error: {error}")
 
 RESULTS = f"results/{study.name}"
 CONDA = "../../envs/environment.yaml"
@@ -49,7 +52,8 @@ def source_digest(*names):
     for name in ("cli.py", *names):
         path = SOURCE / "dpmcmc" / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(file.relative_to(SOURCE).as_posix().encode() + b"\0" + file.read_bytes())
+            digest.update(file.relative_to(SOURCE).as_posix().encode())
+            digest.update(file.read_bytes())
     digest.update(" ".join(version(library) for library in ("numpy", "numba", "scipy")).encode())
     return digest.hexdigest()[:16]
 
@@ -67,8 +71,40 @@ def as_json(settings):
     return json.dumps(settings, sort_keys=True)
 
 
-def chain_files(model):
-    """Chains of a model."""
+# Settings of a job, as parameters of its rule.
+
+
+def dataset_settings(wildcards):
+    return as_json(study.dataset(wildcards.model))
+
+
+def reference_settings(wildcards):
+    return as_json(study.reference(wildcards.model))
+
+
+def budget_settings(wildcards):
+    return as_json(study.budget(wildcards.model, wildcards.algorithm, wildcards.epsilon))
+
+
+def chain_settings(wildcards):
+    return as_json(
+        study.chain(wildcards.model, wildcards.algorithm, wildcards.epsilon, int(wildcards.seed))
+    )
+
+
+def chain_table_settings(wildcards):
+    return as_json(study.chain_table(wildcards.model))
+
+
+def baseline_table_settings(wildcards):
+    return as_json(study.metrics(wildcards.model))
+
+
+# Files that a rule gathers.
+
+
+def chains_of_model(wildcards):
+    model = wildcards.model
     return [
         f"{RESULTS}/chains/{model}/{cell.algorithm}/epsilon-{cell.epsilon}/seed-{seed}.npz"
         for cell in study.cells_of(model)
@@ -76,7 +112,43 @@ def chain_files(model):
     ]
 
 
-def megabytes_of_dataset(model, copies):
-    """Memory for copies of a model's data set, beside that of the libraries."""
+def budgets_of_study(wildcards):
+    return [
+        f"{RESULTS}/budgets/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json"
+        for cell in study.cells
+    ]
+
+
+def pages_and_figures(wildcards):
+    for name, notebook in study.notebooks().items():
+        yield f"{RESULTS}/notebooks/{name}.html"
+        yield from figure_files(notebook)
+
+
+def notebook_inputs(notebook):
+    yield from (f"{RESULTS}/tables/{table}.csv" for table in notebook.tables)
+    for model in notebook.models:
+        yield f"{RESULTS}/data/{model}.npy"
+        yield f"{RESULTS}/reference/{model}.npz"
+
+
+def figure_files(notebook):
+    for figure in notebook.figures:
+        yield f"{RESULTS}/figures/{figure}.pdf"
+        yield f"{RESULTS}/figures/{figure}.png"
+
+
+# Memory, in megabytes: the libraries and copies of the data set.
+
+
+def dataset_memory(wildcards):
+    return 500 + 3 * megabytes_of_dataset(wildcards.model)
+
+
+def chain_memory(wildcards):
+    return 500 + megabytes_of_dataset(wildcards.model)
+
+
+def megabytes_of_dataset(model):
     settings = study.models[model]
-    return 500 + int(copies * settings["num_rows"] * dimension(settings) * 8 / 2**20)
+    return settings["num_rows"] * dimension(settings) * 8 // 2**20

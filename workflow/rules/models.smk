@@ -1,31 +1,19 @@
 # Data sets and exact posterior samples.
 
 
-def dataset_settings(wildcards):
-    return as_json(study.dataset(wildcards.model))
-
-
-def reference_settings(wildcards):
-    return as_json(study.reference(wildcards.model))
-
-
-def dataset_memory(wildcards):
-    return megabytes_of_dataset(wildcards.model, copies=3)
-
-
 rule simulate_dataset:
     output:
         f"{RESULTS}/data/{{model}}.npy",
     log:
         f"{RESULTS}/logs/dataset/{{model}}.log",
-    params:
-        spec=dataset_settings,
-        source=MODEL_SOURCE,
+    conda:
+        CONDA
     resources:
         mem_mb=dataset_memory,
         runtime=10,
-    conda:
-        CONDA
+    params:
+        spec=dataset_settings,
+        source=MODEL_SOURCE,
     message:
         "Simulate the data set of {wildcards.model}"
     shell:
@@ -39,14 +27,14 @@ rule draw_reference:
         f"{RESULTS}/reference/{{model}}.npz",
     log:
         f"{RESULTS}/logs/reference/{{model}}.log",
-    params:
-        spec=reference_settings,
-        source=MODEL_SOURCE,
+    conda:
+        CONDA
     resources:
         mem_mb=dataset_memory,
         runtime=10,
-    conda:
-        CONDA
+    params:
+        spec=reference_settings,
+        source=MODEL_SOURCE,
     message:
         "Draw the reference and baseline samples of {wildcards.model}"
     shell:

@@ -5,18 +5,6 @@ TABLES = expand(f"{RESULTS}/tables/{{table}}.csv", table=TABLE_NAMES)
 PARTS = f"{RESULTS}/tables/models"
 
 
-def chain_table_settings(wildcards):
-    return as_json(study.chain_table(wildcards.model))
-
-
-def baseline_table_settings(wildcards):
-    return as_json(study.metrics(wildcards.model))
-
-
-def chains_of_model(wildcards):
-    return chain_files(wildcards.model)
-
-
 rule tabulate_chains:
     input:
         reference=f"{RESULTS}/reference/{{model}}.npz",
@@ -26,15 +14,15 @@ rule tabulate_chains:
         timings=f"{PARTS}/{{model}}/timings.csv",
     log:
         f"{RESULTS}/logs/chain-table/{{model}}.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=1000,
+        runtime=60,
     params:
         spec=chain_table_settings,
         source=METRICS_SOURCE,
         chains=f"{RESULTS}/chains/{{model}}",
-    resources:
-        mem_mb=1000,
-        runtime=60,
-    conda:
-        CONDA
     message:
         "Metrics of all chains of {wildcards.model}"
     shell:
@@ -50,14 +38,14 @@ rule tabulate_baselines:
         f"{PARTS}/{{model}}/baselines.csv",
     log:
         f"{RESULTS}/logs/baseline-table/{{model}}.log",
-    params:
-        spec=baseline_table_settings,
-        source=METRICS_SOURCE,
+    conda:
+        CONDA
     resources:
         mem_mb=500,
         runtime=10,
-    conda:
-        CONDA
+    params:
+        spec=baseline_table_settings,
+        source=METRICS_SOURCE,
     message:
         "Metrics of the baseline samples of {wildcards.model}"
     shell:
@@ -70,23 +58,20 @@ rule tabulate_study:
         chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),
         timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.model_ids),
         baselines=expand(f"{PARTS}/{{model}}/baselines.csv", model=study.model_ids),
-        budgets=[
-            f"{RESULTS}/budgets/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json"
-            for cell in study.cells
-        ],
+        budgets=budgets_of_study,
     output:
         TABLES,
     log:
         f"{RESULTS}/logs/study-tables.log",
-    params:
-        spec=as_json({"models": [[model, study.models[model]] for model in study.model_ids]}),
-        source=TABLES_SOURCE,
-        directory=f"{RESULTS}/tables",
+    conda:
+        CONDA
     resources:
         mem_mb=500,
         runtime=10,
-    conda:
-        CONDA
+    params:
+        spec=as_json({"models": [[model, study.models[model]] for model in study.model_ids]}),
+        source=TABLES_SOURCE,
+        directory=subpath(output[0], parent=True),
     message:
         "Tables of the study"
     shell:

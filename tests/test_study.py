@@ -1,0 +1,208 @@
+"""Configuration: what runs, and one clear line for everything that cannot."""
+
+import copy
+import json
+import math
+import re
+
+import pytest
+import yaml
+from conftest import ROOT
+
+from dpmcmc.accounting import ACCOUNTANTS
+from dpmcmc.models import KINDS
+from dpmcmc.samplers import ALGORITHMS
+from dpmcmc.study import Cell, ConfigError, Study, format_epsilon, is_covariance
+
+
+def merge(base, overlay):
+    """As Snakemake merges a --configfile: maps are merged, lists replaced."""
+    for key, value in overlay.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            merge(base[key], value)
+        else:
+            base[key] = value
+    return base
+
+
+@pytest.fixture
+def quick(config):
+    return merge(config, yaml.safe_load((ROOT / "studies/quick.yaml").read_text()))
+
+
+def test_the_full_study_is_the_published_one(config, schema):
+    study = Study(config, schema)
+    assert len(study.cells) == 7 * 3 * 6 + 3 * 3
+    assert len(study.seeds) == 20
+    assert study.cells[0] == Cell("flat-banana-2d", "dp-penalty", "1")
+    assert study.budget("circle", "dp-hmc", "0.75")["delta"] == 0.1 / 100_000
+    assert study.epsilons == ["0.5", "0.75", "1", "2", "3", "4", "5", "6"]
+
+
+def test_the_quick_study_has_at_least_15_iterations_in_every_cell_but_one(quick, schema):
+    from dpmcmc.accounting import accountant, max_iterations
+
+    study = Study(quick, schema)
+    iterations = {}
+    for cell in study.cells:
+        spec = study.budget(*cell)
+        release = ALGORITHMS[spec["algorithm"]](**spec["settings"]).release(spec["num_rows"])
+        delta = accountant(spec["accountant"])
+        iterations[cell] = max_iterations(delta, release, spec["epsilon"], spec["delta"])
+    assert iterations.pop(Cell("flat-banana-2d", "dp-hmc", "0.1")) == 0
+    assert min(iterations.values()) >= 15
+    assert {cell.model for cell in study.cells} == set(quick["models"])
+
+
+def test_a_job_is_told_its_own_settings_alone(config, schema):
+    before = Study(copy.deepcopy(config), schema)
+    config["runs"].append({"models": ["circle"], "algorithms": ["dp-penalty"], "epsilons": [2.5]})
+    config["seeds"] = 40
+    config["models"]["another"] = config["models"]["circle"] | {"num_rows": 5000}
+    config["algorithms"]["dp-hmc"]["settings"]["flat-banana-2d"]["step_size"] = 0.1
+    after = Study(config, schema)
+    for job in [("circle", "dp-hmc", "1"), ("flat-banana-2d", "dp-penalty", "6")]:
+        assert before.chain(*job, 3) == after.chain(*job, 3)
+        assert before.budget(*job) == after.budget(*job)
+    assert before.dataset("circle") == after.dataset("circle")
+    assert before.reference("circle") == after.reference("circle")
+    changed = ("flat-banana-2d", "dp-hmc", "6", 0)
+    assert before.chain(*changed) != after.chain(*changed)
+    json.dumps(after.chain(*changed))
+
+
+def test_the_schema_knows_what_the_package_offers(schema):
+    assert set(schema["properties"]["algorithms"]["properties"]) == set(ALGORITHMS)
+    assert set(schema["$defs"]["model"]["properties"]["kind"]["enum"]) == set(KINDS)
+    assert set(schema["$defs"]["accountant"]["enum"]) == set(ACCOUNTANTS)
+    for kind, model in KINDS.items():
+        fields = set(schema["$defs"][kind]["properties"]) - {"kind"}
+        assert fields == set(model.__dataclass_fields__)
+
+
+def change(path, value):
+    """A change of one key of the configuration, as an edit; `...` removes the key."""
+
+    def edit(config):
+        *parents, last = path.split("/")
+        for key in parents:
+            config = config[int(key) if key.isdigit() else key]
+        if value is ...:
+            del config[last]
+        else:
+            config[int(last) if last.isdigit() else last] = value
+
+    return edit
+
+
+PENALTY = "algorithms/dp-penalty/settings/flat-banana-2d"
+HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
+BAD = [
+    ("sed", 1, "config: unknown key sed; valid keys: study, seed, seeds,"),
+    ("seeds", ..., "config: missing key seeds"),
+    ("seeds", 0, "seeds: must be at least 1, not 0"),
+    ("seeds", 2.5, "seeds: must be a whole number without a decimal point, not 2.5"),
+    ("seeds", "20", "seeds: must be a whole number"),
+    ("seeds", True, "seeds: must be a whole number"),
+    ("study", "../up", "study: '../up' is not a valid id"),
+    ("delta_times_n", 0, "delta_times_n: must be greater than 0, not 0"),
+    ("delta_times_n", math.nan, "delta_times_n: must be a finite number, not nan"),
+    ("mmd/pairs", 5, "mmd: unknown key pairs; valid keys: bandwidth_pairs, max_draws"),
+    ("runs", [], "runs: must have at least 1 entries"),
+    ("runs/0/epsilons", [1, 0], "runs[0].epsilons[1]: must be greater than 0, not 0"),
+    ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be greater than 0, not -2"),
+    ("runs/0/epsilons", [math.inf], "runs[0].epsilons[0]: must be a finite number, not inf"),
+    ("runs/0/epsilons", ["1"], "runs[0].epsilons[0]: must be a finite number, not '1'"),
+    ("runs/0/epsilons", [1, 1.0], "runs[0].epsilons: lists 1 twice"),
+    ("runs/0/epsilons", [3, 1.0000001], "runs: epsilons 1.0 and 1.0000001 are the same"),
+    ("runs/0/models", ["flat"], "runs[0].models: unknown model flat; valid models: flat-banana-2d"),
+    ("runs/1/models/0", "a/b", "runs[1].models[0]: 'a/b' is not a valid id"),
+    (
+        "runs/0/algorithms",
+        ["dp-hcm"],
+        "runs[0].algorithms: unknown algorithm dp-hcm; valid algorithms: dp-penalty, "
+        "dp-penalty-ocu-gwmh, dp-hmc",
+    ),
+    (PENALTY, ..., "algorithms.dp-penalty.settings: no settings for model flat-banana-2d, which"),
+    (
+        f"{PENALTY}/clip",
+        2,
+        "algorithms.dp-penalty.settings.flat-banana-2d: unknown key clip; valid keys: "
+        "noise_scale, proposal_scale, clip_bound",
+    ),
+    (f"{PENALTY}/clip_bound", 0, f"{PENALTY.replace('/', '.')}.clip_bound: must be greater than 0"),
+    (f"{PENALTY}/clip_bound", -1, "must be greater than 0, not -1"),
+    (f"{PENALTY}/clip_bound", math.inf, "must be a finite number, not inf"),
+    (f"{PENALTY}/noise_scale", 0, "noise_scale: must be greater than 0"),
+    (
+        f"{PENALTY}/proposal_scale",
+        [1, 2, 3],
+        "proposal_scale: must be a number or a list of dimension = 2 numbers, not 3",
+    ),
+    (f"{PENALTY}/proposal_scale", [0.1, -0.2], "proposal_scale[1]: must be greater than 0"),
+    (f"{PENALTY}/proposal_scale", "0.1", "proposal_scale: must be a finite number, not '0.1'"),
+    (f"{PENALTY}/clip_bound", ..., "missing key clip_bound"),
+    (f"{HMC}/inverse_mass_matrix", [1, 1], "list of dimension = 10 numbers, not 2"),
+    (f"{HMC}/num_integration_steps", 0, "num_integration_steps: must be at least 1, not 0"),
+    ("algorithms/dp-hmc/accountant", "rdp2", "unknown value 'rdp2'; valid values: gaussian, zcdp"),
+    ("algorithms/dp-hcm", {}, "algorithms: unknown key dp-hcm; valid keys: dp-penalty"),
+    (
+        "algorithms/dp-hmc/settings/nowhere",
+        {
+            "noise_scale": 1,
+            "gradient_noise_scale": 1,
+            "step_size": 1,
+            "num_integration_steps": 1,
+            "clip_bound": 1,
+            "gradient_clip_bound": 1,
+        },
+        "algorithms.dp-hmc.settings.nowhere: unknown model; valid models: flat-banana-2d",
+    ),
+    (
+        "models/circle/kind",
+        "ring",
+        "models.circle.kind: unknown value 'ring'; valid values: banana",
+    ),
+    ("models/circle/kind", ..., "models.circle: missing key kind"),
+    ("models/circle/curvature", 1, "models.circle: unknown key curvature; valid keys: kind"),
+    ("models/circle", None, "models.circle: must be a map, not None"),
+    ("models/Bad Id", {"kind": "circle"}, "models: 'Bad Id' is not a valid id"),
+    (
+        "models/tempered-banana-2d/tempered_rows",
+        100_001,
+        "models.tempered-banana-2d.tempered_rows: must be at most num_rows = 100000, not 100001",
+    ),
+    ("models/gauss-30d/num_rows", 1e5, "num_rows: must be a whole number without a decimal point"),
+    ("models/flat-banana-2d/true_position", [0, 3, 0], "at most dimension = 2 entries, not 3"),
+    ("models/correlated-gauss-2d/covariance", [[1, 2], [2, 1]], "positive definite 2 x 2 matrix"),
+    ("models/correlated-gauss-2d/covariance", [[1, 0.5], [0.4, 1]], "symmetric positive"),
+    ("models/correlated-gauss-2d/true_position", [0, 3, 0], "positive definite 3 x 3 matrix"),
+    ("figures/bananas", ["x"], "figures.bananas: unknown model x; valid models:"),
+    ("figures/trajectory/model", "x", "figures.trajectory.model: unknown model x"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BAD)
+def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, path, value, message):
+    change(path, value)(config)
+    with pytest.raises(ConfigError, match=re.escape(message)) as error:
+        Study(config, schema)
+    assert "\n" not in str(error.value)
+
+
+def test_the_same_cell_in_two_runs_runs_once(config, schema):
+    config["runs"].append(copy.deepcopy(config["runs"][1]))
+    assert len(Study(config, schema).cells) == 135
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"), [(4, "4"), (4.0, "4"), (0.75, "0.75"), (1e-7, "1e-07"), (10, "10")]
+)
+def test_epsilon_in_paths(epsilon, text):
+    assert format_epsilon(epsilon) == text
+
+
+def test_covariances():
+    assert is_covariance([[2, 1, 0], [1, 2, 1], [0, 1, 2]], 3)
+    assert not is_covariance([[1, 1], [1, 1]], 2)
+    assert not is_covariance([[1, 0]], 2)

@@ -1,0 +1,362 @@
+"""The real workflow, in a copy of the tree: the quick study runs every rule."""
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from conftest import ROOT
+
+QUICK = ["--configfile", "studies/quick.yaml"]
+PARTS = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
+
+
+def copy_tree(directory):
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(ROOT / part, directory / part, ignore=ignored)
+        else:
+            shutil.copy(ROOT / part, directory / part)
+    return directory
+
+
+def run(directory, *arguments, check=True):
+    """Run a command in the copy; the output of a failure is in the test's report."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    result = subprocess.run(
+        [*map(str, arguments)],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if check and result.returncode:
+        pytest.fail(f"{arguments}:\n{result.stdout[-4000:]}\n{result.stderr[-4000:]}")
+    return result
+
+
+def snakemake(directory, *arguments, check=True):
+    executable = Path(sys.executable).with_name("snakemake")
+    return run(directory, executable, "--nocolor", *arguments, check=check)
+
+
+def jobs(directory, *arguments):
+    """How many jobs of each rule a dry run announces."""
+    output = snakemake(directory, "--dry-run", *arguments)
+    lines = re.findall(r"^(\w+) +(\d+)$", output.stdout + output.stderr, flags=re.MULTILINE)
+    counts = {rule: int(count) for rule, count in lines}
+    counts.pop("total", None)
+    return counts
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the tree in which the quick study has run, with two cores."""
+    directory = copy_tree(tmp_path_factory.mktemp("tree"))
+    snakemake(directory, "--cores", 2, *QUICK)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def results(tree):
+    return tree / "results/quick"
+
+
+def test_lint_finds_nothing():
+    result = snakemake(ROOT, "--lint")
+    assert "Congratulations" in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("ruff", "check"), ("ruff", "format", "--check"), ("snakefmt", "--check", "--compact-diff")],
+)
+def test_code_is_formatted_and_clean(command):
+    run(ROOT, Path(sys.executable).with_name(command[0]), *command[1:], ".")
+
+
+def test_notebooks_are_committed_without_outputs():
+    import nbformat
+
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        assert any("parameters" in cell.metadata.get("tags", []) for cell in notebook.cells)
+        for cell in notebook.cells:
+            assert not cell.get("outputs") and not cell.get("execution_count")
+
+
+def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
+    counts = jobs(copy_tree(tmp_path))
+    assert counts["run_chain"] == (7 * 3 * 6 + 3 * 3) * 20 == 2700
+    assert counts["compute_budget"] == 135
+    assert counts["simulate_dataset"] == counts["draw_reference"] == 8
+    renderings = [rule for rule in counts if rule.startswith("render_")]
+    assert len(renderings) == len(list((ROOT / "notebooks").glob("*.ipynb")))
+
+
+def read(results, name):
+    return pd.read_csv(results / f"tables/{name}.csv")
+
+
+def test_the_table_of_chains_has_a_row_for_every_chain(results):
+    chains = read(results, "chains")
+    columns = (
+        "model algorithm epsilon delta seed iterations acceptance_rate clip_fraction "
+        "gradient_clip_fraction mmd mean_error covariance_error"
+    )
+    assert set(columns.split()) <= set(chains.columns)
+    assert len(chains) == (7 * 3 * 2 + 3 * 2 + 1) * 2
+    assert not chains.duplicated(["model", "algorithm", "epsilon", "seed"]).any()
+    assert (chains["delta"] == 0.1 / 20_000).all()
+    ran = chains[chains["iterations"] > 0]
+    assert (ran["iterations"] >= 15).all()
+    assert ran.drop(columns="gradient_clip_fraction").notna().all(axis=None)
+    assert (ran["gradient_clip_fraction"].notna() == (ran["algorithm"] == "dp-hmc")).all()
+    assert ran["acceptance_rate"].between(0, 1).all() and ran["clip_fraction"].between(0, 1).all()
+    assert (ran["kept_draws"] == ran["iterations"] - (ran["iterations"] - 1) // 2).all()
+    assert (ran["mmd_draws"] == ran["kept_draws"].clip(upper=6000)).all()
+    assert (ran["mmd_draws"] < ran["kept_draws"]).any()
+
+
+def test_a_budget_without_iterations_is_recorded_with_its_metrics_missing(results):
+    chains = read(results, "chains")
+    none = chains[chains["iterations"] == 0]
+    assert list(none["algorithm"].unique()) == ["dp-hmc"] and len(none) == 2
+    metrics = ["acceptance_rate", "clip_fraction", "mmd", "mean_error", "covariance_error"]
+    assert none[metrics].isna().all(axis=None)
+
+
+def test_the_other_tables_describe_the_same_study(results):
+    chains = read(results, "chains")
+    keys = ["model", "algorithm", "epsilon"]
+    timings = read(results, "timings")
+    assert list(timings.columns) == [*keys, "seed", "cpu_seconds", "wall_seconds", "peak_rss_mb"]
+    pd.testing.assert_frame_equal(timings[[*keys, "seed"]], chains[[*keys, "seed"]])
+    assert (timings["cpu_seconds"] > 0.05).all() and (timings["peak_rss_mb"] > 30).all()
+    assert (timings["wall_seconds"] > 0.05).all() and (timings["wall_seconds"] < 600).all()
+
+    baselines = read(results, "baselines")
+    assert (baselines.groupby("model").size() == 10).all() and baselines["model"].nunique() == 8
+    assert (baselines["mmd"] < 0.1).all()  # exact samples of 1000 are close to one another
+
+    budgets = read(results, "budgets")
+    merged = chains.merge(budgets, on=keys, suffixes=("", "_budget"))
+    assert len(merged) == len(chains)
+    assert (merged["iterations"] == merged["iterations_budget"]).all()
+    assert (budgets["delta"] <= budgets["target_delta"]).all()
+
+    models = read(results, "models").set_index("model")
+    assert list(models["d"]) == [2, 10, 2, 10, 30, 2, 2, 2]
+    assert models.loc["tempered-banana-2d", "n0"] == 200
+
+    summary = read(results, "summary")
+    cell = chains.groupby(keys, sort=False)
+    np.testing.assert_allclose(summary["mmd_median"], cell["mmd"].median())
+    np.testing.assert_allclose(summary["clip_fraction_q75"], cell["clip_fraction"].quantile(0.75))
+
+
+def test_a_chain_file_holds_the_draws_and_is_read_without_pickle(results):
+    path = results / "chains/gauss-30d/dp-hmc/epsilon-4/seed-1.npz"
+    chains = read(results, "chains").set_index(["model", "algorithm", "epsilon", "seed"])
+    row = chains.loc["gauss-30d", "dp-hmc", 4, 1]
+    with np.load(path, allow_pickle=False) as chain:
+        assert chain["positions"].shape == (row["iterations"], 30)
+        assert chain["is_accepted"].mean() == row["acceptance_rate"]
+        moved = np.diff(np.vstack([chain["start"], chain["positions"]]), axis=0).any(axis=1)
+        np.testing.assert_array_equal(moved, chain["is_accepted"])
+
+
+def test_chains_with_one_seed_start_at_the_same_point(results):
+    starts = {}
+    for path in sorted((results / "chains/narrow-banana-2d").rglob("seed-*.npz")):
+        with np.load(path, allow_pickle=False) as chain:
+            starts.setdefault(path.name, set()).add(tuple(chain["start"]))
+    assert len(starts) == 2 and all(len(points) == 1 for points in starts.values())
+    assert len(set.union(*starts.values())) == 2
+
+
+FIGURES = ["4.1", "5.1", "6.3", "6.4", "6.5", "6.6", "6.7", "6.8", "circle-mmd"]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_is_drawn_as_pdf_and_png(results, figure):
+    pdf = (results / f"figures/figure-{figure}.pdf").read_bytes()
+    png = (results / f"figures/figure-{figure}.png").read_bytes()
+    assert pdf.startswith(b"%PDF") and len(pdf) > 10_000
+    assert png.startswith(b"\x89PNG") and len(png) > 30_000
+
+
+def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(results):
+    names = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert {path.stem for path in (results / "notebooks").glob("*.ipynb")} == names
+    for path in (results / "notebooks").glob("*.html"):
+        page = path.read_text()
+        assert "data:image/png" in page and "Traceback" not in page
+        assert not re.search(r"(src|href)=.https?:", page)
+    page = (results / "notebooks/comparison.html").read_text()
+    assert "Figure 6.3" in page
+
+
+def test_touching_nothing_reruns_nothing(tree):
+    assert jobs(tree, *QUICK) == {}
+
+
+def test_one_core_or_two_and_from_scratch_or_not_the_tables_are_the_same(tree, tmp_path):
+    copy_tree(tmp_path)
+    targets = ["models/correlated-gauss-2d/chains.csv", "models/circle/chains.csv"]
+    paths = [f"results/quick/tables/{target}" for target in targets]
+    snakemake(tmp_path, "--cores", 1, *paths, *QUICK)
+    for path in paths:
+        assert (tmp_path / path).read_bytes() == (tree / path).read_bytes()
+    chain = "results/quick/chains/circle/dp-hmc/epsilon-1/seed-0.npz"
+    with np.load(tmp_path / chain) as a, np.load(tree / chain) as b:
+        assert a["positions"].tobytes() == b["positions"].tobytes()
+
+
+AFTER_CHAINS = {"tabulate_study": 1, "all": 1}
+PAGES = {"render_comparison": 1, "render_circle": 1, "render_gradient_clipping": 1}
+
+
+def test_a_seed_more_adds_jobs_and_reruns_no_chain(tree):
+    counts = jobs(tree, *QUICK, "--config", "seeds=3")
+    new = {"run_chain": 49, "tabulate_chains": 8, "render_models": 1}
+    assert counts == new | AFTER_CHAINS | PAGES
+
+
+def overlay(tmp_path, changes):
+    path = tmp_path / "overlay.yaml"
+    path.write_text(yaml.safe_dump(changes))
+    return [*QUICK, path]
+
+
+def test_an_epsilon_and_a_model_more_add_jobs_and_rerun_no_chain(tree, tmp_path):
+    quick = yaml.safe_load((ROOT / "studies/quick.yaml").read_text())
+    runs = quick["runs"]
+    runs[1]["epsilons"].append(0.75)
+    counts = jobs(tree, *overlay(tmp_path, {"runs": runs}))
+    assert counts["run_chain"] == 6 and counts["tabulate_chains"] == 1
+    assert "simulate_dataset" not in counts and "draw_reference" not in counts
+
+    circle = yaml.safe_load((ROOT / "config.yaml").read_text())["models"]["circle"]
+    settings = {"noise_scale": 4, "proposal_scale": 0.2, "clip_bound": 0.002}
+    changes = {
+        "models": {"big-circle": circle | {"radius_mean": 6}},
+        "algorithms": {"dp-penalty": {"settings": {"big-circle": settings}}},
+        "runs": [
+            *quick["runs"],
+            {"models": ["big-circle"], "algorithms": ["dp-penalty"], "epsilons": [0.5]},
+        ],
+    }
+    runs[1]["epsilons"].pop()
+    counts = jobs(tree, *overlay(tmp_path, changes))
+    assert (counts["run_chain"], counts["simulate_dataset"], counts["tabulate_chains"]) == (2, 1, 1)
+
+
+def test_a_changed_setting_reruns_its_chains_and_what_follows(tree, tmp_path):
+    changes = {"algorithms": {"dp-hmc": {"settings": {"circle": {"step_size": 0.08}}}}}
+    counts = jobs(tree, *overlay(tmp_path, changes))
+    assert counts["run_chain"] == 4 and counts["tabulate_chains"] == 1
+    assert "simulate_dataset" not in counts
+
+
+@pytest.mark.parametrize(
+    ("file", "reruns"),
+    [
+        ("src/dpmcmc/plotting.py", {f"render_{name}" for name in ("models", "trajectory")}),
+        ("notebooks/circle.ipynb", {"render_circle"}),
+        ("src/dpmcmc/samplers/dp_hmc.py", {"run_chain", "compute_budget"}),
+        ("src/dpmcmc/kernels.py", {"run_chain", "simulate_dataset", "tabulate_chains"}),
+        ("src/dpmcmc/metrics.py", {"tabulate_chains", "tabulate_baselines"}),
+    ],
+)
+def test_a_changed_source_reruns_what_it_makes(tree, file, reruns):
+    path = tree / file
+    original = path.read_text()
+    try:
+        path.write_text(original + "\n")
+        counts = jobs(tree, *QUICK)
+    finally:
+        path.write_text(original)
+    assert reruns <= set(counts)
+    if "chain" not in " ".join(reruns):
+        assert "run_chain" not in counts
+    if "run_chain" in reruns:
+        assert counts["run_chain"] == 98
+    if file.startswith("notebooks/"):
+        assert set(counts) == reruns | {"all"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("seeds=0", "seeds: must be at least 1, not 0"),
+        ("sedes=3", "config: unknown key sedes; valid keys: study, seed, seeds"),
+        ("study=../x", "study: '../x' is not a valid id"),
+    ],
+)
+def test_a_bad_configuration_stops_before_any_job_with_one_line(tmp_path, setting, message):
+    result = snakemake(copy_tree(tmp_path), "--dry-run", "--config", setting, check=False)
+    assert result.returncode != 0
+    output = result.stdout + result.stderr
+    (line,) = [line for line in output.splitlines() if line.startswith("Configuration error: ")]
+    assert message in line and "Traceback" not in output
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):
+    import nbformat
+
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("1 / 0")], metadata={"kernelspec": kernel}
+    )
+    nbformat.write(notebook, tmp_path / "bad.ipynb")
+    command = "--spec {} --notebook bad.ipynb --output o.ipynb --html o.html --failed logs/f.ipynb"
+    result = run(
+        tmp_path, sys.executable, "-m", "dpmcmc", "notebook", *command.split(), check=False
+    )
+    assert result.returncode != 0
+    assert "ZeroDivisionError: division by zero" in result.stderr
+    assert "logs/f.ipynb" in result.stderr
+    assert "ZeroDivisionError" in (tmp_path / "logs/f.ipynb").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.ipynb", "logs"}
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty"])
+def test_a_damaged_file_is_named_by_the_job_that_reads_it(tree, tmp_path, damage):
+    source = (tree / "results/quick/reference/circle.npz").read_bytes()
+    (tmp_path / "r.npz").write_bytes(source[: len(source) // 2] if damage == "truncated" else b"")
+    circle = yaml.safe_load((ROOT / "config.yaml").read_text())["models"]["circle"]
+    spec = {"study_seed": 1, "model": "circle", "model_settings": circle, "mmd": {}}
+    arguments = ["--spec", json.dumps(spec), "--reference", "r.npz", "--output", "o.csv"]
+    result = run(
+        tmp_path, sys.executable, "-m", "dpmcmc", "baseline-table", *arguments, check=False
+    )
+    assert result.returncode != 0 and len(result.stderr.splitlines()) == 1
+    assert "r.npz is damaged" in result.stderr and "delete it" in result.stderr
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_chain_job_starts_without_slow_imports():
+    slow = ("pandas", "scipy.stats", "matplotlib", "jsonschema", "papermill", "snakemake")
+    code = (
+        "import sys; from dpmcmc import cli, models, samplers, streams; import numpy; "
+        f"print([name for name in {slow!r} if name in sys.modules])"
+    )
+    assert run(ROOT, sys.executable, "-c", code).stdout.strip() == "[]"
+
+
+def test_an_empty_record_is_not_a_number(results):
+    assert math.isnan(read(results, "chains").query("iterations == 0")["mmd"].iloc[0])
