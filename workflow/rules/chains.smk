@@ -7,14 +7,14 @@ rule run_chain:
         reference=f"{RESULTS}/reference/{{model}}.npz",
         budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
     output:
-        f"{RESULTS}/chains/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.npz",
+        chain=f"{RESULTS}/chains/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.npz",
     log:
         f"{RESULTS}/logs/chain/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.log",
     conda:
         CONDA
     resources:
         mem_mb=chain_memory,
-        runtime=30,
+        runtime=chain_runtime,
     params:
         spec=chain_settings,
         source=CHAIN_SOURCE,
@@ -22,5 +22,5 @@ rule run_chain:
         "Chain {wildcards.seed} of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
     shell:
         "python -m dpmcmc chain --spec {params.spec:q} --dataset {input.dataset:q}"
-        " --reference {input.reference:q} --budget {input.budget:q} --output {output:q}"
+        " --reference {input.reference:q} --budget {input.budget:q} --output {output.chain:q}"
         " > {log:q} 2>&1"

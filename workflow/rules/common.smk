@@ -138,15 +138,40 @@ def figure_files(notebook):
         yield f"{RESULTS}/figures/{figure}.png"
 
 
-# Memory, in megabytes: the libraries and copies of the data set.
+# Memory in megabytes (the libraries and copies of the data set) and run time in minutes: generous,
+# and doubled by a second attempt (`--retries 1`).
 
 
-def dataset_memory(wildcards):
-    return 500 + 3 * megabytes_of_dataset(wildcards.model)
+def dataset_memory(wildcards, attempt):
+    return attempt * (500 + 3 * megabytes_of_dataset(wildcards.model))
 
 
-def chain_memory(wildcards):
-    return 500 + megabytes_of_dataset(wildcards.model)
+def chain_memory(wildcards, attempt):
+    return attempt * (500 + megabytes_of_dataset(wildcards.model))
+
+
+def small_memory(wildcards, attempt):
+    return attempt * 500
+
+
+def table_memory(wildcards, attempt):
+    return attempt * 1000
+
+
+def notebook_memory(wildcards, attempt):
+    return attempt * 1500
+
+
+def short_runtime(wildcards, attempt):
+    return attempt * 10
+
+
+def chain_runtime(wildcards, attempt):
+    return attempt * 30
+
+
+def table_runtime(wildcards, attempt):
+    return attempt * 60
 
 
 def megabytes_of_dataset(model):

@@ -3,35 +3,35 @@
 
 rule simulate_dataset:
     output:
-        f"{RESULTS}/data/{{model}}.npy",
+        dataset=f"{RESULTS}/data/{{model}}.npy",
     log:
         f"{RESULTS}/logs/dataset/{{model}}.log",
     conda:
         CONDA
     resources:
         mem_mb=dataset_memory,
-        runtime=10,
+        runtime=short_runtime,
     params:
         spec=dataset_settings,
         source=MODEL_SOURCE,
     message:
         "Simulate the data set of {wildcards.model}"
     shell:
-        "python -m dpmcmc dataset --spec {params.spec:q} --output {output:q} > {log:q} 2>&1"
+        "python -m dpmcmc dataset --spec {params.spec:q} --output {output.dataset:q} > {log:q} 2>&1"
 
 
 rule draw_reference:
     input:
         dataset=f"{RESULTS}/data/{{model}}.npy",
     output:
-        f"{RESULTS}/reference/{{model}}.npz",
+        reference=f"{RESULTS}/reference/{{model}}.npz",
     log:
         f"{RESULTS}/logs/reference/{{model}}.log",
     conda:
         CONDA
     resources:
         mem_mb=dataset_memory,
-        runtime=10,
+        runtime=short_runtime,
     params:
         spec=reference_settings,
         source=MODEL_SOURCE,
@@ -39,4 +39,4 @@ rule draw_reference:
         "Draw the reference and baseline samples of {wildcards.model}"
     shell:
         "python -m dpmcmc reference --spec {params.spec:q} --dataset {input.dataset:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --output {output.reference:q} > {log:q} 2>&1"

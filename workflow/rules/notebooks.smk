@@ -17,8 +17,8 @@ for name, notebook in study.notebooks().items():
         conda:
             CONDA
         resources:
-            mem_mb=1500,
-            runtime=15,
+            mem_mb=notebook_memory,
+            runtime=short_runtime,
         params:
             spec=as_json(notebook.parameters | {"results": RESULTS}),
             failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",

@@ -17,8 +17,8 @@ rule tabulate_chains:
     conda:
         CONDA
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=table_memory,
+        runtime=table_runtime,
     params:
         spec=chain_table_settings,
         source=METRICS_SOURCE,
@@ -35,14 +35,14 @@ rule tabulate_baselines:
     input:
         reference=f"{RESULTS}/reference/{{model}}.npz",
     output:
-        f"{PARTS}/{{model}}/baselines.csv",
+        baselines=f"{PARTS}/{{model}}/baselines.csv",
     log:
         f"{RESULTS}/logs/baseline-table/{{model}}.log",
     conda:
         CONDA
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=small_memory,
+        runtime=short_runtime,
     params:
         spec=baseline_table_settings,
         source=METRICS_SOURCE,
@@ -50,7 +50,7 @@ rule tabulate_baselines:
         "Metrics of the baseline samples of {wildcards.model}"
     shell:
         "python -m dpmcmc baseline-table --spec {params.spec:q} --reference {input.reference:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --output {output.baselines:q} > {log:q} 2>&1"
 
 
 rule tabulate_study:
@@ -60,14 +60,14 @@ rule tabulate_study:
         baselines=expand(f"{PARTS}/{{model}}/baselines.csv", model=study.model_ids),
         budgets=budgets_of_study,
     output:
-        TABLES,
+        tables=TABLES,
     log:
         f"{RESULTS}/logs/study-tables.log",
     conda:
         CONDA
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=small_memory,
+        runtime=short_runtime,
     params:
         spec=as_json({"models": [[model, study.models[model]] for model in study.model_ids]}),
         source=TABLES_SOURCE,
