@@ -42,7 +42,7 @@ SMALL_MODELS = {
         radius_mean=2.0,
         radius_sd=0.5,
         start_mean=[0.0, 1.0],
-        start_sd=1.0,
+        start_sd=0.4,
     ),
 }
 

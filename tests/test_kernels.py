@@ -59,13 +59,16 @@ def test_gradient_sum_is_that_of_numpy(shape, bound):
 
 
 def test_sums_over_many_rows_are_accurate():
-    # Alternating large terms with a small mean: a naive running sum loses digits here.
-    rng = np.random.default_rng(1)
-    statistics = 1e6 * rng.standard_normal((1, 200_000)) + 1e-3
-    total, _, _ = kernels.clipped_ratio_sum(statistics, np.array([1.0]), 0.0, math.inf)
+    # Terms of one sign and a running sum far above them: one accumulator loses digits here.
+    statistics = np.full((1, 200_000), 0.1)
+    statistics[0, 0] = 1e6
     exact = math.fsum(statistics[0])
-    scale = math.fsum(abs(statistics[0]))
-    assert abs(total - exact) < 1e-15 * scale
+    naive = np.add.accumulate(statistics[0])[-1]
+    total, _, _ = kernels.clipped_ratio_sum(statistics, np.array([1.0]), 0.0, math.inf)
+    gradient, _ = kernels.clipped_gradient_sum(statistics, np.ones((1, 1)), np.zeros(1), math.inf)
+    assert abs(naive - exact) > 1e-12 * exact
+    assert abs(total - exact) < 2e-14 * exact
+    assert abs(gradient[0] - exact) < 2e-14 * exact
 
 
 BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308]
@@ -109,6 +112,20 @@ def test_a_gradient_of_norm_zero_is_the_zero_vector():
         np.ones((1, 10)), np.ones((1, 2)), np.ones(2), 0.5
     )
     assert (total == 0).all() and clipped == 0
+
+
+@pytest.mark.parametrize("name", ["clipped_ratio_sum", "clipped_gradient_sum"])
+def test_the_compiler_may_not_assume_that_nan_and_infinity_do_not_occur(name):
+    flags = getattr(kernels, name).targetoptions["fastmath"]
+    assert set(flags) <= {"reassoc", "contract", "nsz"}
+
+
+def test_a_ratio_at_the_bound_is_not_clipped():
+    statistics = np.array([[-3.0, -2.0, 0.0, 2.0, 3.0]])
+    total, squares, clipped = kernels.clipped_ratio_sum(statistics, np.ones(1), 0.0, 2.0)
+    assert (total, squares, clipped) == (0.0, 16.0, 2)
+    _, clipped = kernels.clipped_gradient_sum(statistics, np.ones((1, 1)), np.zeros(1), 2.0)
+    assert clipped == 2
 
 
 def test_one_component_moves_read_one_column():

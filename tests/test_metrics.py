@@ -56,10 +56,18 @@ def test_thinning_is_even_and_only_when_needed():
     np.testing.assert_array_equal(metrics.thin(draws, 6)[:, 0], [0, 20, 40, 60, 80, 100])
 
 
-def test_bandwidth_is_the_median_distance_of_pairs_across_the_samples():
-    rng = np.random.default_rng(0)
-    x, y = np.zeros((5, 2)), np.array([[3.0, 4.0]] * 7)
-    assert metrics.median_bandwidth(rng, x, y, 500) == 5.0
+def test_bandwidth_is_the_median_distance_of_random_pairs_across_the_samples():
+    # Points 0 and 1 against 10 and 100: distances 9, 10, 99, 100, each as likely.
+    x, y = np.array([[0.0], [1.0]]), np.array([[10.0], [100.0]])
+    few = [metrics.median_bandwidth(np.random.default_rng(i), x, y, 1) for i in range(400)]
+    values, counts = np.unique(few, return_counts=True)
+    np.testing.assert_array_equal(values, [9, 10, 99, 100])
+    assert abs(counts - 100).max() < 4.5 * math.sqrt(400 * 3 / 16)
+    three_to_one = np.array([[10.0], [10.0], [10.0], [100.0]])
+    many = [
+        metrics.median_bandwidth(np.random.default_rng(i), x, three_to_one, 500) for i in range(40)
+    ]
+    assert set(many) <= {9.0, 9.5, 10.0}  # the median of many pairs; their mean is near 32
 
 
 def test_errors_of_mean_and_covariance():
@@ -74,6 +82,25 @@ def test_errors_of_mean_and_covariance():
 
     expected = math.sqrt(((covariance(x) - covariance(y)) ** 2).sum())
     assert metrics.covariance_error(x, y) == pytest.approx(expected)
+
+
+def test_a_comparison_thins_for_the_mmd_alone_and_takes_the_known_mean():
+    rng = np.random.default_rng(1)
+    draws, reference = rng.standard_normal((500, 2)), rng.standard_normal((300, 2))
+    result = metrics.compare(np.random.default_rng(5), draws, reference, np.ones(2), 50, 100)
+    thinned = metrics.thin(draws, 100)
+    bandwidth = metrics.median_bandwidth(np.random.default_rng(5), thinned, reference, 50)
+    assert result == {
+        "mmd": metrics.mmd(thinned, reference, bandwidth),
+        "mean_error": metrics.mean_error(draws, reference, np.ones(2)),
+        "covariance_error": metrics.covariance_error(draws, reference),
+        "mmd_draws": 100,
+    }
+
+
+def test_a_negative_estimate_of_mmd_squared_is_reported_by_its_size():
+    points = np.array([[0.0], [1.0]])  # against themselves: within pairs are farther than between
+    assert metrics.mmd(points, points, 1.0) == pytest.approx(math.sqrt(1 - math.exp(-0.5)))
 
 
 @pytest.mark.parametrize("size", [0, 1])

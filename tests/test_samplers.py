@@ -19,8 +19,11 @@ from dpmcmc.samplers import (
     Metropolis,
     OneComponentWalk,
     Streams,
+    dp_hmc,
+    dp_penalty,
     run_chain,
 )
+from dpmcmc.samplers.chain import accepts
 from dpmcmc.samplers.hmc import leapfrog
 
 SCALES = {"banana": [0.3, 0.4, 0.5], "gaussian": 0.3, "circle": 1.0}
@@ -259,121 +262,151 @@ def test_leapfrog_is_reversible_and_conserves_energy(model):
     assert fine < coarse / 8
 
 
+class Recorder(Target):
+    """A target that keeps what a sampler asks of it: (theta, theta_new, bound, clipped rows) of
+    ratios, (theta, bound, clipped rows) of gradients."""
+
+    def __init__(self, target):
+        super().__init__(target.model, target.statistics)
+        object.__setattr__(self, "ratios", [])
+        object.__setattr__(self, "gradients", [])
+
+    def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
+        total, num_clipped = super().clipped_log_likelihood_ratio(theta, theta_new, bound)
+        self.ratios.append((theta, theta_new, bound, num_clipped))
+        return total, num_clipped
+
+    def clipped_gradient(self, theta, bound):
+        total, num_clipped = super().clipped_gradient(theta, bound)
+        self.gradients.append((theta, bound, num_clipped))
+        return total, num_clipped
+
+
+def record_tests(monkeypatch, module):
+    """Log acceptance ratios that a sampler's module submits to the test, as they come."""
+    log_ratios = []
+    monkeypatch.setattr(
+        module, "accepts", lambda rng, value: log_ratios.append(value) or accepts(rng, value)
+    )
+    return log_ratios
+
+
 @pytest.mark.parametrize("model", SMALL_MODELS)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_ratios_are_clipped_at_the_bound_times_the_step(model, algorithm):
-    target = make_target(model)
-    sampler = dataclasses.replace(samplers(model)[algorithm], clip_bound=0.3)
+@pytest.mark.parametrize("algorithm", ["dp-penalty", "dp-penalty-ocu", "dp-penalty-ocu-gwmh"])
+def test_penalty_tests_what_section_3_1_says_with_the_noise_that_is_charged(
+    model, algorithm, monkeypatch
+):
+    """ln alpha = ln posterior ratio + T sigma Z - (T sigma)^2 / 2, sigma = sensitivity / mu."""
+    target, sampler = Recorder(make_target(model)), samplers(model)[algorithm]
+    log_ratios = record_tests(monkeypatch, dp_penalty)
     start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
-    seen = []
-
-    class Recorder(Target):
-        def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
-            seen.append((np.linalg.norm(theta_new - theta), bound))
-            return super().clipped_log_likelihood_ratio(theta, theta_new, bound)
-
-    recorder = Recorder(target.model, target.statistics)
-    chain = run_chain(sampler, recorder, streams(2), start, 50)
-    length, bound = np.array(seen).T
-    np.testing.assert_allclose(bound, 0.3 * length, rtol=1e-12)
-    assert 0 < chain.clip_fraction.mean() < 1
-    if algorithm.startswith("dp-penalty-ocu"):
-        moved = np.diff(np.vstack([start, chain.positions]), axis=0) != 0
-        assert moved.sum(axis=1).max() == 1 and moved.any(axis=0).all()
+    run_chain(sampler, target, streams(8), start, 60)
+    noise = streams(8).noise  # the same draws once more: one for each iteration
+    for log_ratio, (theta, theta_new, bound, _) in zip(log_ratios, target.ratios, strict=True):
+        sensitivity = 2 * sampler.clip_bound * np.linalg.norm(theta_new - theta)
+        assert bound == pytest.approx(sensitivity / 2)
+        sigma = sensitivity / sampler.release(target.num_rows).mu
+        tempered = target.likelihood_power * sigma
+        expected = target.log_density_ratio(theta, theta_new)
+        expected += tempered * noise.standard_normal() - tempered**2 / 2
+        assert log_ratio == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-class Counter:
-    """Stands for a generator; counts and scales its standard normal draws."""
-
-    def __init__(self, factor):
-        self.factor, self.rng, self.draws = factor, np.random.default_rng(0), []
-
-    def standard_normal(self, *size):
-        draw = self.factor * self.rng.standard_normal(*size)
-        self.draws.append(np.size(draw))
-        return draw
-
-
-def test_noise_is_drawn_as_often_and_as_large_as_the_accountant_is_told():
-    """The noisy sum of an all-zero data set is the noise: its deviation over the sensitivity
-    must be what `release` declares."""
-    target = make_target("gaussian")
-    n = target.num_rows
-    hmc = DPHMC(
-        noise_scale=0.3,
-        gradient_noise_scale=0.7,
-        step_size=0.01,
-        num_integration_steps=6,
-        clip_bound=0.5,
-        gradient_clip_bound=0.2,
+@pytest.mark.parametrize("model", SMALL_MODELS)
+@pytest.mark.parametrize("gradient_clip_bound", [0.3, 1e4])
+def test_dp_hmc_is_algorithm_4_with_the_noise_that_is_charged(
+    model, gradient_clip_bound, monkeypatch
+):
+    """Trajectory and test recomputed from the same draws; every release at the declared noise."""
+    target, settings = Recorder(make_target(model)), samplers(model)["dp-hmc"]
+    n, T, d = target.num_rows, target.likelihood_power, target.model.dimension
+    sampler = dataclasses.replace(
+        settings,
+        gradient_clip_bound=gradient_clip_bound,
+        gradient_noise_scale=noise_scale_for(target, 1.5, gradient_clip_bound),
+        noise_scale=2 * settings.noise_scale,
     )
-    rng = streams(1)._replace(noise=Counter(1.0))
-    run_chain(hmc, target, rng, np.zeros(2), 1)
-    assert rng.noise.draws == [2] * 7 + [1]  # seven gradients of two components, one ratio
-    deviation = np.std(
-        [hmc.noisy_gradient(streams(i), target, np.zeros(2))[0] for i in range(4000)], axis=0
-    )
-    sensitivity = 2 * 0.2
-    gradient_mu = sensitivity / deviation
-    expected = hmc.release(n).mu ** 2
-    assert 1 / (0.3**2 * n) + 7 * gradient_mu.mean() ** 2 == pytest.approx(expected, rel=0.05)
+    log_ratios = record_tests(monkeypatch, dp_hmc)
+    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    chain = run_chain(sampler, target, streams(8), start, 25)
+    plain, proposal, noise = make_target(model), streams(8).proposal, streams(8).noise
+    mass, eta, charged = np.array(sampler.inverse_mass_matrix), sampler.step_size, 0.0
+    L = sampler.num_integration_steps
+    for i, (theta, theta_new, bound, _) in enumerate(target.ratios):
+        gradients = iter(target.gradients[i * (L + 1) : (i + 1) * (L + 1)])
+        charged = 0.0
+
+        def noisy_gradient(theta, gradients=gradients):
+            nonlocal charged
+            asked, bound, _ = next(gradients)
+            np.testing.assert_allclose(asked, theta, rtol=1e-9, atol=1e-12)
+            assert bound == gradient_clip_bound
+            sigma = sampler.gradient_noise_scale * math.sqrt(n) * 2 * bound
+            charged += (2 * bound / sigma) ** 2
+            total, _ = plain.clipped_gradient(theta, bound)
+            total = T * (total + sigma * noise.standard_normal(d))
+            return total + plain.model.grad_log_prior(theta)
+
+        p = p_0 = proposal.standard_normal(d) / np.sqrt(mass)
+        q = theta
+        G = noisy_gradient(q)
+        for _ in range(L):
+            p = p + eta / 2 * G
+            q = q + eta * mass * p
+            G = noisy_gradient(q)
+            p = p + eta / 2 * G
+        np.testing.assert_allclose(q, theta_new, rtol=1e-9, atol=1e-12)
+        assert next(gradients, None) is None
+        sensitivity = 2 * sampler.clip_bound * np.linalg.norm(theta_new - theta)
+        assert bound == pytest.approx(sensitivity / 2)
+        sigma = sampler.noise_scale * math.sqrt(n) * sensitivity
+        charged += (sensitivity / sigma) ** 2
+        expected = plain.log_density_ratio(theta, theta_new)
+        expected += 0.5 * (p_0 @ (mass * p_0) - p @ (mass * p))
+        expected += T * sigma * noise.standard_normal() - (T * sigma) ** 2 / 2
+        assert log_ratios[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert sampler.release(n).mu ** 2 == pytest.approx(charged)
+    clipped = np.array([num_clipped for *_, num_clipped in target.gradients]).reshape(25, L + 1)
+    np.testing.assert_allclose(chain.gradient_clip_fraction, clipped.mean(axis=1) / n)
+    assert (chain.gradient_clip_fraction.mean() > 0.1) == (gradient_clip_bound < 1)
 
 
-@pytest.mark.parametrize("algorithm", ["dp-penalty", "dp-hmc"])
-def test_the_ratio_noise_is_the_declared_one(algorithm):
-    # With huge proposals' prior and likelihood switched off, log alpha = T noise - (T sigma)^2 / 2
-    # is all that decides: read sigma off the acceptance rate of a flat target.
-    class Flat:
-        dimension, num_rows, likelihood_power = 2, 50, 0.5
-        statistics = np.zeros((2, 50))
+@pytest.mark.parametrize("model", SMALL_MODELS)
+@pytest.mark.parametrize("name", [*ALGORITHMS, "rwmh", "hmc"])
+def test_ratios_are_clipped_at_the_bound_times_the_step(model, name):
+    target = Recorder(make_target(model))
+    sampler = dataclasses.replace(samplers(model)[name], clip_bound=0.3)
+    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    chain = run_chain(sampler, target, streams(2), start, 50)
+    for theta, theta_new, bound, _ in target.ratios:
+        assert bound == pytest.approx(0.3 * np.linalg.norm(theta_new - theta))
+    clipped = [num_clipped / target.num_rows for *_, num_clipped in target.ratios]
+    np.testing.assert_allclose(chain.clip_fraction, clipped)
+    assert 0 < np.mean(clipped) < 1
 
-        def ratio_coefficients(self, theta, theta_new):
-            return np.zeros(2), 0.0
 
-        def gradient_coefficients(self, theta):
-            return np.zeros((2, 2)), np.zeros(2)
-
-        def log_prior_ratio(self, theta, theta_new):
-            return 0.0
-
-        def grad_log_prior(self, theta):
-            return np.zeros(2)
-
-    class Fixed:
-        def init(self, rng, dimension):
-            return None
-
-        def propose(self, rng, theta, memory):
-            return theta + np.array([0.6, 0.8]), None, None
-
-    target = Target(Flat(), Flat.statistics)
-    if algorithm == "dp-penalty":
-        sampler = DPPenalty(Fixed(), noise_scale=0.2, clip_bound=0.9)
-        release_mu = sampler.release(50).mu
-        deviation = 0.5 * 2 * 0.9 * 1.0 / release_mu  # T x sensitivity / mu
-        chain = run_chain(sampler, target, streams(3), np.zeros(2), 40_000)
-        # P(accept) = E min(1, exp(N(-s^2/2, s^2))) = 2 Phi(-s / 2)
-        expected = math.erfc(deviation / 2 / math.sqrt(2))
-        error = math.sqrt(expected * (1 - expected) / 40_000)
-        assert chain.is_accepted.mean() == pytest.approx(expected, abs=4.5 * error)
-    else:
-        sampler = DPHMC(
-            noise_scale=0.2,
-            gradient_noise_scale=0.0,
-            step_size=0.5,
-            num_integration_steps=2,
-            clip_bound=0.9,
-            gradient_clip_bound=1.0,
-        )
-        chain = run_chain(sampler, target, streams(3), np.zeros(2), 40_000)
-        # Free flight: the step is |p|, of a Rayleigh distribution, so sigma is proportional to it.
-        length = np.random.default_rng(0).rayleigh(size=1_000_000)
-        deviation = 0.5 * 2 * 0.9 * length * 0.2 * math.sqrt(50)
-        from scipy.special import erfc
-
-        expected = erfc(deviation / 2 / math.sqrt(2)).mean()
-        error = math.sqrt(expected * (1 - expected) / 40_000)
-        assert chain.is_accepted.mean() == pytest.approx(expected, abs=4.5 * error)
+@pytest.mark.parametrize("move", [GaussianWalk, OneComponentWalk, GuidedWalk])
+@pytest.mark.parametrize("scale", [0.7, [0.1, 1.0, 3.0]])
+def test_moves_have_the_scale_they_are_given_and_choose_components_uniformly(move, scale):
+    rng, size = streams(4), 6000
+    walk = move(scale)
+    memory = walk.init(rng, 3)
+    steps = np.array([walk.propose(rng, np.zeros(3), memory)[0] for _ in range(size)])
+    for component, expected in zip(steps.T, np.broadcast_to(scale, 3), strict=True):
+        moved = component[component != 0]
+        # A mean square of standard normals has standard deviation sqrt(2 / count).
+        mean_square = (moved**2).mean() / expected**2
+        assert mean_square == pytest.approx(1, abs=4.5 * math.sqrt(2 / len(moved)))
+        if move is GaussianWalk:
+            assert len(moved) == size
+        else:
+            assert len(moved) == pytest.approx(size / 3, abs=4.5 * math.sqrt(size * 2 / 9))
+    assert (np.count_nonzero(steps, axis=1) == (3 if move is GaussianWalk else 1)).all()
+    if move is GuidedWalk:
+        assert (np.sign(steps) * memory >= 0).all()
+        directions = np.array([walk.init(rng, 3) for _ in range(2000)])
+        assert set(np.unique(directions)) == {-1.0, 1.0}
+        assert abs(directions.mean(axis=0)).max() < 4.5 / math.sqrt(2000)
 
 
 def test_guided_walk_keeps_its_direction_on_acceptance_and_flips_it_on_rejection():

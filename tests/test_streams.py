@@ -31,11 +31,23 @@ def test_no_two_jobs_share_a_stream():
 def test_start_points_depend_on_model_and_seed_alone():
     model, reference = SMALL_MODELS["banana"], np.random.default_rng(0).standard_normal((100, 3))
     points = [tuple(start_point(1, "banana", model, reference, seed)) for seed in range(20)]
-    assert len(set(points)) == 20
+    points += [tuple(start_point(1, "other", model, reference, seed)) for seed in range(20)]
+    points += [tuple(start_point(2, "banana", model, reference, seed)) for seed in range(20)]
+    points.append(tuple(model.start_point(generator(1, "data", "banana"), reference)))
+    assert len(set(points)) == 61
+    points = points[:20]
     again = [tuple(start_point(1, "banana", model, reference, seed)) for seed in range(20)]
     assert points == again
     # Normal(true theta, s^2 I), s the mean of the reference's standard deviations.
     points = [start_point(1, "banana", model, reference, seed) for seed in range(4000)]
     z = (np.array(points) - model.true_theta) / reference.std(axis=0, ddof=1).mean()
+    assert abs(z.mean(axis=0)).max() < 4.5 / np.sqrt(4000)
+    assert abs((z**2).mean(axis=0) - 1).max() < 4.5 * np.sqrt(2 / 4000)
+
+
+def test_a_circle_starts_where_its_configuration_says():
+    model, reference = SMALL_MODELS["circle"], np.full((10, 2), 50.0)
+    points = [start_point(1, "circle", model, reference, seed) for seed in range(4000)]
+    z = (np.array(points) - [0.0, 1.0]) / model.start_sd
     assert abs(z.mean(axis=0)).max() < 4.5 / np.sqrt(4000)
     assert abs((z**2).mean(axis=0) - 1).max() < 4.5 * np.sqrt(2 / 4000)

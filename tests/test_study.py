@@ -108,7 +108,7 @@ BAD = [
     ("delta_times_n", 0, "delta_times_n: must be greater than 0, not 0"),
     ("delta_times_n", math.nan, "delta_times_n: must be a finite number, not nan"),
     ("mmd/pairs", 5, "mmd: unknown key pairs; valid keys: bandwidth_pairs, max_draws"),
-    ("runs", [], "runs: must have at least 1 entries"),
+    ("runs", [], "runs: has too few entries (0); at least 1 needed"),
     ("runs/0/epsilons", [1, 0], "runs[0].epsilons[1]: must be greater than 0, not 0"),
     ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be greater than 0, not -2"),
     ("runs/0/epsilons", [math.inf], "runs[0].epsilons[0]: must be a finite number, not inf"),
@@ -179,6 +179,18 @@ BAD = [
     ("models/correlated-gauss-2d/true_position", [0, 3, 0], "positive definite 3 x 3 matrix"),
     ("figures/bananas", ["x"], "figures.bananas: unknown model x; valid models:"),
     ("figures/trajectory/model", "x", "figures.trajectory.model: unknown model x"),
+    ("figures/trajectory/model", "gauss-30d", "model gauss-30d must have dimension 2"),
+    ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
+    ("models/circle\n", {"kind": "circle"}, "is not a valid id"),
+    ("bad\nkey", 1, "config: unknown key bad key; valid keys: study"),
+    ("seed", 10**400, "seed: must be a whole number"),
+    ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
+    ("delta_times_n", 2, "delta_times_n: must be at most 1, not 2"),
+    ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be at most 100"),
+    (f"{PENALTY}/noise_scale", 1e200, "noise_scale: must be at most"),
+    (f"{PENALTY}/noise_scale", 1e-200, "noise_scale: must be at least 1e-12"),
+    ("models/tempered-banana-2d/tempered_rows", 0.5, "must be a whole number"),
+    ("models/correlated-gauss-2d/covariance", [[1, 0], [0, 1e-320]], "positive definite"),
 ]
 
 
@@ -188,6 +200,22 @@ def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, pa
     with pytest.raises(ConfigError, match=re.escape(message)) as error:
         Study(config, schema)
     assert "\n" not in str(error.value)
+
+
+def test_figures_may_be_left_out(config, schema):
+    config["figures"] = {"bananas": []}
+    config["models"] = {"circle": config["models"]["circle"]}
+    for entry in config["algorithms"].values():
+        entry["settings"] = {"circle": entry["settings"]["circle"]}
+    del config["runs"][0]
+    assert list(Study(config, schema).notebooks()) == ["models", "circle", "gradient-clipping"]
+
+
+def test_a_pair_without_settings_is_named(config, schema):
+    del config["algorithms"]["dp-hmc"]["settings"]["circle"]
+    config["runs"][1]["algorithms"] = ["dp-penalty"]
+    with pytest.raises(ConfigError, match=r"dp-hmc\.settings: no settings for model circle"):
+        Study(config, schema).chain("circle", "dp-hmc", "1", 0)
 
 
 def test_the_same_cell_in_two_runs_runs_once(config, schema):

@@ -73,7 +73,7 @@ def compare(rng, draws, reference, posterior_mean, bandwidth_pairs, max_draws):
     posterior_mean : (d,) array or None
     bandwidth_pairs : int
     max_draws : int
-        For the MMD, more draws than this are thinned evenly.
+        For the MMD and its bandwidth, more draws than this are thinned evenly.
 
     Returns
     -------

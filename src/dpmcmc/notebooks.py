@@ -40,7 +40,11 @@ def render(path):
         require_js_url="",
         mathjax_url="",
         mermaid_js_url="",
+        mermaid_layout_elk_js_url="",
+        jquery_url="",
         widget_renderer_url="",
     )
-    html, _ = exporter.from_notebook_node(nbformat.read(path, as_version=4))
+    notebook = nbformat.read(path, as_version=4)
+    title = notebook.cells[0].source.partition("\n")[0].lstrip("# ")
+    html, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})
     return html

@@ -4,24 +4,26 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from dpmcmc.files import read_csv, read_npy, replacing
 from dpmcmc.models import Target
+from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.streams import start_point
 
-# Colours of Okabe and Ito, told apart with any colour vision.
-ALGORITHMS = {
-    "dp-penalty": ("DP penalty", "#0072B2"),
-    "dp-penalty-ocu": ("DP penalty, OCU", "#56B4E9"),
-    "dp-penalty-ocu-gwmh": ("DP penalty, OCU + GWMH", "#E69F00"),
-    "dp-hmc": ("DP HMC", "#009E73"),
-}
-OTHER_COLOUR = "#999999"  # an algorithm without a line of its own above
-START_COLOUR, PATH_COLOUR = "#D55E00", "#0072B2"
+# Colours of Okabe and Ito, told apart with any colour vision; given out in the order of ALGORITHMS.
+COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#000000"]
+START_COLOUR = "#D55E00"
 BASELINE_COLOUR = "#444444"
+
+LABELS = {
+    "dp-penalty": "DP penalty",
+    "dp-penalty-ocu": "DP penalty, OCU",
+    "dp-penalty-ocu-gwmh": "DP penalty, OCU + GWMH",
+    "dp-hmc": "DP HMC",
+}
 
 MODELS = {
     "flat-banana-2d": "Flat banana, d = 2",
@@ -44,12 +46,12 @@ METRICS = {
 
 def algorithm_label(algorithm):
     """Name of an algorithm in legends."""
-    return ALGORITHMS.get(algorithm, (algorithm, OTHER_COLOUR))[0]
+    return LABELS.get(algorithm, algorithm)
 
 
 def algorithm_colour(algorithm):
     """Colour of an algorithm in every figure."""
-    return ALGORITHMS.get(algorithm, (algorithm, OTHER_COLOUR))[1]
+    return COLOURS[list(ALGORITHMS).index(algorithm) % len(COLOURS)]
 
 
 def model_label(model):
@@ -70,10 +72,9 @@ def use_style():
 
 def save(figure, directory, name):
     """Write a figure as PDF and PNG; the same figure gives the same bytes."""
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    figure.savefig(directory / f"{name}.pdf", bbox_inches="tight", metadata={"CreationDate": None})
-    figure.savefig(directory / f"{name}.png", bbox_inches="tight", dpi=200)
+    for suffix, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
+        with replacing(Path(directory, f"{name}.{suffix}")) as file:
+            figure.savefig(file, format=suffix, bbox_inches="tight", dpi=200, metadata=metadata)
 
 
 def metric_panels(chains, metrics, models, baselines=None, columns=2):
@@ -108,11 +109,18 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
     for axis in axes.flat[len(panels) :]:
         axis.remove()
     for axis, (model, metric) in zip(axes.flat, panels, strict=False):
-        draw_boxes(axis, chains[chains["model"] == model], metric)
-        axis.set_title(model_label(model))
-        if baselines is not None and metric in ("mmd", "mean_error"):
-            for value in baselines.loc[baselines["model"] == model, metric]:
-                axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
+        of_model = chains[chains["model"] == model]
+        lines = []
+        if baselines is not None and metric in baselines:
+            lines = baselines.loc[baselines["model"] == model, metric]
+        draw_boxes(axis, of_model, metric)
+        for value in lines:
+            axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
+        # Fractions are drawn in percent.
+        unit = 100 if metric.endswith("fraction") else 1
+        highest = unit * max([0, *of_model[metric].dropna(), *lines])
+        axis.set_ylim(0, 1.08 * highest if highest > 0 else 1)
+        axis.set(title=model_label(model), xlabel="Privacy bound ε", ylabel=METRICS[metric])
     present = chains[chains["model"].isin(models)]
     handles = [
         Patch(facecolor=algorithm_colour(algorithm), label=algorithm_label(algorithm))
@@ -135,43 +143,46 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
 
 
 def draw_boxes(axis, chains, metric):
-    """Box plots of one metric on one model; fractions are shown in percent."""
-    percent = 100 if metric.endswith("fraction") else 1
-    table = chains.assign(value=percent * chains[metric])
+    """Box plots of one metric on one model, in percent if it is a fraction."""
+    unit = 100 if metric.endswith("fraction") else 1
+    order = [f"{epsilon:g}" for epsilon in sorted(chains["epsilon"].unique())]
+    table = chains.assign(
+        value=unit * chains[metric], epsilon=chains["epsilon"].map("{:g}".format)
+    ).dropna(subset="value")
+    if table.empty:
+        axis.set_xticks(range(len(order)), order)
+        return
     algorithms = list(table["algorithm"].unique())
-    epsilons = sorted(table["epsilon"].unique())
     sns.boxplot(
-        table.assign(epsilon=table["epsilon"].map("{:g}".format)),
+        table,
         x="epsilon",
         y="value",
         hue="algorithm",
-        order=[f"{epsilon:g}" for epsilon in epsilons],
+        order=order,
         hue_order=algorithms,
         palette={algorithm: algorithm_colour(algorithm) for algorithm in algorithms},
         saturation=1,
-        linewidth=0.7,
+        linewidth=0.6,
         fliersize=1.5,
         gap=0.15,
         legend=False,
         ax=axis,
     )
-    highest = table["value"].max()
-    axis.set_ylim(0, 1.08 * highest if highest > 0 else 1)
-    axis.set_xlabel("Privacy bound ε")
-    axis.set_ylabel(METRICS[metric])
+    # A box may be as thin as a line: let its outline show the algorithm too.
+    for boxes, algorithm in zip(axis.containers, algorithms, strict=True):
+        for box in boxes.boxes:
+            box.set(edgecolor=algorithm_colour(algorithm), linewidth=1.8)
 
 
 def left_out(chains, metrics):
     """Which cells have no box, because no chain in them has a value of the metrics."""
-    if "gradient_clip_fraction" in metrics:
-        chains = chains[chains["algorithm"] == "dp-hmc"]
     cells = chains.groupby(["model", "algorithm", "epsilon"], sort=False)
     notes = []
     for (model, algorithm, epsilon), cell in cells:
         if cell[metrics].isna().all().any():
             notes.append(
                 f"{model_label(model)}: {algorithm_label(algorithm)} at ε = {epsilon:g} "
-                f"(the budget allows {cell['iterations'].iloc[0]} iterations)"
+                f"(iterations allowed: {cell['iterations'].iloc[0]})"
             )
     return "No box: " + "; ".join(notes) if notes else ""
 
@@ -226,10 +237,10 @@ def draw_density(axis, target, reference, x_limits, y_limits):
     """
     x, y, log_density = posterior_grid(target, reference, x_limits, y_limits)
     levels = -0.5 * np.arange(3.5, -0.1, -0.5) ** 2
-    axis.contourf(x, y, log_density, levels=levels, colors=sns.color_palette("Greys", 9)[1:8])
-    axis.contour(
-        x, y, log_density, levels=levels[:-1], colors="#666666", linewidths=0.3, linestyles="solid"
-    )
+    shades = sns.color_palette("Greys", 9)[1:8]
+    axis.contourf(x, y, log_density, levels=levels, colors=shades).set_rasterized(True)
+    style = dict(colors="#666666", linewidths=0.3, linestyles="solid")
+    axis.contour(x, y, log_density, levels=levels[:-1], **style).set_rasterized(True)
     axis.set(xlim=x_limits, ylim=y_limits)
 
 
@@ -299,25 +310,26 @@ def trajectory_figure(target, reference, positions, num_frames=12):
     limits = padded_range(shown[:, 0]), padded_range(shown[:, 1])
     columns = 4
     rows = -(-num_frames // columns)
+    colour = algorithm_colour("dp-hmc")
     figure, axes = plt.subplots(
         rows, columns, figsize=(2.1 * columns, 0.3 + 2.25 * rows), sharex=True, sharey=True
     )
     for axis, j in zip(axes.flat, frames, strict=True):
         draw_density(axis, target, reference, *limits)
-        axis.plot(*positions[: j + 1].T, color=PATH_COLOUR, linewidth=1.2)
+        axis.plot(*positions[: j + 1].T, color=colour, linewidth=1.2)
         axis.scatter(*positions[0], s=22, color=START_COLOUR, zorder=3)
         axis.set_title(f"j = {j}", pad=3)
         axis.set_aspect("equal")
         axis.grid(False)
     for axis in axes[-1]:
-        axis.set_xlabel("x")
+        axis.set_xlabel("θ₁")
     for axis in axes[:, 0]:
-        axis.set_ylabel("y")
+        axis.set_ylabel("θ₂")
     figure.tight_layout()
     handles = [
         Patch(facecolor="#777777", label="Posterior density"),
         Line2D([], [], marker="o", linestyle="", color=START_COLOUR, label="Start"),
-        Line2D([], [], color=PATH_COLOUR, label="Path up to leapfrog step j"),
+        Line2D([], [], color=colour, label="Path up to leapfrog step j"),
     ]
     figure.legend(
         handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
@@ -327,15 +339,14 @@ def trajectory_figure(target, reference, positions, num_frames=12):
 
 def load_target(results, name, model):
     """Posterior of a model of a study, with its data memory-mapped."""
-    return Target(model, np.load(f"{results}/data/{name}.npy", mmap_mode="r"))
+    return Target(model, read_npy(f"{results}/data/{name}.npy"))
 
 
 def load_reference(results, name):
     """Reference sample of a model of a study, (size, d)."""
-    with np.load(f"{results}/reference/{name}.npz", allow_pickle=False) as contents:
-        return contents["reference"]
+    return read_npy(f"{results}/reference/{name}.npy")
 
 
 def load_table(results, name):
     """Table of a study."""
-    return pd.read_csv(f"{results}/tables/{name}.csv")
+    return read_csv(f"{results}/tables/{name}.csv")

@@ -15,6 +15,9 @@ import jsonschema
 class ConfigError(ValueError):
     """A configuration that cannot run; the message is one line that names the key."""
 
+    def __init__(self, message):
+        super().__init__(" ".join(message.split()))
+
 
 class Cell(NamedTuple):
     """One panel position of the study: its chains differ by seed only."""
@@ -108,9 +111,19 @@ class Study:
         }
 
     def reference(self, model):
-        """What the reference sample and the baseline samples of a model depend on."""
-        sizes = {key: self.config[key] for key in ("reference_draws", "baseline_samples")}
-        return self.dataset(model) | sizes
+        """What the reference sample of a model depends on."""
+        return self.dataset(model) | {"draws": self.config["reference_draws"]}
+
+    def baselines(self, model):
+        """What the baseline samples of a model depend on."""
+        return self.reference(model) | {"samples": self.config["baseline_samples"]}
+
+    def settings(self, model, algorithm):
+        """Settings of an algorithm on a model."""
+        settings = self.algorithms[algorithm]["settings"]
+        if model not in settings:
+            raise ConfigError(f"algorithms.{algorithm}.settings: no settings for model {model}")
+        return settings[model]
 
     def budget(self, model, algorithm, epsilon):
         """What the number of iterations depends on; no data."""
@@ -118,7 +131,7 @@ class Study:
         return {
             "model": model,
             "algorithm": algorithm,
-            "settings": self.algorithms[algorithm]["settings"][model],
+            "settings": self.settings(model, algorithm),
             "accountant": self.algorithms[algorithm]["accountant"],
             "num_rows": num_rows,
             "epsilon": self._epsilons[epsilon],
@@ -129,19 +142,19 @@ class Study:
         """What one chain depends on, beside the files it reads."""
         return self.dataset(model) | {
             "algorithm": algorithm,
-            "settings": self.algorithms[algorithm]["settings"][model],
+            "settings": self.settings(model, algorithm),
             "epsilon": epsilon,
             "seed": seed,
         }
 
-    def metrics(self, model):
+    def baseline_table(self, model):
         """What the metrics of a model's samples depend on, beside the samples."""
         return self.dataset(model) | {"mmd": self.config["mmd"]}
 
     def chain_table(self, model):
         """What the table of a model's chains depends on, beside the chains."""
         cells = [[cell.algorithm, cell.epsilon] for cell in self.cells_of(model)]
-        return self.metrics(model) | {"cells": cells, "seeds": len(self.seeds)}
+        return self.baseline_table(model) | {"cells": cells, "seeds": len(self.seeds)}
 
     def notebooks(self):
         """Notebooks by name; one that this study has nothing for is left out."""
@@ -149,8 +162,10 @@ class Study:
         flat = [model for model in self.model_ids if dimension(self.models[model]) == 2]
         circles = [model for model in self.model_ids if self.models[model]["kind"] == "circle"]
         with_gradients = [cell.model for cell in self.cells if cell.algorithm == "dp-hmc"]
-        bananas = [model for model in figures["bananas"] if model in self.model_ids]
-        hard_models = [model for model in figures["hard_models"] if model in self.model_ids]
+        bananas, hard_models = (
+            [model for model in figures.get(key, []) if model in self.model_ids]
+            for key in ("bananas", "hard_models")
+        )
         notebooks = {
             "models": Notebook(
                 figures=["figure-5.1"] if flat else [],
@@ -163,9 +178,9 @@ class Study:
                 },
             )
         }
-        model = figures["trajectory"]["model"]
+        model = figures.get("trajectory", {}).get("model")
         if model in with_gradients:
-            settings = self.algorithms["dp-hmc"]["settings"][model]
+            settings = self.settings(model, "dp-hmc")
             steps = figures["trajectory"]["num_integration_steps"]
             notebooks["trajectory"] = Notebook(
                 figures=["figure-4.1"],
@@ -184,13 +199,17 @@ class Study:
                 + ["figure-6.4", "figure-6.6"] * bool(hard_models),
                 tables=["chains", "baselines", "summary"],
                 models=[],
-                parameters={"bananas": bananas, "hard_models": hard_models},
+                parameters={
+                    "bananas": bananas,
+                    "hard_models": hard_models,
+                    "delta_times_n": self.config["delta_times_n"],
+                },
             )
         if circles:
             notebooks["circle"] = Notebook(
                 figures=["figure-6.7", "figure-circle-mmd"],
                 tables=["chains", "baselines"],
-                models=[],
+                models=circles,
                 parameters={"models": circles},
             )
         if with_gradients:
@@ -198,7 +217,10 @@ class Study:
                 figures=["figure-6.8"],
                 tables=["chains"],
                 models=[],
-                parameters={"models": list(dict.fromkeys(with_gradients))},
+                parameters={
+                    "models": list(dict.fromkeys(with_gradients)),
+                    "algorithms": ["dp-hmc"],
+                },
             )
         return notebooks
 
@@ -212,11 +234,16 @@ def format_epsilon(epsilon):
 
 
 def _is_number(checker, value):
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return False
 
 
 def _is_integer(checker, value):
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int) and _is_number(checker, value)
 
 
 _Validator = jsonschema.validators.extend(
@@ -268,9 +295,9 @@ def explain(error):
         case "maximum":
             return f"{where}: must be at most {limit}, not {_short(value)}"
         case "minItems" | "minProperties":
-            return f"{where}: must have at least {limit} entries, not {len(value)}"
+            return f"{where}: has too few entries ({len(value)}); at least {limit} needed"
         case "maxItems":
-            return f"{where}: must have at most {limit} entries, not {len(value)}"
+            return f"{where}: has too many entries ({len(value)}); at most {limit} possible"
         case "uniqueItems":
             return f"{where}: lists an entry twice: {_short(value)}"
         case "pattern":
@@ -278,7 +305,7 @@ def explain(error):
                 f"{where}: {_short(value)} is not a valid id; an id is 1 to 64 lower-case letters, "
                 "digits, dots and hyphens, and starts with a letter or digit"
             )
-    return " ".join(f"{where}: {error.message}".split())
+    return f"{where}: {error.message}"
 
 
 def check_models(models):
@@ -316,14 +343,15 @@ def dimension(model_settings):
 
 
 def is_covariance(rows, d):
-    """True for a symmetric positive definite d x d matrix, by Gaussian elimination."""
+    """True for a symmetric d x d matrix that is positive definite beyond rounding errors."""
     if len(rows) != d or any(len(row) != d for row in rows):
         return False
     if any(rows[i][j] != rows[j][i] for i in range(d) for j in range(i)):
         return False
     rows = [[float(entry) for entry in row] for row in rows]
+    largest = max(abs(rows[i][i]) for i in range(d))
     for pivot in range(d):
-        if not rows[pivot][pivot] > 0:
+        if not rows[pivot][pivot] > 1e-12 * largest:
             return False
         for i in range(pivot + 1, d):
             factor = rows[i][pivot] / rows[pivot][pivot]
@@ -371,14 +399,18 @@ def check_runs(runs, models, algorithms):
 
 
 def check_figures(figures, models):
-    """Figures must name known models."""
-    panels = [("bananas", figures["bananas"]), ("hard_models", figures["hard_models"])]
-    for key, names in [*panels, ("trajectory.model", [figures["trajectory"]["model"]])]:
+    """Figures must name known models, and a trajectory one of two dimensions."""
+    named = {key: figures.get(key, []) for key in ("bananas", "hard_models")}
+    if "trajectory" in figures:
+        named["trajectory.model"] = [figures["trajectory"]["model"]]
+    for key, names in named.items():
         for name in names:
             if name not in models:
                 raise ConfigError(
                     f"figures.{key}: unknown model {name}; valid models: {_list(models)}"
                 )
+            if key == "trajectory.model" and dimension(models[name]) != 2:
+                raise ConfigError(f"figures.{key}: model {name} must have dimension 2")
 
 
 def check_epsilons(runs):
@@ -404,5 +436,5 @@ def _list(names):
 
 
 def _short(value):
-    text = " ".join(repr(value).split())
+    text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,9 +1,9 @@
 """Tables of a study, put together from the tables of its models."""
 
-import json
-from pathlib import Path
-
 import pandas as pd
+
+from dpmcmc.files import read_csv
+from dpmcmc.study import dimension
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
@@ -15,10 +15,8 @@ def study_tables(spec, chains, timings, baselines, budgets):
     ----------
     spec : dict
         `models`: id and entry in the configuration, for each model that runs.
-    chains, timings, baselines : list of paths
+    chains, timings, baselines, budgets : list of paths
         One CSV a model each.
-    budgets : list of paths
-        One JSON a model, algorithm and epsilon.
 
     Returns
     -------
@@ -29,7 +27,7 @@ def study_tables(spec, chains, timings, baselines, budgets):
         "chains": all_chains,
         "timings": concatenate(timings),
         "baselines": concatenate(baselines),
-        "budgets": pd.DataFrame([json.loads(Path(path).read_text()) for path in budgets]),
+        "budgets": concatenate(budgets),
         "models": models_table(spec["models"]),
         "summary": summarise(all_chains),
     }
@@ -37,14 +35,11 @@ def study_tables(spec, chains, timings, baselines, budgets):
 
 def concatenate(paths):
     """CSV files one below another, as they stand."""
-    tables = [pd.read_csv(path, float_precision="round_trip") for path in paths]
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat([read_csv(path) for path in paths], ignore_index=True)
 
 
 def models_table(models):
     """Table 5.1: dimension d, rows n, n0, curvature or sharpness a, and prior variance."""
-    from dpmcmc.study import dimension
-
     rows = [
         {
             "model": name,
@@ -57,8 +52,7 @@ def models_table(models):
         }
         for name, settings in models
     ]
-    table = pd.DataFrame(rows)
-    return table.astype({"n0": "Int64"} if (table.n0.dropna() % 1 == 0).all() else {})
+    return pd.DataFrame(rows).astype({"n0": "Int64"})
 
 
 def summarise(chains):

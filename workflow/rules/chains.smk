@@ -4,7 +4,7 @@
 rule run_chain:
     input:
         dataset=f"{RESULTS}/data/{{model}}.npy",
-        reference=f"{RESULTS}/reference/{{model}}.npz",
+        reference=f"{RESULTS}/reference/{{model}}.npy",
         budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
     output:
         chain=f"{RESULTS}/chains/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.npz",

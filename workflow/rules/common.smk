@@ -49,7 +49,7 @@ def source_digest(*names):
     into imported modules.
     """
     digest = hashlib.sha256()
-    for name in ("cli.py", *names):
+    for name in ("jobs.py", "files.py", *names):
         path = SOURCE / "dpmcmc" / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.relative_to(SOURCE).as_posix().encode())
@@ -62,8 +62,10 @@ MODEL_SOURCE = source_digest("models", "kernels.py", "streams.py")
 ACCOUNTING_SOURCE = source_digest("accounting", "samplers")
 CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
-TABLES_SOURCE = source_digest("tables.py")
-NOTEBOOK_SOURCE = source_digest("plotting.py", "notebooks.py")
+TABLES_SOURCE = source_digest("tables.py", "study.py")
+NOTEBOOK_SOURCE = source_digest(
+    "plotting.py", "notebooks.py", "models", "samplers", "kernels.py", "streams.py"
+)
 
 
 def as_json(settings):
@@ -82,6 +84,10 @@ def reference_settings(wildcards):
     return as_json(study.reference(wildcards.model))
 
 
+def baseline_settings(wildcards):
+    return as_json(study.baselines(wildcards.model))
+
+
 def budget_settings(wildcards):
     return as_json(study.budget(wildcards.model, wildcards.algorithm, wildcards.epsilon))
 
@@ -97,7 +103,7 @@ def chain_table_settings(wildcards):
 
 
 def baseline_table_settings(wildcards):
-    return as_json(study.metrics(wildcards.model))
+    return as_json(study.baseline_table(wildcards.model))
 
 
 # Files that a rule gathers.
@@ -112,10 +118,10 @@ def chains_of_model(wildcards):
     ]
 
 
-def budgets_of_study(wildcards):
+def budgets_of_model(wildcards):
     return [
         f"{RESULTS}/budgets/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json"
-        for cell in study.cells
+        for cell in study.cells_of(wildcards.model)
     ]
 
 
@@ -129,7 +135,7 @@ def notebook_inputs(notebook):
     yield from (f"{RESULTS}/tables/{table}.csv" for table in notebook.tables)
     for model in notebook.models:
         yield f"{RESULTS}/data/{model}.npy"
-        yield f"{RESULTS}/reference/{model}.npz"
+        yield f"{RESULTS}/reference/{model}.npy"
 
 
 def figure_files(notebook):

@@ -24,7 +24,7 @@ rule draw_reference:
     input:
         dataset=f"{RESULTS}/data/{{model}}.npy",
     output:
-        reference=f"{RESULTS}/reference/{{model}}.npz",
+        reference=f"{RESULTS}/reference/{{model}}.npy",
     log:
         f"{RESULTS}/logs/reference/{{model}}.log",
     conda:
@@ -36,7 +36,29 @@ rule draw_reference:
         spec=reference_settings,
         source=MODEL_SOURCE,
     message:
-        "Draw the reference and baseline samples of {wildcards.model}"
+        "Draw the reference sample of {wildcards.model}"
     shell:
         "python -m dpmcmc reference --spec {params.spec:q} --dataset {input.dataset:q}"
         " --output {output.reference:q} > {log:q} 2>&1"
+
+
+rule draw_baselines:
+    input:
+        dataset=f"{RESULTS}/data/{{model}}.npy",
+    output:
+        baselines=f"{RESULTS}/baselines/{{model}}.npy",
+    log:
+        f"{RESULTS}/logs/baselines/{{model}}.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=dataset_memory,
+        runtime=short_runtime,
+    params:
+        spec=baseline_settings,
+        source=MODEL_SOURCE,
+    message:
+        "Draw the baseline samples of {wildcards.model}"
+    shell:
+        "python -m dpmcmc baselines --spec {params.spec:q} --dataset {input.dataset:q}"
+        " --output {output.baselines:q} > {log:q} 2>&1"

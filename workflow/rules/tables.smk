@@ -7,11 +7,13 @@ PARTS = f"{RESULTS}/tables/models"
 
 rule tabulate_chains:
     input:
-        reference=f"{RESULTS}/reference/{{model}}.npz",
+        reference=f"{RESULTS}/reference/{{model}}.npy",
         chains=chains_of_model,
+        budgets=budgets_of_model,
     output:
         chains=f"{PARTS}/{{model}}/chains.csv",
         timings=f"{PARTS}/{{model}}/timings.csv",
+        budgets=f"{PARTS}/{{model}}/budgets.csv",
     log:
         f"{RESULTS}/logs/chain-table/{{model}}.log",
     conda:
@@ -23,17 +25,19 @@ rule tabulate_chains:
         spec=chain_table_settings,
         source=METRICS_SOURCE,
         chains=f"{RESULTS}/chains/{{model}}",
+        budgets=f"{RESULTS}/budgets/{{model}}",
     message:
         "Metrics of all chains of {wildcards.model}"
     shell:
         "python -m dpmcmc chain-table --spec {params.spec:q} --reference {input.reference:q}"
-        " --chains {params.chains:q} --output {output.chains:q} --timings {output.timings:q}"
-        " > {log:q} 2>&1"
+        " --chains {params.chains:q} --budgets {params.budgets:q} --output {output.chains:q}"
+        " --timings {output.timings:q} --budget-table {output.budgets:q} > {log:q} 2>&1"
 
 
 rule tabulate_baselines:
     input:
-        reference=f"{RESULTS}/reference/{{model}}.npz",
+        reference=f"{RESULTS}/reference/{{model}}.npy",
+        baselines=f"{RESULTS}/baselines/{{model}}.npy",
     output:
         baselines=f"{PARTS}/{{model}}/baselines.csv",
     log:
@@ -50,7 +54,7 @@ rule tabulate_baselines:
         "Metrics of the baseline samples of {wildcards.model}"
     shell:
         "python -m dpmcmc baseline-table --spec {params.spec:q} --reference {input.reference:q}"
-        " --output {output.baselines:q} > {log:q} 2>&1"
+        " --baselines {input.baselines:q} --output {output.baselines:q} > {log:q} 2>&1"
 
 
 rule tabulate_study:
@@ -58,7 +62,7 @@ rule tabulate_study:
         chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),
         timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.model_ids),
         baselines=expand(f"{PARTS}/{{model}}/baselines.csv", model=study.model_ids),
-        budgets=budgets_of_study,
+        budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
     output:
         tables=TABLES,
     log:

@@ -1,0 +1,83 @@
+"""Files of a study: written whole or not at all; a damaged one is named by its reader."""
+
+import json
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class JobError(Exception):
+    """An error with one clear line for the person who runs the workflow."""
+
+
+@contextmanager
+def replacing(path):
+    """Open a temporary file beside `path` for writing; on success, it takes that name."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def reading(path):
+    """Turn whatever a damaged file raises into a JobError that names the file."""
+    from zipfile import BadZipFile
+
+    try:
+        yield
+    except (ValueError, EOFError, KeyError, BadZipFile) as error:
+        raise JobError(f"{path} is damaged ({error}); delete it and run again") from error
+
+
+def read_npy(path):
+    """Memory-mapped array of a .npy file, so that parallel jobs share its pages."""
+    import numpy as np
+
+    with reading(path):
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def read_npz(path):
+    """Arrays of an .npz file, by name; never unpickles."""
+    import numpy as np
+
+    with reading(path), np.load(path, allow_pickle=False) as contents:
+        return dict(contents)
+
+
+def read_json(path):
+    """Contents of a JSON file."""
+    with reading(path):
+        return json.loads(Path(path).read_text())
+
+
+def write_json(contents, path):
+    """Write a JSON file."""
+    with replacing(path) as file:
+        file.write(json.dumps(contents, indent=1).encode())
+
+
+def read_csv(path):
+    """Data frame of a table; ids stay text (one may be "007" or "nan"), floats keep all digits."""
+    import pandas as pd
+
+    with reading(path):
+        return pd.read_csv(
+            path,
+            dtype={"model": str, "algorithm": str},
+            keep_default_na=False,
+            na_values=[""],
+            float_precision="round_trip",
+        )
+
+
+def write_csv(table, path):
+    """Write a data frame; floats in full precision, missing values empty."""
+    with replacing(path) as file:
+        table.to_csv(file, index=False)

@@ -1,0 +1,203 @@
+"""Jobs of a study, from the data set of a model to the table of its chains.
+
+Each function is one command of `dpmcmc.cli` and one rule of the workflow. `spec` holds the job's
+own settings (see `dpmcmc.study.Study`), every other argument is a path. Each imports what it needs
+itself, so that a chain job, of which there are thousands, starts without pandas and SciPy.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from dpmcmc.files import (
+    JobError,
+    read_json,
+    read_npy,
+    read_npz,
+    reading,
+    replacing,
+    write_csv,
+    write_json,
+)
+
+STARTED = time.perf_counter()
+MAX_ITERATIONS = 10**7  # a chain is held in memory
+
+
+def dataset(spec, output):
+    """Simulate the data set of a model: its statistics t(x), (m, n), as .npy."""
+    import numpy as np
+
+    from dpmcmc.models import build_model
+    from dpmcmc.streams import generator
+
+    rng = generator(spec["study_seed"], "data", spec["model"])
+    statistics = build_model(spec["model_settings"]).simulate(rng)
+    with replacing(output) as file:
+        np.save(file, statistics)
+
+
+def reference(spec, dataset, output):
+    """Draw the reference sample of the posterior, (draws, d), as .npy."""
+    import numpy as np
+
+    with replacing(output) as file:
+        np.save(file, draw_posterior(spec, dataset, "reference"))
+
+
+def baselines(spec, dataset, output):
+    """Draw further samples of the posterior, (samples, draws, d), as .npy."""
+    import numpy as np
+
+    samples = [draw_posterior(spec, dataset, "baseline", i) for i in range(spec["samples"])]
+    with replacing(output) as file:
+        np.save(file, np.stack(samples))
+
+
+def draw_posterior(spec, dataset, purpose, *labels):
+    """Exact draws of a model's posterior, from a stream of their own."""
+    from dpmcmc.models import build_model
+    from dpmcmc.streams import generator
+
+    rng = generator(spec["study_seed"], purpose, spec["model"], *labels)
+    model = build_model(spec["model_settings"])
+    return model.sample_posterior(rng, read_npy(dataset), spec["draws"])
+
+
+def budget(spec, output):
+    """Work out how many iterations epsilon and delta allow, as JSON."""
+    from dpmcmc.accounting import accountant, max_iterations
+    from dpmcmc.samplers import ALGORITHMS
+
+    release = ALGORITHMS[spec["algorithm"]](**spec["settings"]).release(spec["num_rows"])
+    delta = accountant(spec["accountant"])
+    iterations = max_iterations(delta, release, spec["epsilon"], spec["delta"])
+    if iterations > MAX_ITERATIONS:
+        raise JobError(
+            f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "
+            f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; lower its noise scale"
+        )
+    record = {
+        "model": spec["model"],
+        "algorithm": spec["algorithm"],
+        "epsilon": spec["epsilon"],
+        "target_delta": spec["delta"],
+        "accountant": spec["accountant"],
+        "iterations": iterations,
+        "delta": delta(release, iterations, spec["epsilon"]),
+    }
+    write_json(record, output)
+
+
+def chain(spec, dataset, reference, budget, output):
+    """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz."""
+    import numpy as np
+
+    from dpmcmc.models import Target, build_model
+    from dpmcmc.samplers import ALGORITHMS, run_chain
+    from dpmcmc.streams import chain_streams, start_point
+
+    study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
+    model = build_model(spec["model_settings"])
+    target = Target(model, read_npy(dataset))
+    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
+    rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["epsilon"], seed)
+    start = start_point(study_seed, model_id, model, read_npy(reference), seed)
+    cost = read_json(budget)
+
+    result = run_chain(sampler, target, rng, start, cost["iterations"])
+
+    def mean(values):
+        return float(values.mean()) if len(values) else None
+
+    record = {
+        "model": model_id,
+        "algorithm": spec["algorithm"],
+        "epsilon": cost["epsilon"],
+        "delta": cost["target_delta"],
+        "seed": seed,
+        "iterations": cost["iterations"],
+        "acceptance_rate": mean(result.is_accepted),
+        "clip_fraction": mean(result.clip_fraction),
+        "gradient_clip_fraction": mean(result.gradient_clip_fraction),
+    }
+    with replacing(output) as file:
+        np.savez(
+            file,
+            positions=result.positions,
+            is_accepted=result.is_accepted,
+            start=start,
+            record=json.dumps(record),
+            timing=json.dumps(measure_process()),
+        )
+
+
+def baseline_table(spec, reference, baselines, output):
+    """Compare the baseline samples of a model with its reference sample, as CSV."""
+    import pandas as pd
+
+    from dpmcmc.metrics import compare
+    from dpmcmc.models import build_model
+    from dpmcmc.streams import generator
+
+    sample = read_npy(reference)
+    posterior_mean = build_model(spec["model_settings"]).posterior_mean
+    rows = []
+    for i, draws in enumerate(read_npy(baselines)):
+        rng = generator(spec["study_seed"], "bandwidth", spec["model"], "baseline", i)
+        metrics = compare(rng, draws, sample, posterior_mean, **spec["mmd"])
+        rows.append({"model": spec["model"], "baseline": i} | metrics)
+    write_csv(pd.DataFrame(rows), output)
+
+
+def chain_table(spec, reference, chains, budgets, output, timings, budget_table):
+    """Gather the chains of a model with their metrics, their cost and their budgets, as CSV."""
+    import pandas as pd
+
+    from dpmcmc.metrics import compare, kept_draws
+    from dpmcmc.models import build_model
+    from dpmcmc.streams import generator
+
+    sample = read_npy(reference)
+    posterior_mean = build_model(spec["model_settings"]).posterior_mean
+    rows, costs, allowed = [], [], []
+    for algorithm, epsilon in spec["cells"]:
+        allowed.append(read_json(Path(budgets, algorithm, f"epsilon-{epsilon}.json")))
+        for seed in range(spec["seeds"]):
+            path = Path(chains, algorithm, f"epsilon-{epsilon}", f"seed-{seed}.npz")
+            contents = read_npz(path)
+            with reading(path):
+                record, timing = (json.loads(str(contents[key])) for key in ("record", "timing"))
+                draws = kept_draws(contents["positions"])
+            labels = (spec["model"], algorithm, epsilon, seed)
+            rng = generator(spec["study_seed"], "bandwidth", *labels)
+            metrics = compare(rng, draws, sample, posterior_mean, **spec["mmd"])
+            rows.append(record | {"kept_draws": len(draws)} | metrics)
+            keys = {key: record[key] for key in ("model", "algorithm", "epsilon", "seed")}
+            costs.append(keys | timing)
+    write_csv(pd.DataFrame(rows), output)
+    write_csv(pd.DataFrame(costs), timings)
+    write_csv(pd.DataFrame(allowed), budget_table)
+
+
+def measure_process():
+    """CPU and wall seconds since this process started, and its peak memory in megabytes."""
+    import resource
+
+    if sys.platform == "linux":
+        # Start of the process in clock ticks since boot. Peak memory since its exec: getrusage
+        # would count the memory of the process that it was forked from.
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        wall = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+        status = Path("/proc/self/status").read_text()
+        peak_kb = int(status.partition("VmHWM:")[2].split()[0])
+    else:  # wall time from the import of this module
+        wall = time.perf_counter() - STARTED
+        peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "cpu_seconds": round(time.process_time(), 3),
+        "wall_seconds": round(wall, 3),
+        "peak_rss_mb": round(peak_kb / 1024, 1),
+    }
