@@ -9,10 +9,20 @@ import pytest
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
 from dpmcmc.accounting import ACCOUNTANTS, accountant, max_iterations
-from dpmcmc.accounting.releases import GaussianRelease
+from dpmcmc.accounting.amplification import amplified_epsilon
+from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.samplers import ALGORITHMS
 
-gaussian, zcdp = accountant("gaussian"), accountant("zcdp")
+gaussian, zcdp, rdp = accountant("gaussian"), accountant("zcdp"), accountant("rdp")
+published_pld, barker_rdp = accountant("published-pld"), accountant("barker-rdp")
+
+RELEASES = {
+    "gaussian": GaussianRelease(0.05),
+    "zcdp": GaussianRelease(0.05),
+    "rdp": SubsampledGaussianRelease(0.7, 0.01),
+    "published-pld": SubsampledGaussianRelease(0.7, 0.01),
+    "barker-rdp": BarkerRelease(1300, 0.013),
+}
 
 # model, algorithm -> {epsilon: (zCDP, exact)}; None where no value is known.
 KNOWN = {
@@ -64,11 +74,12 @@ def test_gaussian_delta_is_that_of_dp_accounting():
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
 def test_delta_falls_with_epsilon_and_grows_with_iterations(name):
-    delta, release = accountant(name), GaussianRelease(0.05)
+    delta, release = accountant(name), RELEASES[name]
     by_epsilon = [delta(release, 100, epsilon) for epsilon in np.linspace(0.2, 8, 40)]
-    assert all(a > b for a, b in itertools.pairwise(by_epsilon))
-    by_iterations = [delta(release, k, 1.5) for k in range(1, 400, 10)]
-    assert all(a < b for a, b in itertools.pairwise(by_iterations))
+    assert all(a >= b for a, b in itertools.pairwise(by_epsilon))
+    assert by_epsilon[0] > 100 * by_epsilon[-1]
+    by_iterations = [delta(release, k, 4.0) for k in range(1, 4000, 400)]
+    assert all(a < b or b == 1 for a, b in itertools.pairwise(by_iterations))
     assert delta(release, 0, 1.0) == 0
 
 
@@ -92,6 +103,98 @@ def test_hmc_is_charged_one_ratio_and_a_gradient_more_than_it_has_steps():
 
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
-def test_an_accountant_refuses_what_it_cannot_price(name):
-    with pytest.raises(TypeError, match=f"accountant {name} prices Gaussian releases, not str"):
-        accountant(name)("a release", 1, 1.0)
+@pytest.mark.parametrize("other", ACCOUNTANTS)
+def test_an_accountant_refuses_what_it_cannot_price(name, other):
+    release = RELEASES[other]
+    if type(release) is type(RELEASES[name]):
+        assert accountant(name)(release, 1, 1.0) >= 0
+    else:
+        with pytest.raises(
+            TypeError, match=f"accountant {name} prices .*, not {type(release).__name__}"
+        ):
+            accountant(name)(release, 1, 1.0)
+
+
+def test_known_iterations_of_the_minibatch_algorithms_are_met_exactly(config):
+    def release(algorithm, model):
+        settings = config["algorithms"][algorithm]["settings"][model]
+        return ALGORITHMS[algorithm](**settings).release(100_000, 1.0)
+
+    barker = release("dp-barker", "flat-banana-2d")
+    assert [max_iterations(barker_rdp, barker, epsilon, 1e-6) for epsilon in (1, 4)] == [106, 1687]
+    minibatch = release("minibatch-dp-penalty", "flat-banana-2d")
+    assert max_iterations(published_pld, minibatch, 4, 1e-6) == 828
+    full_data = release("dp-barker-full-data", "flat-banana-2d")
+    assert max_iterations(gaussian, full_data, 4, 1e-6) == pytest.approx(1370, abs=5)
+
+
+def exact_amplification(alpha, q, base):
+    """The sum of Theorems 3.3 and 3.5 term by term, to j = alpha inclusive, in fifty digits."""
+    with mpmath.workdps(50):
+        first = min(4 * (mpmath.exp(base(2)) - 1), 2 * mpmath.exp(base(2)))
+        total = 1 + mpmath.mpf(q) ** 2 * mpmath.binomial(alpha, 2) * first
+        for j in range(3, alpha + 1):
+            term = mpmath.mpf(q) ** j * mpmath.binomial(alpha, j) * mpmath.exp((j - 1) * base(j))
+            total += 2 * term
+        return float(mpmath.log(total) / (alpha - 1))
+
+
+@pytest.mark.parametrize("alpha", [2, 3, 4, 17, 259])
+@pytest.mark.parametrize("q", [0.001, 0.013, 0.5])
+@pytest.mark.parametrize("tau", [0.7, 40.0])
+def test_amplification_is_the_sum_of_the_theorem(alpha, q, tau):
+    base = np.arange(alpha + 1) / (2 * tau)
+    exact = exact_amplification(alpha, q, lambda order: mpmath.mpf(order) / (2 * tau))
+    assert amplified_epsilon(alpha, q, base) == pytest.approx(exact, rel=1e-9)
+
+
+def test_barkers_renyi_curve_is_that_of_theorem_3_3():
+    from dpmcmc.accounting.barker_rdp import renyi_curve
+
+    b, q = 1300, 0.013
+    orders, epsilons = renyi_curve(BarkerRelease(b, q))
+    assert list(orders) == list(range(3, 260))  # 3 <= alpha < b / 5 = 260
+
+    def base(alpha):
+        return (
+            mpmath.mpf(5) / (2 * b)
+            + mpmath.log(mpmath.mpf(2 * b) / (b - 5 * alpha)) / (2 * (alpha - 1))
+            + mpmath.mpf(2 * alpha) / (b - 5 * alpha)
+        )
+
+    for i in (0, 1, 40, 256):
+        exact = exact_amplification(int(orders[i]), q, base)
+        assert epsilons[i] == pytest.approx(exact, rel=1e-9)
+    # The largest order is below b / 5 also when 5 divides b or not.
+    assert renyi_curve(BarkerRelease(1301, q))[0][-1] == 260
+    with pytest.raises(ValueError, match="more than 15 rows, not 15"):
+        barker_rdp(BarkerRelease(15, 0.1), 1, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 4, 6])
+@pytest.mark.parametrize("tau", [0.5, 2.0])
+def test_the_published_pair_allows_no_fewer_iterations_than_renyi_dp(tau, epsilon):
+    release = SubsampledGaussianRelease(tau, 0.01)
+    by_rdp = max_iterations(rdp, release, epsilon, 1e-6)
+    assert by_rdp == 0 or published_pld(release, by_rdp, epsilon) <= 1e-6
+
+
+def test_the_published_pair_without_subsampling_is_a_gaussian_of_sensitivity_two():
+    for tau, k, epsilon in [(50.0, 3, 1.0), (400.0, 60, 2.0)]:
+        theirs = published_pld(SubsampledGaussianRelease(tau, 1.0), k, epsilon)
+        exact = gaussian(GaussianRelease(2 / math.sqrt(tau)), k, epsilon)
+        assert exact <= theirs <= exact * 1.01
+
+
+def test_a_search_may_start_at_iterations_that_are_known_to_fit():
+    release = RELEASES["rdp"]
+    k = max_iterations(rdp, release, 6, 1e-6)
+    for known in (0, 1, k // 2, k - 1, k):
+        assert max_iterations(rdp, release, 6, 1e-6, known_to_fit=known) == k
+
+
+@pytest.mark.parametrize("algorithm", ["minibatch-dp-penalty", "dp-barker"])
+def test_a_batch_larger_than_the_data_set_is_refused(config, algorithm):
+    settings = config["algorithms"][algorithm]["settings"]["flat-banana-2d"]
+    with pytest.raises(ValueError, match="batch_size must be at most the number of rows 500"):
+        ALGORITHMS[algorithm](**settings).release(500)

@@ -32,7 +32,7 @@ def quick(config):
 
 def test_the_full_study_is_the_published_one(config, schema):
     study = Study(config, schema)
-    assert len(study.cells) == 7 * 3 * 6 + 3 * 3
+    assert len(study.cells) == 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6
     assert len(study.seeds) == 20
     assert study.cells[0] == Cell("flat-banana-2d", "dp-penalty", "1")
     assert study.budget("circle", "dp-hmc", "0.75")["delta"] == 0.1 / 100_000
@@ -46,7 +46,8 @@ def test_the_quick_study_has_at_least_15_iterations_in_every_cell_but_one(quick,
     iterations = {}
     for cell in study.cells:
         spec = study.budget(*cell)
-        release = ALGORITHMS[spec["algorithm"]](**spec["settings"]).release(spec["num_rows"])
+        sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
+        release = sampler.release(spec["num_rows"], spec["likelihood_power"])
         delta = accountant(spec["accountant"])
         iterations[cell] = max_iterations(delta, release, spec["epsilon"], spec["delta"])
     assert iterations.pop(Cell("flat-banana-2d", "dp-hmc", "0.1")) == 0
@@ -74,7 +75,10 @@ def test_a_job_is_told_its_own_settings_alone(config, schema):
 def test_the_schema_knows_what_the_package_offers(schema):
     assert set(schema["properties"]["algorithms"]["properties"]) == set(ALGORITHMS)
     assert set(schema["$defs"]["model"]["properties"]["kind"]["enum"]) == set(KINDS)
-    assert set(schema["$defs"]["accountant"]["enum"]) == set(ACCOUNTANTS)
+    kinds = [name for name in schema["$defs"] if name.endswith("_accountant")]
+    assert {name for kind in kinds for name in schema["$defs"][kind]["enum"]} == set(ACCOUNTANTS)
+    curves = schema["properties"]["figures"]["properties"]["accounting"]["properties"]["curves"]
+    assert set(curves["properties"]) == set(ALGORITHMS)
     for kind, model in KINDS.items():
         fields = set(schema["$defs"][kind]["properties"]) - {"kind"}
         assert fields == set(model.__dataclass_fields__)
@@ -177,6 +181,29 @@ BAD = [
     ("models/correlated-gauss-2d/covariance", [[1, 2], [2, 1]], "positive definite 2 x 2 matrix"),
     ("models/correlated-gauss-2d/covariance", [[1, 0.5], [0.4, 1]], "symmetric positive"),
     ("models/correlated-gauss-2d/true_position", [0, 3, 0], "positive definite 3 x 3 matrix"),
+    (
+        "algorithms/dp-barker/settings/flat-banana-2d/batch_size",
+        100_001,
+        "flat-banana-2d.batch_size: must be at most num_rows = 100000, not 100001",
+    ),
+    ("algorithms/dp-barker/settings/flat-banana-2d/batch_size", 15, "must be at least 16, not 15"),
+    (
+        "algorithms/dp-barker/accountant",
+        "gaussian",
+        "unknown value 'gaussian'; valid values: bark",
+    ),
+    (
+        "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/noise_variance",
+        0,
+        "noise_variance: must be greater than 0, not 0",
+    ),
+    (
+        "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/sensitivity",
+        "loose",
+        "sensitivity: unknown value 'loose'; valid values: published, exact",
+    ),
+    ("figures/accounting/curves", {"dp-penalty": ["rdp"]}, "unknown value 'rdp'; valid values:"),
+    ("figures/accounting/model", "circle", "minibatch-dp-penalty has no settings for model circle"),
     ("figures/bananas", ["x"], "figures.bananas: unknown model x; valid models:"),
     ("figures/trajectory/model", "x", "figures.trajectory.model: unknown model x"),
     ("figures/trajectory/model", "gauss-30d", "model gauss-30d must have dimension 2"),
@@ -205,9 +232,11 @@ def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, pa
 def test_figures_may_be_left_out(config, schema):
     config["figures"] = {"bananas": []}
     config["models"] = {"circle": config["models"]["circle"]}
+    config["runs"] = config["runs"][1:2]
+    names = config["runs"][0]["algorithms"]
+    config["algorithms"] = {name: config["algorithms"][name] for name in names}
     for entry in config["algorithms"].values():
         entry["settings"] = {"circle": entry["settings"]["circle"]}
-    del config["runs"][0]
     assert list(Study(config, schema).notebooks()) == ["models", "circle", "gradient-clipping"]
 
 
@@ -220,7 +249,7 @@ def test_a_pair_without_settings_is_named(config, schema):
 
 def test_the_same_cell_in_two_runs_runs_once(config, schema):
     config["runs"].append(copy.deepcopy(config["runs"][1]))
-    assert len(Study(config, schema).cells) == 135
+    assert len(Study(config, schema).cells) == 219
 
 
 @pytest.mark.parametrize(

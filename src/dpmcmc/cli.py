@@ -19,23 +19,27 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m dpmcmc", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    def command(function, *files):
+    def command(function, *files, spec=True):
         name = function.__name__.replace("_", "-")
         subparser = commands.add_parser(name, help=function.__doc__.splitlines()[0])
-        subparser.add_argument("--spec", type=json.loads, required=True)
+        if spec:
+            subparser.add_argument("--spec", type=json.loads, required=True)
         for file in files:
-            nargs = "+" if file.endswith("+") else None
-            subparser.add_argument(f"--{file.rstrip('+')}", required=True, nargs=nargs)
+            nargs = file[-1] if file[-1] in "+*" else None
+            subparser.add_argument(f"--{file.rstrip('+*')}", required=True, nargs=nargs)
         subparser.set_defaults(function=function)
 
     command(jobs.dataset, "output")
     command(jobs.reference, "dataset", "output")
     command(jobs.baselines, "dataset", "output")
     command(jobs.budget, "output")
-    command(jobs.chain, "dataset", "reference", "budget", "output")
+    command(jobs.accounting_curve, "output")
+    command(jobs.correction, "output", spec=False)
+    command(jobs.chain, "dataset", "reference", "budget", "correction*", "output")
     command(jobs.baseline_table, "reference", "baselines", "output")
     command(jobs.chain_table, "reference", "chains", "budgets", "output", "timings", "budget-table")
     command(study_tables, "chains+", "timings+", "baselines+", "budgets+", "output")
+    command(accounting_table, "curves+", "output", spec=False)
     command(notebook, "notebook", "output", "html", "failed")
 
     options = vars(parser.parse_args(arguments))
@@ -52,6 +56,13 @@ def study_tables(spec, chains, timings, baselines, budgets, output):
 
     for name, table in tables.study_tables(spec, chains, timings, baselines, budgets).items():
         write_csv(table, Path(output, f"{name}.csv"))
+
+
+def accounting_table(curves, output):
+    """Put the accounting curves together."""
+    from dpmcmc import tables
+
+    write_csv(tables.concatenate(curves), output)
 
 
 def notebook(spec, notebook, output, html, failed):

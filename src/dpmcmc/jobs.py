@@ -71,7 +71,8 @@ def budget(spec, output):
     from dpmcmc.accounting import accountant, max_iterations
     from dpmcmc.samplers import ALGORITHMS
 
-    release = ALGORITHMS[spec["algorithm"]](**spec["settings"]).release(spec["num_rows"])
+    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
+    release = sampler.release(spec["num_rows"], spec["likelihood_power"])
     delta = accountant(spec["accountant"])
     iterations = max_iterations(delta, release, spec["epsilon"], spec["delta"])
     if iterations > MAX_ITERATIONS:
@@ -91,18 +92,50 @@ def budget(spec, output):
     write_json(record, output)
 
 
-def chain(spec, dataset, reference, budget, output):
+def accounting_curve(spec, output):
+    """Work out the iterations that one accountant allows at many epsilons, as CSV."""
+    import pandas as pd
+
+    from dpmcmc.accounting import accountant, max_iterations
+    from dpmcmc.samplers import ALGORITHMS
+
+    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
+    release = sampler.release(spec["num_rows"], spec["likelihood_power"])
+    delta, iterations, rows = accountant(spec["accountant"]), 0, []
+    for epsilon in spec["epsilons"]:
+        iterations = max_iterations(delta, release, epsilon, spec["delta"], known_to_fit=iterations)
+        keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
+        rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
+    write_csv(pd.DataFrame(rows), output)
+
+
+def correction(output):
+    """Fit the correction of Barker's acceptance test, as JSON."""
+    from dpmcmc.samplers import fit_correction
+
+    fitted = fit_correction()
+    contents = {"atoms": fitted.atoms.tolist(), "weights": fitted.weights.tolist()}
+    write_json(contents | {"error": fitted.error}, output)
+
+
+def chain(spec, dataset, reference, budget, correction, output):
     """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz."""
     import numpy as np
 
     from dpmcmc.models import Target, build_model
-    from dpmcmc.samplers import ALGORITHMS, run_chain
+    from dpmcmc.samplers import ALGORITHMS, Correction, run_chain
     from dpmcmc.streams import chain_streams, start_point
 
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
     model = build_model(spec["model_settings"])
     target = Target(model, read_npy(dataset))
-    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
+    settings = dict(spec["settings"])
+    for path in correction:
+        fitted = read_json(path)
+        settings["correction"] = Correction(
+            np.array(fitted["atoms"]), np.array(fitted["weights"]), fitted["error"]
+        )
+    sampler = ALGORITHMS[spec["algorithm"]](**settings)
     rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["epsilon"], seed)
     start = start_point(study_seed, model_id, model, read_npy(reference), seed)
     cost = read_json(budget)

@@ -13,8 +13,9 @@ from dpmcmc.models import Target
 from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.streams import start_point
 
-# Colours of Okabe and Ito, told apart with any colour vision; given out in the order of ALGORITHMS.
-COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#000000"]
+# Colours of Okabe and Ito (wine in place of black), told apart with any colour vision; given out
+# in the order of ALGORITHMS.
+COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#882255", "#F0E442"]
 START_COLOUR = "#D55E00"
 BASELINE_COLOUR = "#444444"
 
@@ -23,6 +24,18 @@ LABELS = {
     "dp-penalty-ocu": "DP penalty, OCU",
     "dp-penalty-ocu-gwmh": "DP penalty, OCU + GWMH",
     "dp-hmc": "DP HMC",
+    "minibatch-dp-penalty": "Minibatch DP penalty",
+    "minibatch-dp-penalty-ocu-gwmh": "Minibatch DP penalty, OCU + GWMH",
+    "dp-barker": "DP Barker",
+    "dp-barker-full-data": "DP Barker, all data",
+}
+
+ACCOUNTANTS = {
+    "gaussian": ("Exact (ADP)", "-"),
+    "zcdp": ("zCDP", "--"),
+    "published-pld": ("Privacy loss distribution (ADP), as published", "-"),
+    "rdp": ("RDP", "--"),
+    "barker-rdp": ("RDP", "--"),
 }
 
 MODELS = {
@@ -131,15 +144,69 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
         label = f"Exact posterior samples ({samples} baselines)"
         handles.append(Line2D([], [], color=BASELINE_COLOUR, linewidth=0.8, label=label))
     figure.tight_layout()
+    columns_of_legend = min(len(handles), columns + 1)
     figure.legend(
         handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
-        ncols=min(len(handles), 2 * columns),
+        ncols=columns_of_legend,
         frameon=False,
     )
-    add_note(figure, left_out(present, metrics), lines_of_legend=-(-len(handles) // (2 * columns)))
+    lines_of_legend = -(-len(handles) // columns_of_legend)
+    add_note(figure, left_out(present, metrics), lines_of_legend)
     return figure
+
+
+def accounting_panels(curves):
+    """Figure 6.1: iterations against epsilon, one panel an algorithm, one line an accountant.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Table `accounting` of the study; algorithms with one accountant are left out.
+    """
+    counts = curves.groupby("algorithm", sort=False)["accountant"].nunique()
+    algorithms = list(counts.index[counts > 1])
+    figure, axes = plt.subplots(
+        1, len(algorithms), figsize=(0.4 + 3.2 * len(algorithms), 3.4), squeeze=False
+    )
+    for axis, algorithm in zip(axes.flat, algorithms, strict=True):
+        draw_curves(axis, curves[curves["algorithm"] == algorithm], by="accountant")
+        axis.set_ylim(bottom=0)
+        axis.set_title(algorithm_label(algorithm))
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False)
+    figure.tight_layout()
+    return figure
+
+
+def best_accounting_figure(curves):
+    """Iterations against epsilon on a log scale, an algorithm by its most generous accountant."""
+    totals = curves.groupby(["algorithm", "accountant"], sort=False)["iterations"].sum()
+    best = {pair for _, pair in totals.groupby("algorithm", sort=False).idxmax().items()}
+    pairs = zip(curves["algorithm"], curves["accountant"], strict=True)
+    figure, axis = plt.subplots(figsize=(5, 3.6))
+    draw_curves(axis, curves[[pair in best for pair in pairs]], by="algorithm")
+    axis.set_yscale("log")
+    figure.tight_layout()
+    figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
+    return figure
+
+
+def draw_curves(axis, curves, by):
+    """Iterations against epsilon, a line for each algorithm and accountant, labelled by one."""
+    for (algorithm, accountant), curve in curves.groupby(["algorithm", "accountant"], sort=False):
+        name, style = ACCOUNTANTS.get(accountant, (accountant, ":"))
+        label = name if by == "accountant" else f"{algorithm_label(algorithm)} ({name})"
+        # A log scale has no place for a budget that allows nothing.
+        shown = curve if by == "accountant" else curve[curve["iterations"] > 0]
+        axis.plot(
+            shown["epsilon"],
+            shown["iterations"],
+            style,
+            color=algorithm_colour(algorithm),
+            label=label,
+        )
+    axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
 
 
 def draw_boxes(axis, chains, metric):

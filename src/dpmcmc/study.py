@@ -19,6 +19,9 @@ class ConfigError(ValueError):
         super().__init__(" ".join(message.split()))
 
 
+CORRECTED = ("dp-barker", "dp-barker-full-data")  # algorithms that need Barker's correction
+
+
 class Cell(NamedTuple):
     """One panel position of the study: its chains differ by seed only."""
 
@@ -66,7 +69,7 @@ class Study:
         check_models(self.models)
         check_settings(self.models, self.algorithms)
         check_runs(config["runs"], self.models, self.algorithms)
-        check_figures(config["figures"], self.models)
+        check_figures(config["figures"], self.models, self.algorithms)
         self._epsilons = check_epsilons(config["runs"])
         self.cells = list(
             dict.fromkeys(
@@ -125,18 +128,40 @@ class Study:
             raise ConfigError(f"algorithms.{algorithm}.settings: no settings for model {model}")
         return settings[model]
 
-    def budget(self, model, algorithm, epsilon):
-        """What the number of iterations depends on; no data."""
+    def release(self, model, algorithm):
+        """What the privacy of an iteration depends on, and the delta to be kept; no data."""
         num_rows = self.models[model]["num_rows"]
         return {
             "model": model,
             "algorithm": algorithm,
             "settings": self.settings(model, algorithm),
-            "accountant": self.algorithms[algorithm]["accountant"],
             "num_rows": num_rows,
-            "epsilon": self._epsilons[epsilon],
+            "likelihood_power": self.models[model].get("tempered_rows", num_rows) / num_rows,
             "delta": self.config["delta_times_n"] / num_rows,
         }
+
+    def budget(self, model, algorithm, epsilon):
+        """What the number of iterations depends on."""
+        return self.release(model, algorithm) | {
+            "accountant": self.algorithms[algorithm]["accountant"],
+            "epsilon": self._epsilons[epsilon],
+        }
+
+    def accounting_curve(self, algorithm, accountant):
+        """What a curve of figure 6.1 depends on."""
+        figure = self.config["figures"]["accounting"]
+        low, high, count = (figure["epsilons"][key] for key in ("from", "to", "count"))
+        step = (high - low) / (count - 1)
+        return self.release(figure["model"], algorithm) | {
+            "accountant": accountant,
+            "epsilons": [low + i * step for i in range(count)],
+        }
+
+    @property
+    def accounting_curves(self):
+        """Pairs of algorithm and accountant of figure 6.1."""
+        curves = self.config["figures"].get("accounting", {}).get("curves", {})
+        return [(algorithm, name) for algorithm, names in curves.items() for name in names]
 
     def chain(self, model, algorithm, epsilon, seed):
         """What one chain depends on, beside the files it reads."""
@@ -178,6 +203,13 @@ class Study:
                 },
             )
         }
+        if self.accounting_curves:
+            notebooks["accounting"] = Notebook(
+                figures=["figure-6.1", "figure-6.1-barker"],
+                tables=["accounting"],
+                models=[],
+                parameters={"delta_times_n": self.config["delta_times_n"]},
+            )
         model = figures.get("trajectory", {}).get("model")
         if model in with_gradients:
             settings = self.settings(model, "dp-hmc")
@@ -193,15 +225,21 @@ class Study:
                     "study_seed": self.config["seed"],
                 },
             )
-        if bananas or hard_models:
+        barker_models = [
+            cell.model for cell in self.cells if cell.algorithm == "dp-barker-full-data"
+        ]
+        barker_models = list(dict.fromkeys(barker_models))
+        if bananas or hard_models or barker_models:
             notebooks["comparison"] = Notebook(
                 figures=["figure-6.3", "figure-6.5"] * bool(bananas)
-                + ["figure-6.4", "figure-6.6"] * bool(hard_models),
+                + ["figure-6.4", "figure-6.6"] * bool(hard_models)
+                + ["figure-barker-full-data"] * bool(barker_models),
                 tables=["chains", "baselines", "summary"],
                 models=[],
                 parameters={
                     "bananas": bananas,
                     "hard_models": hard_models,
+                    "barker_models": barker_models,
                     "delta_times_n": self.config["delta_times_n"],
                 },
             )
@@ -367,6 +405,11 @@ def check_settings(models, algorithms):
             if model not in models:
                 raise ConfigError(f"{where}: unknown model; valid models: {_list(models)}")
             d = dimension(models[model])
+            if settings.get("batch_size", 0) > models[model]["num_rows"]:
+                raise ConfigError(
+                    f"{where}.batch_size: must be at most num_rows = {models[model]['num_rows']}, "
+                    f"not {settings['batch_size']}"
+                )
             for key, value in settings.items():
                 if isinstance(value, list) and len(value) != d:
                     raise ConfigError(
@@ -398,11 +441,12 @@ def check_runs(runs, models, algorithms):
                 )
 
 
-def check_figures(figures, models):
-    """Figures must name known models, and a trajectory one of two dimensions."""
+def check_figures(figures, models, algorithms):
+    """Figures must name known models, a trajectory one of two dimensions, curves with settings."""
     named = {key: figures.get(key, []) for key in ("bananas", "hard_models")}
-    if "trajectory" in figures:
-        named["trajectory.model"] = [figures["trajectory"]["model"]]
+    for key in ("trajectory", "accounting"):
+        if key in figures:
+            named[f"{key}.model"] = [figures[key]["model"]]
     for key, names in named.items():
         for name in names:
             if name not in models:
@@ -411,6 +455,12 @@ def check_figures(figures, models):
                 )
             if key == "trajectory.model" and dimension(models[name]) != 2:
                 raise ConfigError(f"figures.{key}: model {name} must have dimension 2")
+    for algorithm in figures.get("accounting", {}).get("curves", {}):
+        model = figures["accounting"]["model"]
+        if algorithm not in algorithms or model not in algorithms[algorithm]["settings"]:
+            raise ConfigError(
+                f"figures.accounting.curves: {algorithm} has no settings for model {model}"
+            )
 
 
 def check_epsilons(runs):

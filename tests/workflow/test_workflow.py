@@ -103,8 +103,9 @@ def test_notebooks_are_committed_without_outputs():
 
 def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     counts = jobs(copy_tree(tmp_path))
-    assert counts["run_chain"] == (7 * 3 * 6 + 3 * 3) * 20 == 2700
-    assert counts["compute_budget"] == 135
+    assert counts["run_chain"] == (7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6) * 20 == 4380
+    assert counts["compute_budget"] == 219
+    assert counts["compute_accounting_curve"] == 7 and counts["fit_correction"] == 1
     samples = ("simulate_dataset", "draw_reference", "draw_baselines")
     assert [counts[rule] for rule in samples] == [8, 8, 8]
     renderings = [rule for rule in counts if rule.startswith("render_")]
@@ -122,7 +123,7 @@ def test_the_table_of_chains_has_a_row_for_every_chain(results):
         "gradient_clip_fraction mmd mean_error covariance_error"
     )
     assert set(columns.split()) <= set(chains.columns)
-    assert len(chains) == (7 * 3 * 2 + 3 * 2 + 1) * 2
+    assert len(chains) == (7 * 3 * 2 + 3 * 2 + 1 + 4 * 3 * 2 + 2 * 2) * 2
     assert not chains.duplicated(["model", "algorithm", "epsilon", "seed"]).any()
     assert (chains["delta"] == 0.1 / 20_000).all()
     ran = chains[chains["iterations"] > 0]
@@ -231,7 +232,20 @@ def test_chains_with_one_seed_start_at_the_same_point(results):
     assert len(set.union(*starts.values())) == 2
 
 
-FIGURES = ["4.1", "5.1", "6.3", "6.4", "6.5", "6.6", "6.7", "6.8", "circle-mmd"]
+FIGURES = [
+    "4.1",
+    "5.1",
+    "6.1",
+    "6.1-barker",
+    "barker-full-data",
+    "6.3",
+    "6.4",
+    "6.5",
+    "6.6",
+    "6.7",
+    "6.8",
+    "circle-mmd",
+]
 
 
 @pytest.mark.parametrize("figure", FIGURES)
@@ -275,7 +289,7 @@ PAGES = {"render_comparison": 1, "render_circle": 1, "render_gradient_clipping":
 
 def test_a_seed_more_adds_jobs_and_reruns_no_chain(tree):
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
-    new = {"run_chain": 49, "tabulate_chains": 8, "render_models": 1}
+    new = {"run_chain": 77, "tabulate_chains": 8, "render_models": 1}
     assert counts == new | AFTER_CHAINS | PAGES
 
 
@@ -322,24 +336,33 @@ RENDER = {
     "render_circle",
     "render_gradient_clipping",
 }
+ACCOUNTING = {
+    "compute_budget",
+    "compute_accounting_curve",
+    "tabulate_accounting_curves",
+    "render_accounting",
+}
 FROM_CHAINS = {"run_chain", "tabulate_chains", "tabulate_study", *RENDER, "all"}
 
 
 @pytest.mark.parametrize(
     ("file", "reruns"),
     [
-        ("src/dpmcmc/plotting.py", {*RENDER, "all"}),
+        ("src/dpmcmc/plotting.py", {*RENDER, "render_accounting", "all"}),
         ("notebooks/circle.ipynb", {"render_circle", "all"}),
-        ("src/dpmcmc/accounting/zcdp.py", FROM_CHAINS | {"compute_budget"}),
-        ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | {"compute_budget"}),
+        ("src/dpmcmc/accounting/zcdp.py", (FROM_CHAINS | ACCOUNTING) - {"render_trajectory"}),
+        ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | ACCOUNTING),
+        ("src/dpmcmc/samplers/barker_correction.py", FROM_CHAINS | ACCOUNTING | {"fit_correction"}),
         (
             "src/dpmcmc/kernels.py",
             FROM_CHAINS
-            | {"simulate_dataset", "draw_reference", "draw_baselines", "tabulate_baselines"},
+            | {"simulate_dataset", "draw_reference", "draw_baselines", "tabulate_baselines"}
+            | {"render_accounting"},
         ),
         (
             "src/dpmcmc/metrics.py",
-            {"tabulate_chains", "tabulate_baselines", "tabulate_study", *RENDER, "all"},
+            {"tabulate_chains", "tabulate_baselines", "tabulate_study", *RENDER, "all"}
+            - {"render_trajectory"},
         ),
     ],
 )
@@ -353,7 +376,7 @@ def test_a_changed_source_reruns_what_it_makes(tree, file, reruns):
         path.write_text(original)
     assert set(counts) == reruns
     if "run_chain" in reruns:
-        assert counts["run_chain"] == 98
+        assert counts["run_chain"] == 154
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ rule run_chain:
         dataset=f"{RESULTS}/data/{{model}}.npy",
         reference=f"{RESULTS}/reference/{{model}}.npy",
         budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
+        correction=correction_of_chain,
     output:
         chain=f"{RESULTS}/chains/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.npz",
     log:
@@ -22,5 +23,5 @@ rule run_chain:
         "Chain {wildcards.seed} of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
     shell:
         "python -m dpmcmc chain --spec {params.spec:q} --dataset {input.dataset:q}"
-        " --reference {input.reference:q} --budget {input.budget:q} --output {output.chain:q}"
+        " --reference {input.reference:q} --budget {input.budget:q} --correction {input.correction:q} --output {output.chain:q}"
         " > {log:q} 2>&1"

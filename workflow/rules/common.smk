@@ -22,7 +22,7 @@ os.environ.update(
 # Many jobs run side by side, each on one core.
 os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
 
-from dpmcmc.study import ConfigError, Study, dimension
+from dpmcmc.study import CORRECTED, ConfigError, Study, dimension
 
 try:
     study = Study(
@@ -36,8 +36,9 @@ CONDA = "../../envs/environment.yaml"
 
 
 wildcard_constraints:
+    accountant="|".join(map(re.escape, sorted({name for _, name in study.accounting_curves}))),
     model="|".join(map(re.escape, study.model_ids)),
-    algorithm="|".join(map(re.escape, study.algorithm_ids)),
+    algorithm="|".join(map(re.escape, study.algorithms)),
     epsilon="|".join(map(re.escape, study.epsilons)),
     seed=r"\d+",
 
@@ -60,6 +61,7 @@ def source_digest(*names):
 
 MODEL_SOURCE = source_digest("models", "kernels.py", "streams.py")
 ACCOUNTING_SOURCE = source_digest("accounting", "samplers")
+CORRECTION_SOURCE = source_digest("samplers/barker_correction.py")
 CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
 TABLES_SOURCE = source_digest("tables.py", "study.py")
@@ -92,6 +94,10 @@ def budget_settings(wildcards):
     return as_json(study.budget(wildcards.model, wildcards.algorithm, wildcards.epsilon))
 
 
+def accounting_curve_settings(wildcards):
+    return as_json(study.accounting_curve(wildcards.algorithm, wildcards.accountant))
+
+
 def chain_settings(wildcards):
     return as_json(
         study.chain(wildcards.model, wildcards.algorithm, wildcards.epsilon, int(wildcards.seed))
@@ -115,6 +121,17 @@ def chains_of_model(wildcards):
         f"{RESULTS}/chains/{model}/{cell.algorithm}/epsilon-{cell.epsilon}/seed-{seed}.npz"
         for cell in study.cells_of(model)
         for seed in study.seeds
+    ]
+
+
+def correction_of_chain(wildcards):
+    return [f"{RESULTS}/barker-correction.json"] if wildcards.algorithm in CORRECTED else []
+
+
+def accounting_curves(wildcards):
+    return [
+        f"{RESULTS}/accounting/{algorithm}/{accountant}.csv"
+        for algorithm, accountant in study.accounting_curves
     ]
 
 

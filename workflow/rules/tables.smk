@@ -57,6 +57,27 @@ rule tabulate_baselines:
         " --baselines {input.baselines:q} --output {output.baselines:q} > {log:q} 2>&1"
 
 
+rule tabulate_accounting_curves:
+    input:
+        curves=accounting_curves,
+    output:
+        table=f"{RESULTS}/tables/accounting.csv",
+    log:
+        f"{RESULTS}/logs/accounting-table.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=small_memory,
+        runtime=short_runtime,
+    params:
+        source=TABLES_SOURCE,
+    message:
+        "Table of the accounting curves"
+    shell:
+        "python -m dpmcmc accounting-table --curves {input.curves:q} --output {output.table:q}"
+        " > {log:q} 2>&1"
+
+
 rule tabulate_study:
     input:
         chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),

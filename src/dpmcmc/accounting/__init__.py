@@ -10,6 +10,9 @@ from importlib import import_module
 ACCOUNTANTS = {
     "zcdp": "dpmcmc.accounting.zcdp",
     "gaussian": "dpmcmc.accounting.gaussian",
+    "rdp": "dpmcmc.accounting.rdp",
+    "published-pld": "dpmcmc.accounting.published_pld",
+    "barker-rdp": "dpmcmc.accounting.barker_rdp",
 }
 
 
@@ -18,7 +21,7 @@ def accountant(name):
     return import_module(ACCOUNTANTS[name]).delta
 
 
-def max_iterations(delta, release, epsilon, target_delta):
+def max_iterations(delta, release, epsilon, target_delta, known_to_fit=0):
     """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
 
     Parameters
@@ -28,17 +31,18 @@ def max_iterations(delta, release, epsilon, target_delta):
     release
         What one iteration releases.
     epsilon, target_delta : float
+    known_to_fit : int
+        Iterations known to cost at most target_delta: the search starts there.
 
     Returns
     -------
     int
         k with delta(k) <= target_delta < delta(k + 1); 0 if not even one iteration fits.
     """
-    if delta(release, 1, epsilon) > target_delta:
-        return 0
-    fits, too_many = 1, 2
-    while delta(release, too_many, epsilon) <= target_delta:
-        fits, too_many = too_many, 2 * too_many
+    fits, stride = known_to_fit, 1
+    while delta(release, fits + stride, epsilon) <= target_delta:
+        fits, stride = fits + stride, 2 * stride
+    too_many = fits + stride
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
         if delta(release, middle, epsilon) <= target_delta:

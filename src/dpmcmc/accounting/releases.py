@@ -20,3 +20,35 @@ class GaussianRelease:
     """
 
     mu: float
+
+
+@dataclass(frozen=True)
+class SubsampledGaussianRelease:
+    """A Gaussian release of a batch of fixed size, drawn without replacement.
+
+    Attributes
+    ----------
+    noise_variance : float
+        tau: variance of the noise over the *square* of the substitute sensitivity.
+    sampling_probability : float
+        q = b / n.
+    """
+
+    noise_variance: float
+    sampling_probability: float
+
+
+@dataclass(frozen=True)
+class BarkerRelease:
+    """An acceptance test of DP Barker on a batch of fixed size, with noise variance C = 2.
+
+    Attributes
+    ----------
+    batch_size : int
+        b; ratios are clipped at sqrt(b) / (n T).
+    sampling_probability : float
+        q = b / n.
+    """
+
+    batch_size: int
+    sampling_probability: float

@@ -54,11 +54,32 @@ class Target:
             rejected.
         num_clipped : int
         """
+        total, _, num_clipped = self._ratio_sum(theta, theta_new, bound, slice(None))
+        return total, num_clipped
+
+    def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+        """Sum over the rows of a batch of the clipped ratios, and of their squares.
+
+        Parameters
+        ----------
+        theta, theta_new, bound
+            As for `clipped_log_likelihood_ratio`.
+        batch : (b,) array of int
+            Indices of rows.
+
+        Returns
+        -------
+        total, squares : float
+            -inf and 0, without reading the data, where the proposal is not finite.
+        num_clipped : int
+        """
+        return self._ratio_sum(theta, theta_new, bound, batch)
+
+    def _ratio_sum(self, theta, theta_new, bound, rows):
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not math.isfinite(intercept + slope.sum() + theta_new.sum()):
-            return -math.inf, 0
-        total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
-        return total, num_clipped
+            return -math.inf, 0.0, 0
+        return clipped_ratio_sum(self.statistics[:, rows], slope, intercept, bound)
 
     def clipped_gradient(self, theta, bound):
         """Sum over rows of the norm-clipped gradient of ln p(x|theta), untempered.

@@ -4,7 +4,8 @@ A sampler is a frozen dataclass of settings with
 
     init(rng, position) -> State
     step(rng, state, target) -> (State, Info)
-    release(num_rows)          what one iteration releases, for the accountant (private ones only)
+    release(num_rows, likelihood_power)
+                               what one iteration releases, for the accountant (private ones only)
 
 so that the same object serves the accountant, which sees no data, and the chain.
 """

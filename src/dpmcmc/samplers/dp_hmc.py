@@ -43,7 +43,7 @@ class DPHMC:
     gradient_clip_bound: float
     inverse_mass_matrix: float | list = 1.0
 
-    def release(self, num_rows):
+    def release(self, num_rows, likelihood_power=1.0):
         """One ratio and L + 1 gradients: mu^2 = 1 / (tau_l^2 n) + (L + 1) / (tau_g^2 n)."""
         ratio = 1 / self.noise_scale**2
         gradients = (self.num_integration_steps + 1) / self.gradient_noise_scale**2

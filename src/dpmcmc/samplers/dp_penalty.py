@@ -30,7 +30,7 @@ class DPPenalty:
     noise_scale: float
     clip_bound: float
 
-    def release(self, num_rows):
+    def release(self, num_rows, likelihood_power=1.0):
         """One ratio: sensitivity 2 b |theta - theta'| over sigma is 1 / (tau sqrt(n))."""
         return GaussianRelease(mu=1 / (self.noise_scale * math.sqrt(num_rows)))
 

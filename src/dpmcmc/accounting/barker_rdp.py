@@ -1,0 +1,54 @@
+"""Renyi DP of DP Barker (thesis, Theorem 3.3; Heikkila et al. 2019), classic conversion."""
+
+from functools import cache
+
+import numpy as np
+
+from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_curve
+from dpmcmc.accounting.releases import BarkerRelease
+
+
+def delta(release, iterations, epsilon):
+    """Delta that the iterations of DP Barker cost at epsilon; a loose upper bound.
+
+    Parameters
+    ----------
+    release : BarkerRelease
+        With a batch of more than 15 rows: orders 3 <= alpha < b / 5 are used.
+    iterations : int
+        >= 0.
+    epsilon : float
+        > 0.
+
+    Raises
+    ------
+    TypeError
+        If the release is of another kind.
+    ValueError
+        If the batch is too small for any order.
+    """
+    if not isinstance(release, BarkerRelease):
+        raise TypeError(f"accountant barker-rdp prices DP Barker, not {type(release).__name__}")
+    if iterations == 0:
+        return 0.0
+    orders, epsilons = renyi_curve(release)
+    return delta_of_renyi_curve(orders, epsilons, iterations, epsilon)
+
+
+@cache
+def renyi_curve(release):
+    """Orders 3 <= alpha < b / 5 and the Renyi epsilon of one iteration at each of them."""
+    b = release.batch_size
+    highest = -(-b // 5) - 1  # the largest integer below b / 5
+    if highest < 3:
+        raise ValueError(f"accountant barker-rdp needs a batch of more than 15 rows, not {b}")
+    alpha = np.arange(highest + 1)
+    with np.errstate(divide="ignore"):
+        base = (
+            5 / (2 * b)
+            + np.log(2 * b / (b - 5 * alpha)) / (2 * (alpha - 1))
+            + 2 * alpha / (b - 5 * alpha)
+        )
+    orders = alpha[3:]
+    q = release.sampling_probability
+    return orders, np.array([amplified_epsilon(a, q, base[: a + 1]) for a in orders])

@@ -1,0 +1,48 @@
+"""Privacy loss distribution of the minibatch DP penalty algorithm, as published.
+
+The thesis runs the Fourier accountant of Koskela et al. (2020) under substitution. It compares
+q N(1, s^2) + (1 - q) N(0, s^2) with q N(-1, s^2) + (1 - q) N(0, s^2), s = sqrt(tau): means that are
+two sensitivities apart, where those of the release are one. Valid, but loose. dp_accounting
+computes the privacy loss distribution of the same pair, rounded to the safe side.
+"""
+
+from functools import cache
+
+from dpmcmc.accounting.releases import SubsampledGaussianRelease
+
+
+def delta(release, iterations, epsilon):
+    """Delta that the iterations of a subsampled Gaussian release cost at epsilon; an upper bound.
+
+    Parameters
+    ----------
+    release : SubsampledGaussianRelease
+    iterations : int
+        >= 0.
+    epsilon : float
+        >= 0.
+
+    Raises
+    ------
+    TypeError
+        If the release is of another kind.
+    """
+    if not isinstance(release, SubsampledGaussianRelease):
+        kind = type(release).__name__
+        raise TypeError(f"accountant published-pld prices subsampled Gaussian releases, not {kind}")
+    return composed(release, iterations).get_delta_for_epsilon(epsilon) if iterations else 0.0
+
+
+@cache
+def composed(release, iterations):
+    """Privacy loss distribution of the iterations; kept, as curves ask for many epsilons."""
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import privacy_loss_distribution
+
+    if iterations > 1:
+        return composed(release, 1).self_compose(iterations)
+    return privacy_loss_distribution.from_gaussian_mechanism(
+        standard_deviation=release.noise_variance**0.5,
+        sampling_prob=release.sampling_probability,
+        neighboring_relation=NeighboringRelation.REPLACE_ONE,
+    )

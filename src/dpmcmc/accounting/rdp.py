@@ -1,0 +1,43 @@
+"""Renyi DP of the minibatch DP penalty algorithm (thesis, Theorem 3.5), classic conversion."""
+
+from functools import cache
+
+import numpy as np
+
+from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_curve
+from dpmcmc.accounting.releases import SubsampledGaussianRelease
+
+ORDERS = np.arange(2, 513)
+
+
+def delta(release, iterations, epsilon):
+    """Delta that the iterations of a subsampled Gaussian release cost at epsilon; an upper bound.
+
+    Parameters
+    ----------
+    release : SubsampledGaussianRelease
+    iterations : int
+        >= 0.
+    epsilon : float
+        > 0.
+
+    Raises
+    ------
+    TypeError
+        If the release is of another kind.
+    """
+    if not isinstance(release, SubsampledGaussianRelease):
+        raise TypeError(
+            f"accountant rdp prices subsampled Gaussian releases, not {type(release).__name__}"
+        )
+    return delta_of_renyi_curve(ORDERS, renyi_curve(release), iterations, epsilon) * bool(
+        iterations
+    )
+
+
+@cache
+def renyi_curve(release):
+    """Renyi epsilon of one iteration at each of ORDERS; on the batch it is alpha / (2 tau)."""
+    base = np.arange(ORDERS[-1] + 1) / (2 * release.noise_variance)
+    q = release.sampling_probability
+    return np.array([amplified_epsilon(alpha, q, base[: alpha + 1]) for alpha in ORDERS])

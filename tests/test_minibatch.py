@@ -1,0 +1,324 @@
+"""Minibatch DP penalty and DP Barker: batches, sensitivities, the correction, invariance."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_samplers import drift, record_tests, streams
+
+from dpmcmc.models import Banana, Target
+from dpmcmc.samplers import (
+    Correction,
+    DPBarker,
+    FullDataDPBarker,
+    GaussianWalk,
+    GuidedWalk,
+    MinibatchDPPenalty,
+    fit_correction,
+    minibatch_dp_penalty,
+    run_chain,
+)
+from dpmcmc.samplers.batches import draw_batch
+from dpmcmc.samplers.minibatch_dp_penalty import VARIANCE_SENSITIVITY
+
+
+@pytest.fixture(scope="module")
+def correction():
+    return fit_correction()
+
+
+@pytest.fixture(scope="module")
+def target():
+    """Four thousand rows, tempered to four hundred; a batch of 400 then has a = n T / b = 1."""
+    model = Banana(
+        dimension=2,
+        num_rows=4000,
+        curvature=3.0,
+        prior_variance=10.0,
+        likelihood_variances=[2.0, 0.5],
+        true_position=[0.2, 1.0],
+        tempered_rows=400,
+    )
+    return Target(model, model.simulate(np.random.default_rng(7)))
+
+
+# -- Batches ------------------------------------------------------------------------------------
+
+
+def test_batches_are_without_repetition_and_uniform():
+    rng, counts, pairs, size = streams(3), np.zeros(12), np.zeros((12, 12)), 6000
+    for _ in range(size):
+        batch = draw_batch(rng, 12, 5)
+        assert len(set(batch)) == 5
+        counts[batch] += 1
+        pairs[np.ix_(batch, batch)] += 1
+    assert abs(counts - size * 5 / 12).max() < 4.5 * math.sqrt(size * 5 / 12 * 7 / 12)
+    together = pairs[np.triu_indices(12, 1)]
+    p = 5 / 12 * 4 / 11
+    assert abs(together - size * p).max() < 4.5 * math.sqrt(size * p * (1 - p))
+
+
+def test_batches_of_the_published_size_are_uniform():
+    rng, counts = streams(4), np.zeros(100_000)
+    for _ in range(500):
+        batch = draw_batch(rng, 100_000, 1000)
+        assert len(np.unique(batch)) == 1000
+        counts[batch] += 1
+    bins = counts.reshape(100, 1000).sum(axis=1)
+    assert stats.chisquare(bins).pvalue > 1e-4
+
+
+def test_the_sum_over_a_batch_is_that_of_its_rows(target):
+    batch = draw_batch(streams(1), target.num_rows, 300)
+    theta, theta_new = np.array([0.2, 0.9]), np.array([0.25, 0.95])
+    rows = Target(target.model, np.ascontiguousarray(target.statistics[:, batch]))
+    total, squares, clipped = target.clipped_batch_ratio(theta, theta_new, 0.1, batch)
+    assert (total, clipped) == rows.clipped_log_likelihood_ratio(theta, theta_new, 0.1)
+    assert squares >= total**2 / 300 and clipped > 0
+
+
+# -- Sensitivities ------------------------------------------------------------------------------
+
+
+def released(r, a):
+    """Lambda - sigma_b^2 / 2 for the clipped ratios of a batch, (..., b)."""
+    b = r.shape[-1]
+    total, squares = r.sum(axis=-1), (r**2).sum(axis=-1)
+    return a * total - a**2 * (squares - total**2 / b) / 2
+
+
+@pytest.mark.parametrize("b", [2, 5, 50])
+@pytest.mark.parametrize(("a", "c"), [(1.0, 0.3), (100.0, 0.004), (0.5, 3.0)])
+def test_the_joint_sensitivity_is_attained_and_never_exceeded(a, b, c):
+    def sensitivity(kind):
+        return 2 * a * c + VARIANCE_SENSITIVITY[kind] * (1 - 1 / b) * (a * c) ** 2
+
+    batch = np.full(b, c)
+    batch[0] = -c
+    attained = abs(released(batch, a) - released(np.full(b, c), a))
+    assert attained == pytest.approx(sensitivity("exact"), rel=1e-12)
+    rng = np.random.default_rng(b)
+    r = rng.uniform(-c, c, (20_000, b)) * rng.choice([1, 1e9], (20_000, b))
+    r = np.clip(r, -c, c)
+    other = r.copy()
+    other[:, 0] = rng.choice([-c, c, 0], 20_000)
+    assert abs(released(r, a) - released(other, a)).max() <= sensitivity("exact") * (1 + 1e-12)
+    assert sensitivity("exact") < sensitivity("published")
+
+
+@pytest.mark.parametrize("kind", ["published", "exact"])
+@pytest.mark.parametrize("move", [GaussianWalk(0.02), GuidedWalk(0.03)])
+def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, monkeypatch):
+    sampler = MinibatchDPPenalty(move, 0.8, 400, 1.5, kind)
+    log_ratios = record_tests(monkeypatch, minibatch_dp_penalty)
+    asked = []
+
+    class Recorder(Target):
+        def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+            asked.append((theta, theta_new, bound, batch))
+            return super().clipped_batch_ratio(theta, theta_new, bound, batch)
+
+    recorder = Recorder(target.model, target.statistics)
+    chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 40)
+    noise, clip_fractions = streams(6).noise, []
+    for log_ratio, (theta, theta_new, bound, batch) in zip(log_ratios, asked, strict=True):
+        np.testing.assert_array_equal(batch, noise.choice(4000, 400, False, shuffle=False))
+        c = 1.5 * np.linalg.norm(theta_new - theta)
+        assert bound == pytest.approx(c)
+        slope, intercept = target.model.ratio_coefficients(theta, theta_new)
+        r = slope @ target.statistics[:, batch] - intercept
+        clip_fractions.append((abs(r) > c).mean())
+        r = np.clip(r, -c, c)
+        a = 4000 * 0.1 / 400
+        sensitivity = 2 * a * c + {"published": 3, "exact": 2}[kind] * (1 - 1 / 400) * (a * c) ** 2
+        sigma = math.sqrt(sampler.release(4000).noise_variance) * sensitivity
+        expected = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
+        expected += sigma * noise.standard_normal()
+        expected -= (sigma**2 + a**2 * 400 * r.var()) / 2  # divisor b
+        assert log_ratio == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(chain.clip_fraction, clip_fractions)
+    assert 0 < chain.clip_fraction.mean() < 0.5
+
+
+# -- Barker's correction ------------------------------------------------------------------------
+
+
+def test_the_correction_makes_normal_noise_nearly_logistic(correction):
+    x = np.linspace(-40, 40, 20_001)
+    mixture = stats.norm.cdf((x[:, None] - correction.atoms) / math.sqrt(2)) @ correction.weights
+    error = abs(mixture - stats.logistic.cdf(x)).max()
+    assert error <= 7e-4
+    assert correction.error == pytest.approx(error, rel=1e-3)
+    assert len(correction.atoms) <= 12
+    assert correction.weights.sum() == pytest.approx(1) and (correction.weights > 0).all()
+    np.testing.assert_allclose(correction.atoms, -correction.atoms[::-1])
+    np.testing.assert_allclose(correction.weights, correction.weights[::-1])
+
+
+def test_the_correction_is_drawn_by_its_weights(correction):
+    rng, size = np.random.default_rng(2), 60_000
+    draws = np.array([correction.draw(rng) for _ in range(size)])
+    counts = np.array([(draws == atom).sum() for atom in correction.atoms])
+    assert counts.sum() == size
+    assert stats.chisquare(counts, size * correction.weights).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("noise_variance", [0.0, -1.0, math.pi**2 / 3, 4.0, math.nan])
+def test_noise_of_more_variance_than_the_logistic_cannot_be_corrected(noise_variance):
+    with pytest.raises(ValueError, match=r"between 0 and pi\^2 / 3 = 3\.2899"):
+        fit_correction(noise_variance)
+
+
+# -- Barker's test ------------------------------------------------------------------------------
+
+CERTAIN = Correction(np.array([0.0]), np.array([1.0]), 0.0)
+
+
+def test_barker_accepts_as_its_test_says(target, correction):
+    """Decisions replayed from the same draws; the batch's variance is topped up to C = 2."""
+    asked = []
+
+    class Recorder(Target):
+        def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+            asked.append((theta, theta_new, bound, batch))
+            return super().clipped_batch_ratio(theta, theta_new, bound, batch)
+
+    recorder = Recorder(target.model, target.statistics)
+    sampler = DPBarker(GaussianWalk(0.03), 400, correction)
+    chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 60)
+    noise, acceptance = streams(6).noise, streams(6).acceptance
+    for accepted, (theta, theta_new, bound, batch) in zip(chain.is_accepted, asked, strict=True):
+        np.testing.assert_array_equal(batch, noise.choice(4000, 400, False, shuffle=False))
+        assert bound == math.sqrt(400) / (4000 * 0.1)
+        slope, intercept = target.model.ratio_coefficients(theta, theta_new)
+        r = np.clip(slope @ target.statistics[:, batch] - intercept, -bound, bound)
+        a = 4000 * 0.1 / 400
+        variance = a**2 * 400 * r.var()
+        assert variance <= 1
+        value = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
+        value += math.sqrt(2 - variance) * noise.standard_normal() + correction.draw(acceptance)
+        assert accepted == (value > 0)
+    assert 0 < chain.clip_fraction.mean() < 1 and 0 < chain.is_accepted.mean() < 1
+
+
+@pytest.mark.parametrize("b", [16, 17, 400])
+def test_the_variance_of_a_batch_cannot_pass_one_under_the_clip(b):
+    # The extreme batch: half the ratios at either clip.
+    n, T = 4000, 0.1
+    bound, a = math.sqrt(b) / (n * T), n * T / b
+    r = np.array([bound, -bound] * (b // 2) + [bound] * (b % 2))
+    assert a**2 * b * r.var() <= 1 + 1e-12
+    if b % 2 == 0:
+        assert a**2 * b * r.var() == pytest.approx(1)
+
+
+def test_full_data_barker_accepts_with_the_logistic_probability(target, correction):
+    """P(accept) = 1 / (1 + exp(-lambda)) up to the correction's error; sensitivity 2 T B."""
+    sampler = FullDataDPBarker(GaussianWalk(0.02), clip_bound=1e3, correction=correction)
+    theta, rng = np.array([0.2, 0.88]), streams(12)
+    accepted, probability = [], []
+    for _ in range(8000):
+        seen = []
+
+        class Recorder(Target):
+            def clipped_log_likelihood_ratio(self, theta, theta_new, bound, seen=seen):
+                seen.append(theta_new)
+                return super().clipped_log_likelihood_ratio(theta, theta_new, bound)
+
+        recorder = Recorder(target.model, target.statistics)
+        _, info = sampler.step(rng, sampler.init(rng, theta), recorder)
+        accepted.append(info.is_accepted)
+        probability.append(1 / (1 + math.exp(-target.log_density_ratio(theta, seen[0]))))
+    accepted, probability = np.array(accepted, dtype=float), np.array(probability)
+    error = math.sqrt((probability * (1 - probability)).mean() / len(accepted))
+    assert accepted.mean() == pytest.approx(probability.mean(), abs=4.5 * error)
+    # Also where lambda is large and where it is small.
+    for part in (probability < 0.3, probability > 0.7):
+        error = math.sqrt((probability * (1 - probability))[part].mean() / part.sum())
+        assert accepted[part].mean() == pytest.approx(probability[part].mean(), abs=4.5 * error)
+    assert sampler.release(4000, 0.1).mu == pytest.approx(2 * 0.1 * 1e3 / math.sqrt(2))
+
+
+# -- Invariance ---------------------------------------------------------------------------------
+
+
+def minibatch_samplers(correction):
+    clip = 20.0  # times a step of some 0.03: above every row's ratio
+    return {
+        "minibatch-dp-penalty": MinibatchDPPenalty(GaussianWalk(0.03), 0.1, 400, clip),
+        "minibatch-dp-penalty-ocu-gwmh": MinibatchDPPenalty(
+            GuidedWalk(0.04), 0.1, 400, clip, "exact"
+        ),
+        # Steps so small that the prescribed clip sqrt(b) / (n T) is seldom met.
+        "dp-barker": DPBarker(GaussianWalk(0.006), 400, correction),
+        "dp-barker-full-data": FullDataDPBarker(GaussianWalk(0.04), 1e3, correction),
+    }
+
+
+NAMES = [
+    "minibatch-dp-penalty",
+    "minibatch-dp-penalty-ocu-gwmh",
+    "dp-barker",
+    "dp-barker-full-data",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_started_in_the_target_it_stays_in_the_target(target, correction, name):
+    sampler = minibatch_samplers(correction)[name]
+    z, infos = drift(sampler, target, target, seed=1, num_steps=20 if name == "dp-barker" else 6)
+    assert abs(z).max() < 4.5
+    assert np.mean([info.clip_fraction for info in infos]) < (0.01 if name == "dp-barker" else 1e-3)
+    assert 0.05 < np.mean([info.is_accepted for info in infos]) < 0.95
+
+
+class NoBatchVariance(MinibatchDPPenalty):
+    """Minibatch penalty that forgets the error of the batch: wrong on purpose."""
+
+    def step(self, rng, state, target):
+        class Exact(Target):
+            def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+                total, _, clipped = super().clipped_batch_ratio(theta, theta_new, bound, batch)
+                return total, total**2 / len(batch), clipped  # as if the variance were 0
+
+        return super().step(rng, state, Exact(target.model, target.statistics))
+
+
+def test_the_invariance_test_sees_a_forgotten_batch_variance(target, correction):
+    right = minibatch_samplers(correction)["minibatch-dp-penalty"]
+    wrong = NoBatchVariance(GaussianWalk(0.05), 1e-9, right.batch_size, right.clip_bound)
+    z, _ = drift(wrong, target, target, seed=1, num_steps=20)
+    assert abs(z).max() > 6
+
+
+def test_the_invariance_test_sees_a_missing_correction(target):
+    wrong = FullDataDPBarker(GaussianWalk(0.08), 1e3, CERTAIN)
+    z, _ = drift(wrong, target, target, seed=1, num_steps=20, size=7000)
+    assert abs(z).max() > 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_one_bad_row_cannot_decide(target, correction, name, bad):
+    sampler = minibatch_samplers(correction)[name]
+    if hasattr(sampler, "clip_bound"):
+        sampler = dataclasses.replace(sampler, clip_bound=1e-6)
+    rows = target.statistics.copy()
+    rows[:, 17] = bad
+    start = np.array([0.2, 0.88])
+    clean = run_chain(sampler, target, streams(1), start, 200)
+    poisoned = run_chain(sampler, Target(target.model, rows), streams(1), start, 200)
+    assert np.isfinite(poisoned.positions).all()
+    assert (clean.is_accepted == poisoned.is_accepted).mean() > 0.9
+
+
+def test_samplers_have_streams_of_their_own(target, correction):
+    for a, b in itertools.combinations(minibatch_samplers(correction).values(), 2):
+        first = run_chain(a, target, streams(1), np.array([0.2, 0.88]), 20)
+        again = run_chain(a, target, streams(1), np.array([0.2, 0.88]), 20)
+        np.testing.assert_array_equal(first.positions, again.positions)
+        other = run_chain(b, target, streams(1), np.array([0.2, 0.88]), 20)
+        assert (first.positions != other.positions).any()
