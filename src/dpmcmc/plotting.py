@@ -31,9 +31,9 @@ LABELS = {
 }
 
 ACCOUNTANTS = {
-    "gaussian": ("Exact (ADP)", "-"),
+    "gaussian": ("exact (ADP)", "-"),
     "zcdp": ("zCDP", "--"),
-    "published-pld": ("Privacy loss distribution (ADP), as published", "-"),
+    "published-pld": ("PLD (ADP), as published", "-"),
     "rdp": ("RDP", "--"),
     "barker-rdp": ("RDP", "--"),
 }
@@ -196,7 +196,7 @@ def draw_curves(axis, curves, by):
     """Iterations against epsilon, a line for each algorithm and accountant, labelled by one."""
     for (algorithm, accountant), curve in curves.groupby(["algorithm", "accountant"], sort=False):
         name, style = ACCOUNTANTS.get(accountant, (accountant, ":"))
-        label = name if by == "accountant" else f"{algorithm_label(algorithm)} ({name})"
+        label = name if by == "accountant" else f"{algorithm_label(algorithm)}: {name}"
         # A log scale has no place for a budget that allows nothing.
         shown = curve if by == "accountant" else curve[curve["iterations"] > 0]
         axis.plot(
