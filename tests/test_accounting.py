@@ -193,6 +193,12 @@ def test_a_search_may_start_at_iterations_that_are_known_to_fit():
         assert max_iterations(rdp, release, 6, 1e-6, known_to_fit=known) == k
 
 
+@pytest.mark.parametrize("noise_variance", [0.0, -0.7, math.nan])
+def test_a_noise_variance_that_is_not_positive_is_refused(noise_variance):
+    with pytest.raises(ValueError, match="noise_variance must be greater than 0, not"):
+        SubsampledGaussianRelease(noise_variance, 0.01)
+
+
 @pytest.mark.parametrize("algorithm", ["minibatch-dp-penalty", "dp-barker"])
 def test_a_batch_larger_than_the_data_set_is_refused(config, algorithm):
     settings = config["algorithms"][algorithm]["settings"]["flat-banana-2d"]
