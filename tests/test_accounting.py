@@ -171,6 +171,22 @@ def test_barkers_renyi_curve_is_that_of_theorem_3_3():
         barker_rdp(BarkerRelease(15, 0.1), 1, 1.0)
 
 
+@pytest.mark.parametrize("tau", [0.5, 2.0])
+def test_the_renyi_curve_of_the_minibatch_penalty_is_that_of_theorem_3_5(tau):
+    from dpmcmc.accounting.rdp import ORDERS, renyi_curve
+
+    curve = renyi_curve(SubsampledGaussianRelease(tau, 0.01))
+    for i in (0, 1, 10, 40):
+        alpha = int(ORDERS[i])
+        exact = exact_amplification(alpha, 0.01, lambda order: mpmath.mpf(order) / (2 * tau))
+        assert curve[i] == pytest.approx(exact, rel=1e-9)
+    # The best order is far from the last.
+    k = max_iterations(rdp, SubsampledGaussianRelease(tau, 0.01), 6, 1e-6)
+    assert ORDERS[((ORDERS - 1) * (k * curve - 6)).argmin()] < 100
+    exponent = ((ORDERS - 1) * (k * curve - 6)).min()
+    assert rdp(SubsampledGaussianRelease(tau, 0.01), k, 6) == pytest.approx(math.exp(exponent))
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 1, 4, 6])
 @pytest.mark.parametrize("tau", [0.5, 2.0])
 def test_the_published_pair_allows_no_fewer_iterations_than_renyi_dp(tau, epsilon):
@@ -186,17 +202,19 @@ def test_the_published_pair_without_subsampling_is_a_gaussian_of_sensitivity_two
         assert exact <= theirs <= exact * 1.01
 
 
-def test_a_search_may_start_at_iterations_that_are_known_to_fit():
+def test_a_search_may_start_anywhere():
     release = RELEASES["rdp"]
     k = max_iterations(rdp, release, 6, 1e-6)
-    for known in (0, 1, k // 2, k - 1, k):
-        assert max_iterations(rdp, release, 6, 1e-6, known_to_fit=known) == k
+    for guess in (0, 1, k // 2, k - 1, k, k + 1, 10 * k):
+        assert max_iterations(rdp, release, 6, 1e-6, guess=guess) == k
 
 
 @pytest.mark.parametrize("noise_variance", [0.0, -0.7, math.nan])
 def test_a_noise_variance_that_is_not_positive_is_refused(noise_variance):
     with pytest.raises(ValueError, match="noise_variance must be greater than 0, not"):
-        SubsampledGaussianRelease(noise_variance, 0.01)
+        ALGORITHMS["minibatch-dp-penalty"](
+            noise_variance=noise_variance, batch_size=10, proposal_scale=1.0, clip_bound=1.0
+        )
 
 
 @pytest.mark.parametrize("algorithm", ["minibatch-dp-penalty", "dp-barker"])

@@ -1,7 +1,6 @@
 """Minibatch DP penalty and DP Barker: batches, sensitivities, the correction, invariance."""
 
 import dataclasses
-import itertools
 import math
 
 import numpy as np
@@ -11,12 +10,14 @@ from test_samplers import drift, record_tests, streams
 
 from dpmcmc.models import Banana, Target
 from dpmcmc.samplers import (
+    ALGORITHMS,
     Correction,
     DPBarker,
     FullDataDPBarker,
     GaussianWalk,
     GuidedWalk,
     MinibatchDPPenalty,
+    dp_barker,
     fit_correction,
     minibatch_dp_penalty,
     run_chain,
@@ -32,12 +33,12 @@ def correction():
 
 @pytest.fixture(scope="module")
 def target():
-    """Four thousand rows, tempered to four hundred; a batch of 400 then has a = n T / b = 1."""
+    """Four thousand rows, tempered to four hundred."""
     model = Banana(
         dimension=2,
         num_rows=4000,
         curvature=3.0,
-        prior_variance=10.0,
+        prior_variance=0.05,
         likelihood_variances=[2.0, 0.5],
         true_position=[0.2, 1.0],
         tempered_rows=400,
@@ -112,7 +113,7 @@ def test_the_joint_sensitivity_is_attained_and_never_exceeded(a, b, c):
 @pytest.mark.parametrize("kind", ["published", "exact"])
 @pytest.mark.parametrize("move", [GaussianWalk(0.02), GuidedWalk(0.03)])
 def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, monkeypatch):
-    sampler = MinibatchDPPenalty(move, 0.8, 400, 1.5, kind)
+    sampler = MinibatchDPPenalty(move, 0.8, 250, 1.5, kind)
     log_ratios = record_tests(monkeypatch, minibatch_dp_penalty)
     asked = []
 
@@ -125,19 +126,19 @@ def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, monke
     chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 40)
     noise, clip_fractions = streams(6).noise, []
     for log_ratio, (theta, theta_new, bound, batch) in zip(log_ratios, asked, strict=True):
-        np.testing.assert_array_equal(batch, noise.choice(4000, 400, False, shuffle=False))
+        np.testing.assert_array_equal(batch, noise.choice(4000, 250, False, shuffle=False))
         c = 1.5 * np.linalg.norm(theta_new - theta)
         assert bound == pytest.approx(c)
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
         r = slope @ target.statistics[:, batch] - intercept
         clip_fractions.append((abs(r) > c).mean())
         r = np.clip(r, -c, c)
-        a = 4000 * 0.1 / 400
-        sensitivity = 2 * a * c + {"published": 3, "exact": 2}[kind] * (1 - 1 / 400) * (a * c) ** 2
+        a = 1.6  # n T / b
+        sensitivity = 2 * a * c + {"published": 3, "exact": 2}[kind] * (1 - 1 / 250) * (a * c) ** 2
         sigma = math.sqrt(sampler.release(4000).noise_variance) * sensitivity
         expected = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
         expected += sigma * noise.standard_normal()
-        expected -= (sigma**2 + a**2 * 400 * r.var()) / 2  # divisor b
+        expected -= (sigma**2 + a**2 * 250 * r.var()) / 2  # divisor b
         assert log_ratio == pytest.approx(expected, rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(chain.clip_fraction, clip_fractions)
     assert 0 < chain.clip_fraction.mean() < 0.5
@@ -177,9 +178,18 @@ def test_noise_of_more_variance_than_the_logistic_cannot_be_corrected(noise_vari
 CERTAIN = Correction(np.array([0.0]), np.array([1.0]), 0.0)
 
 
-def test_barker_accepts_as_its_test_says(target, correction):
-    """Decisions replayed from the same draws; the batch's variance is topped up to C = 2."""
-    asked = []
+def record_barker_tests(monkeypatch):
+    """Noisy log ratios that DP Barker submits to its test, as they come."""
+    noisy_ratios, accepts = [], dp_barker.accepts
+    monkeypatch.setattr(
+        dp_barker, "accepts", lambda rng, v, c: noisy_ratios.append(v) or accepts(rng, v, c)
+    )
+    return noisy_ratios
+
+
+def test_barker_tests_what_algorithm_3_says(target, correction, monkeypatch):
+    """Replayed from the same draws; the batch's variance is topped up to C = 2."""
+    noisy_ratios, asked = record_barker_tests(monkeypatch), []
 
     class Recorder(Target):
         def clipped_batch_ratio(self, theta, theta_new, bound, batch):
@@ -187,32 +197,45 @@ def test_barker_accepts_as_its_test_says(target, correction):
             return super().clipped_batch_ratio(theta, theta_new, bound, batch)
 
     recorder = Recorder(target.model, target.statistics)
-    sampler = DPBarker(GaussianWalk(0.03), 400, correction)
+    sampler = DPBarker(GaussianWalk(0.03), 250, correction)
     chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 60)
-    noise, acceptance = streams(6).noise, streams(6).acceptance
-    for accepted, (theta, theta_new, bound, batch) in zip(chain.is_accepted, asked, strict=True):
-        np.testing.assert_array_equal(batch, noise.choice(4000, 400, False, shuffle=False))
-        assert bound == math.sqrt(400) / (4000 * 0.1)
+    noise, acceptance, variances = streams(6).noise, streams(6).acceptance, []
+    for i, (theta, theta_new, bound, batch) in enumerate(asked):
+        np.testing.assert_array_equal(batch, noise.choice(4000, 250, False, shuffle=False))
+        assert bound == math.sqrt(250) / (4000 * 0.1)
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
         r = np.clip(slope @ target.statistics[:, batch] - intercept, -bound, bound)
-        a = 4000 * 0.1 / 400
-        variance = a**2 * 400 * r.var()
-        assert variance <= 1
-        value = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
-        value += math.sqrt(2 - variance) * noise.standard_normal() + correction.draw(acceptance)
-        assert accepted == (value > 0)
+        a = 1.6  # n T / b
+        variances.append(a**2 * 250 * r.var())  # divisor b
+        expected = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
+        expected += math.sqrt(2 - variances[-1]) * noise.standard_normal()
+        assert noisy_ratios[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert chain.is_accepted[i] == (noisy_ratios[i] + correction.draw(acceptance) > 0)
     assert 0 < chain.clip_fraction.mean() < 1 and 0 < chain.is_accepted.mean() < 1
+    assert 0.2 < max(variances) <= 1
 
 
-@pytest.mark.parametrize("b", [16, 17, 400])
-def test_the_variance_of_a_batch_cannot_pass_one_under_the_clip(b):
-    # The extreme batch: half the ratios at either clip.
-    n, T = 4000, 0.1
-    bound, a = math.sqrt(b) / (n * T), n * T / b
-    r = np.array([bound, -bound] * (b // 2) + [bound] * (b % 2))
-    assert a**2 * b * r.var() <= 1 + 1e-12
-    if b % 2 == 0:
-        assert a**2 * b * r.var() == pytest.approx(1)
+class FixedBatchSums(Target):
+    """A target whose batches all have a sum of zero and the given sum of squares."""
+
+    def __init__(self, target, squares):
+        super().__init__(target.model, target.statistics)
+        object.__setattr__(self, "squares", squares)
+
+    def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+        return 0.0, self.squares, 0
+
+
+@pytest.mark.parametrize("b", [16, 250, 4000])
+def test_a_batch_at_its_clip_has_variance_one_and_no_more_can_be(target, correction, b):
+    sampler = DPBarker(GaussianWalk(0.03), b, correction)
+    bound = math.sqrt(b) / (4000 * 0.1)
+    rng, theta = streams(1), np.array([0.2, 0.9])
+    extreme = FixedBatchSums(target, b * bound**2)  # half the ratios at either clip
+    for _ in range(20):
+        sampler.step(rng, sampler.init(rng, theta), extreme)
+    with pytest.raises(AssertionError, match="bounds the variance of a batch by 1"):
+        sampler.step(rng, sampler.init(rng, theta), FixedBatchSums(target, 1.01 * b * bound**2))
 
 
 def test_full_data_barker_accepts_with_the_logistic_probability(target, correction):
@@ -246,30 +269,28 @@ def test_full_data_barker_accepts_with_the_logistic_probability(target, correcti
 
 
 def minibatch_samplers(correction):
-    clip = 20.0  # times a step of some 0.03: above every row's ratio
+    clip = 20.0  # times a step of some 0.05: above every row's ratio
     return {
-        "minibatch-dp-penalty": MinibatchDPPenalty(GaussianWalk(0.03), 0.1, 400, clip),
+        "minibatch-dp-penalty": MinibatchDPPenalty(GaussianWalk(0.05), 0.01, 400, clip),
         "minibatch-dp-penalty-ocu-gwmh": MinibatchDPPenalty(
-            GuidedWalk(0.04), 0.1, 400, clip, "exact"
+            GuidedWalk(0.06), 0.01, 400, clip, "exact"
         ),
         # Steps so small that the prescribed clip sqrt(b) / (n T) is seldom met.
         "dp-barker": DPBarker(GaussianWalk(0.006), 400, correction),
-        "dp-barker-full-data": FullDataDPBarker(GaussianWalk(0.04), 1e3, correction),
+        "dp-barker-full-data": FullDataDPBarker(GaussianWalk(0.08), 1e3, correction),
     }
 
 
-NAMES = [
-    "minibatch-dp-penalty",
-    "minibatch-dp-penalty-ocu-gwmh",
-    "dp-barker",
-    "dp-barker-full-data",
-]
+NAMES = [name for name in ALGORITHMS if "barker" in name or "minibatch" in name]
+
+
+def long_drift(sampler, target):
+    return drift(sampler, target, target, seed=1, num_steps=20, size=7000)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_started_in_the_target_it_stays_in_the_target(target, correction, name):
-    sampler = minibatch_samplers(correction)[name]
-    z, infos = drift(sampler, target, target, seed=1, num_steps=20 if name == "dp-barker" else 6)
+    z, infos = long_drift(minibatch_samplers(correction)[name], target)
     assert abs(z).max() < 4.5
     assert np.mean([info.clip_fraction for info in infos]) < (0.01 if name == "dp-barker" else 1e-3)
     assert 0.05 < np.mean([info.is_accepted for info in infos]) < 0.95
@@ -289,36 +310,45 @@ class NoBatchVariance(MinibatchDPPenalty):
 
 def test_the_invariance_test_sees_a_forgotten_batch_variance(target, correction):
     right = minibatch_samplers(correction)["minibatch-dp-penalty"]
-    wrong = NoBatchVariance(GaussianWalk(0.05), 1e-9, right.batch_size, right.clip_bound)
-    z, _ = drift(wrong, target, target, seed=1, num_steps=20)
+    wrong = NoBatchVariance(right.move, right.noise_variance, right.batch_size, right.clip_bound)
+    z, _ = long_drift(wrong, target)
     assert abs(z).max() > 6
 
 
-def test_the_invariance_test_sees_a_missing_correction(target):
-    wrong = FullDataDPBarker(GaussianWalk(0.08), 1e3, CERTAIN)
-    z, _ = drift(wrong, target, target, seed=1, num_steps=20, size=7000)
+def test_the_invariance_test_sees_a_missing_correction(target, correction):
+    right = minibatch_samplers(correction)["dp-barker-full-data"]
+    z, _ = long_drift(dataclasses.replace(right, correction=CERTAIN), target)
     assert abs(z).max() > 6
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_one_bad_row_cannot_decide(target, correction, name, bad):
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_few_bad_rows_cannot_decide(target, correction, name, bad):
+    """Forty rows, about four a batch; with tiny clips they hardly matter, so bad ones must not."""
     sampler = minibatch_samplers(correction)[name]
     if hasattr(sampler, "clip_bound"):
         sampler = dataclasses.replace(sampler, clip_bound=1e-6)
     rows = target.statistics.copy()
-    rows[:, 17] = bad
+    rows[:, :40] = bad
     start = np.array([0.2, 0.88])
     clean = run_chain(sampler, target, streams(1), start, 200)
     poisoned = run_chain(sampler, Target(target.model, rows), streams(1), start, 200)
     assert np.isfinite(poisoned.positions).all()
-    assert (clean.is_accepted == poisoned.is_accepted).mean() > 0.9
+    assert (clean.is_accepted == poisoned.is_accepted).mean() > 0.8
+    assert clean.is_accepted.mean() > 0.3  # rejecting all would agree less
 
 
-def test_samplers_have_streams_of_their_own(target, correction):
-    for a, b in itertools.combinations(minibatch_samplers(correction).values(), 2):
-        first = run_chain(a, target, streams(1), np.array([0.2, 0.88]), 20)
-        again = run_chain(a, target, streams(1), np.array([0.2, 0.88]), 20)
-        np.testing.assert_array_equal(first.positions, again.positions)
-        other = run_chain(b, target, streams(1), np.array([0.2, 0.88]), 20)
-        assert (first.positions != other.positions).any()
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_proposal_that_is_not_finite_is_rejected(target, correction, name, bad):
+    class Far:
+        def init(self, rng, dimension):
+            return None
+
+        def propose(self, rng, theta, memory):
+            return np.array([bad, 0.0]), None, None
+
+    sampler = dataclasses.replace(minibatch_samplers(correction)[name], move=Far())
+    with np.errstate(all="ignore"):
+        chain = run_chain(sampler, target, streams(1), np.array([0.2, 0.88]), 20)
+    assert not chain.is_accepted.any()

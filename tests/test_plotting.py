@@ -75,6 +75,24 @@ def test_every_algorithm_has_a_label_and_a_colour_of_its_own():
     assert len(set(colours)) == len(colours)
 
 
+@pytest.mark.parametrize("accountants", [["zcdp", "gaussian"], ["gaussian"]])
+def test_accounting_figures_draw_a_line_an_accountant(accountants):
+    curves = pd.DataFrame(
+        [
+            {"algorithm": algorithm, "accountant": name, "epsilon": e, "iterations": int(e * i)}
+            for algorithm in ("dp-penalty", "dp-hmc")
+            for i, name in enumerate(accountants, start=1)
+            for e in (0.5, 1.0, 2.0)
+        ]
+    )
+    panels = plotting.accounting_panels(curves).axes
+    assert [len(axis.lines) for axis in panels] == [len(accountants)] * 2
+    best = plotting.best_accounting_figure(curves).axes[0]
+    assert len(best.lines) == 2
+    assert max(best.lines[0].get_ydata()) == 2 * len(accountants)
+    assert min(best.lines[0].get_ydata()) > 0  # a log scale
+
+
 def test_the_same_figure_gives_the_same_bytes(tmp_path):
     contents = []
     for name in ("a", "b"):

@@ -39,20 +39,10 @@ def test_the_full_study_is_the_published_one(config, schema):
     assert study.epsilons == ["0.5", "0.75", "1", "2", "3", "4", "5", "6"]
 
 
-def test_the_quick_study_has_at_least_15_iterations_in_every_cell_but_one(quick, schema):
-    from dpmcmc.accounting import accountant, max_iterations
-
+def test_the_quick_study_runs_every_model_and_algorithm(quick, schema):
     study = Study(quick, schema)
-    iterations = {}
-    for cell in study.cells:
-        spec = study.budget(*cell)
-        sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
-        release = sampler.release(spec["num_rows"], spec["likelihood_power"])
-        delta = accountant(spec["accountant"])
-        iterations[cell] = max_iterations(delta, release, spec["epsilon"], spec["delta"])
-    assert iterations.pop(Cell("flat-banana-2d", "dp-hmc", "0.1")) == 0
-    assert min(iterations.values()) >= 15
-    assert {cell.model for cell in study.cells} == set(quick["models"])
+    assert set(study.model_ids) == set(quick["models"])
+    assert set(study.algorithm_ids) == set(quick["algorithms"])
 
 
 def test_a_job_is_told_its_own_settings_alone(config, schema):
@@ -203,6 +193,7 @@ BAD = [
         "sensitivity: unknown value 'loose'; valid values: published, exact",
     ),
     ("figures/accounting/curves", {"dp-penalty": ["rdp"]}, "unknown value 'rdp'; valid values:"),
+    ("figures/accounting/epsilons/from", 6, "figures.accounting.epsilons: from must be less than"),
     ("figures/accounting/model", "circle", "minibatch-dp-penalty has no settings for model circle"),
     ("figures/bananas", ["x"], "figures.bananas: unknown model x; valid models:"),
     ("figures/trajectory/model", "x", "figures.trajectory.model: unknown model x"),
@@ -238,6 +229,15 @@ def test_figures_may_be_left_out(config, schema):
     for entry in config["algorithms"].values():
         entry["settings"] = {"circle": entry["settings"]["circle"]}
     assert list(Study(config, schema).notebooks()) == ["models", "circle", "gradient-clipping"]
+
+
+def test_a_figure_of_the_chapter_has_no_panel_for_a_model_of_another(config, schema):
+    config["runs"] = [
+        {"models": ["flat-banana-2d"], "algorithms": ["dp-barker-full-data"], "epsilons": [1]}
+    ]
+    notebook = Study(config, schema).notebooks()["comparison"]
+    assert notebook.figures == ["figure-barker-full-data"]
+    assert notebook.parameters["bananas"] == []
 
 
 def test_a_pair_without_settings_is_named(config, schema):

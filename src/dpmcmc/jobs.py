@@ -78,7 +78,7 @@ def budget(spec, output):
     if iterations > MAX_ITERATIONS:
         raise JobError(
             f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "
-            f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; lower its noise scale"
+            f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; use less noise"
         )
     record = {
         "model": spec["model"],
@@ -103,7 +103,7 @@ def accounting_curve(spec, output):
     release = sampler.release(spec["num_rows"], spec["likelihood_power"])
     delta, iterations, rows = accountant(spec["accountant"]), 0, []
     for epsilon in spec["epsilons"]:
-        iterations = max_iterations(delta, release, epsilon, spec["delta"], known_to_fit=iterations)
+        iterations = max_iterations(delta, release, epsilon, spec["delta"], guess=iterations)
         keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
         rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
     write_csv(pd.DataFrame(rows), output)

@@ -163,10 +163,10 @@ def accounting_panels(curves):
     Parameters
     ----------
     curves : DataFrame
-        Table `accounting` of the study; algorithms with one accountant are left out.
+        Table `accounting` of the study; algorithms with one accountant are left out beside others.
     """
     counts = curves.groupby("algorithm", sort=False)["accountant"].nunique()
-    algorithms = list(counts.index[counts > 1])
+    algorithms = list(counts.index[counts > 1]) or list(counts.index)
     figure, axes = plt.subplots(
         1, len(algorithms), figsize=(0.4 + 3.2 * len(algorithms), 3.4), squeeze=False
     )

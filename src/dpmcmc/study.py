@@ -20,6 +20,7 @@ class ConfigError(ValueError):
 
 
 CORRECTED = ("dp-barker", "dp-barker-full-data")  # algorithms that need Barker's correction
+APART = "dp-barker-full-data"  # not of the chapter, so drawn in a figure of its own
 
 
 class Cell(NamedTuple):
@@ -187,8 +188,9 @@ class Study:
         flat = [model for model in self.model_ids if dimension(self.models[model]) == 2]
         circles = [model for model in self.model_ids if self.models[model]["kind"] == "circle"]
         with_gradients = [cell.model for cell in self.cells if cell.algorithm == "dp-hmc"]
+        compared = {cell.model for cell in self.cells if cell.algorithm != APART}
         bananas, hard_models = (
-            [model for model in figures.get(key, []) if model in self.model_ids]
+            [model for model in figures.get(key, []) if model in compared]
             for key in ("bananas", "hard_models")
         )
         notebooks = {
@@ -225,9 +227,7 @@ class Study:
                     "study_seed": self.config["seed"],
                 },
             )
-        barker_models = [
-            cell.model for cell in self.cells if cell.algorithm == "dp-barker-full-data"
-        ]
+        barker_models = [cell.model for cell in self.cells if cell.algorithm == APART]
         barker_models = list(dict.fromkeys(barker_models))
         if bananas or hard_models or barker_models:
             notebooks["comparison"] = Notebook(
@@ -455,6 +455,9 @@ def check_figures(figures, models, algorithms):
                 )
             if key == "trajectory.model" and dimension(models[name]) != 2:
                 raise ConfigError(f"figures.{key}: model {name} must have dimension 2")
+    epsilons = figures.get("accounting", {}).get("epsilons", {"from": 0, "to": 1})
+    if not epsilons["from"] < epsilons["to"]:
+        raise ConfigError("figures.accounting.epsilons: from must be less than to")
     for algorithm in figures.get("accounting", {}).get("curves", {}):
         model = figures["accounting"]["model"]
         if algorithm not in algorithms or model not in algorithms[algorithm]["settings"]:

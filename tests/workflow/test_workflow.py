@@ -127,7 +127,7 @@ def test_the_table_of_chains_has_a_row_for_every_chain(results):
     assert not chains.duplicated(["model", "algorithm", "epsilon", "seed"]).any()
     assert (chains["delta"] == 0.1 / 20_000).all()
     ran = chains[chains["iterations"] > 0]
-    assert (ran["iterations"] >= 15).all()
+    assert (ran["iterations"] >= 15).all()  # short chains, but such that they mean something
     assert ran.drop(columns="gradient_clip_fraction").notna().all(axis=None)
     assert (ran["gradient_clip_fraction"].notna() == (ran["algorithm"] == "dp-hmc")).all()
     assert ran["acceptance_rate"].between(0, 1).all() and ran["clip_fraction"].between(0, 1).all()
@@ -162,6 +162,21 @@ def test_the_other_tables_describe_the_same_study(results):
     assert len(merged) == len(chains)
     assert (merged["iterations"] == merged["iterations_budget"]).all()
     assert (budgets["delta"] <= budgets["target_delta"]).all()
+
+    curves = read(results, "accounting")
+    assert curves.groupby(["algorithm", "accountant"]).size().to_dict() == {
+        ("dp-penalty", "zcdp"): 4,
+        ("dp-penalty", "gaussian"): 4,
+        ("dp-hmc", "zcdp"): 4,
+        ("dp-hmc", "gaussian"): 4,
+        ("minibatch-dp-penalty", "rdp"): 4,
+        ("minibatch-dp-penalty", "published-pld"): 4,
+        ("dp-barker", "barker-rdp"): 4,
+    }
+    np.testing.assert_allclose(curves["epsilon"].unique(), np.linspace(0.5, 6, 4))
+    at_six = curves[np.isclose(curves["epsilon"], 6)].drop(columns="epsilon")
+    same = at_six.merge(budgets.query("epsilon == 6"), on=["model", "algorithm", "accountant"])
+    assert len(same) == 4 and (same["iterations_x"] == same["iterations_y"]).all()
 
     models = read(results, "models").set_index("model")
     assert list(models["d"]) == [2, 10, 2, 10, 30, 2, 2, 2]

@@ -60,7 +60,7 @@ def source_digest(*names):
 
 
 MODEL_SOURCE = source_digest("models", "kernels.py", "streams.py")
-ACCOUNTING_SOURCE = source_digest("accounting", "samplers")
+ACCOUNTING_SOURCE = f"{source_digest('accounting', 'samplers')} {version('dp-accounting')}"
 CORRECTION_SOURCE = source_digest("samplers/barker_correction.py")
 CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")

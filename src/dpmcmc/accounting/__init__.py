@@ -21,7 +21,7 @@ def accountant(name):
     return import_module(ACCOUNTANTS[name]).delta
 
 
-def max_iterations(delta, release, epsilon, target_delta, known_to_fit=0):
+def max_iterations(delta, release, epsilon, target_delta, guess=0):
     """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
 
     Parameters
@@ -31,15 +31,16 @@ def max_iterations(delta, release, epsilon, target_delta, known_to_fit=0):
     release
         What one iteration releases.
     epsilon, target_delta : float
-    known_to_fit : int
-        Iterations known to cost at most target_delta: the search starts there.
+    guess : int
+        Iterations that probably cost at most target_delta: the search starts there.
 
     Returns
     -------
     int
         k with delta(k) <= target_delta < delta(k + 1); 0 if not even one iteration fits.
     """
-    fits, stride = known_to_fit, 1
+    fits = guess if delta(release, guess, epsilon) <= target_delta else 0
+    stride = 1
     while delta(release, fits + stride, epsilon) <= target_delta:
         fits, stride = fits + stride, 2 * stride
     too_many = fits + stride

@@ -6,7 +6,7 @@ two sensitivities apart, where those of the release are one. Valid, but loose. d
 computes the privacy loss distribution of the same pair, rounded to the safe side.
 """
 
-from functools import cache
+from functools import lru_cache
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
 
@@ -30,17 +30,17 @@ def delta(release, iterations, epsilon):
     if not isinstance(release, SubsampledGaussianRelease):
         kind = type(release).__name__
         raise TypeError(f"accountant published-pld prices subsampled Gaussian releases, not {kind}")
-    return composed(release, iterations).get_delta_for_epsilon(epsilon) if iterations else 0.0
+    if iterations == 0:
+        return 0.0
+    return one_iteration(release).self_compose(iterations).get_delta_for_epsilon(epsilon)
 
 
-@cache
-def composed(release, iterations):
-    """Privacy loss distribution of the iterations; kept, as curves ask for many epsilons."""
+@lru_cache(maxsize=8)
+def one_iteration(release):
+    """Privacy loss distribution of one iteration."""
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution
 
-    if iterations > 1:
-        return composed(release, 1).self_compose(iterations)
     return privacy_loss_distribution.from_gaussian_mechanism(
         standard_deviation=release.noise_variance**0.5,
         sampling_prob=release.sampling_probability,

@@ -32,19 +32,10 @@ class SubsampledGaussianRelease:
         tau: variance of the noise over the *square* of the substitute sensitivity.
     sampling_probability : float
         q = b / n.
-
-    Raises
-    ------
-    ValueError
-        If the noise variance is not positive.
     """
 
     noise_variance: float
     sampling_probability: float
-
-    def __post_init__(self):
-        if not self.noise_variance > 0:
-            raise ValueError(f"noise_variance must be greater than 0, not {self.noise_variance}")
 
 
 @dataclass(frozen=True)

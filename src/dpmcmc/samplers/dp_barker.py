@@ -15,6 +15,11 @@ from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.moves import GaussianWalk
 
 
+def accepts(rng, noisy_ratio, correction):
+    """Barker's test of a log ratio with normal noise of variance C in it; False for NaN."""
+    return bool(noisy_ratio + correction.draw(rng.acceptance) > 0)
+
+
 @dataclass(frozen=True)
 class DPBarker:
     """DP Barker on batches (Algorithm 3, after Heikkila et al. 2019).
@@ -57,7 +62,7 @@ class DPBarker:
         assert variance_b <= 1 + 1e-9, "the clip bounds the variance of a batch by 1"
         noise = math.sqrt(NOISE_VARIANCE - variance_b) * rng.noise.standard_normal()
         lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
-        is_accepted = bool(lambda_b + noise + self.correction.draw(rng.acceptance) > 0)
+        is_accepted = accepts(rng, lambda_b + noise, self.correction)
         return State(theta_new) if is_accepted else state, Info(is_accepted, num_clipped / b)
 
 
@@ -95,6 +100,6 @@ class FullDataDPBarker:
         noise = math.sqrt(NOISE_VARIANCE) * rng.noise.standard_normal()
         T = target.likelihood_power
         log_ratio = T * R + target.model.log_prior_ratio(theta, theta_new)
-        is_accepted = bool(log_ratio + noise + self.correction.draw(rng.acceptance) > 0)
+        is_accepted = accepts(rng, log_ratio + noise, self.correction)
         state = State(theta_new) if is_accepted else state
         return state, Info(is_accepted, num_clipped / target.num_rows)

@@ -28,6 +28,11 @@ class MinibatchDPPenalty:
     sensitivity : str
         Of lambda - sigma_b^2 / 2: "published", 2 a c + 3 (1 - 1/b) (a c)^2 with a = n T / b
         (Theorem 3.5), or "exact", with 2 in place of 3.
+
+    Raises
+    ------
+    ValueError
+        If the noise variance is not positive.
     """
 
     move: GaussianWalk | OneComponentWalk | GuidedWalk
@@ -35,6 +40,10 @@ class MinibatchDPPenalty:
     batch_size: int
     clip_bound: float
     sensitivity: str = "published"
+
+    def __post_init__(self):
+        if not self.noise_variance > 0:
+            raise ValueError(f"noise_variance must be greater than 0, not {self.noise_variance}")
 
     def release(self, num_rows, likelihood_power=1.0):
         """One noisy value of lambda - sigma_b^2 / 2 on a batch."""
