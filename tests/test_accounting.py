@@ -110,7 +110,7 @@ def test_an_accountant_refuses_what_it_cannot_price(name, other):
         assert accountant(name)(release, 1, 1.0) >= 0
     else:
         with pytest.raises(
-            TypeError, match=f"accountant {name} prices .*, not {type(release).__name__}"
+            TypeError, match=f"accountant {name} prices a .*, not a {type(release).__name__}"
         ):
             accountant(name)(release, 1, 1.0)
 

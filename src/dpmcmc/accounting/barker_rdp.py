@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_curve
-from dpmcmc.accounting.releases import BarkerRelease
+from dpmcmc.accounting.releases import BarkerRelease, require
 
 
 def delta(release, iterations, epsilon):
@@ -27,10 +27,7 @@ def delta(release, iterations, epsilon):
     ValueError
         If the batch is too small for any order.
     """
-    if not isinstance(release, BarkerRelease):
-        raise TypeError(f"accountant barker-rdp prices DP Barker, not {type(release).__name__}")
-    if iterations == 0:
-        return 0.0
+    require(release, BarkerRelease, "barker-rdp")
     orders, epsilons = renyi_curve(release)
     return delta_of_renyi_curve(orders, epsilons, iterations, epsilon)
 

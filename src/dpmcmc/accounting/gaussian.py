@@ -4,7 +4,7 @@ import math
 
 from scipy.special import log_ndtr
 
-from dpmcmc.accounting.releases import GaussianRelease
+from dpmcmc.accounting.releases import GaussianRelease, require
 
 
 def delta(release, iterations, epsilon):
@@ -27,10 +27,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is not Gaussian.
     """
-    if not isinstance(release, GaussianRelease):
-        raise TypeError(
-            f"accountant gaussian prices Gaussian releases, not {type(release).__name__}"
-        )
+    require(release, GaussianRelease, "gaussian")
     if iterations == 0:
         return 0.0
     mu = release.mu * math.sqrt(iterations)

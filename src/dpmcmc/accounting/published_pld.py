@@ -8,7 +8,7 @@ computes the privacy loss distribution of the same pair, rounded to the safe sid
 
 from functools import lru_cache
 
-from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.accounting.releases import SubsampledGaussianRelease, require
 
 
 def delta(release, iterations, epsilon):
@@ -27,9 +27,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is of another kind.
     """
-    if not isinstance(release, SubsampledGaussianRelease):
-        kind = type(release).__name__
-        raise TypeError(f"accountant published-pld prices subsampled Gaussian releases, not {kind}")
+    require(release, SubsampledGaussianRelease, "published-pld")
     if iterations == 0:
         return 0.0
     return one_iteration(release).self_compose(iterations).get_delta_for_epsilon(epsilon)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_curve
-from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.accounting.releases import SubsampledGaussianRelease, require
 
 ORDERS = np.arange(2, 513)
 
@@ -26,13 +26,8 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is of another kind.
     """
-    if not isinstance(release, SubsampledGaussianRelease):
-        raise TypeError(
-            f"accountant rdp prices subsampled Gaussian releases, not {type(release).__name__}"
-        )
-    return delta_of_renyi_curve(ORDERS, renyi_curve(release), iterations, epsilon) * bool(
-        iterations
-    )
+    require(release, SubsampledGaussianRelease, "rdp")
+    return delta_of_renyi_curve(ORDERS, renyi_curve(release), iterations, epsilon)
 
 
 @cache

@@ -52,3 +52,11 @@ class BarkerRelease:
 
     batch_size: int
     sampling_probability: float
+
+
+def require(release, kind, accountant):
+    """Raise a TypeError, naming the accountant, for a release that is not of the kind it prices."""
+    if not isinstance(release, kind):
+        raise TypeError(
+            f"accountant {accountant} prices a {kind.__name__}, not a {type(release).__name__}"
+        )

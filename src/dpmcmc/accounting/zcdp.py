@@ -2,7 +2,7 @@
 
 import math
 
-from dpmcmc.accounting.releases import GaussianRelease
+from dpmcmc.accounting.releases import GaussianRelease, require
 
 
 def delta(release, iterations, epsilon):
@@ -26,8 +26,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is not Gaussian.
     """
-    if not isinstance(release, GaussianRelease):
-        raise TypeError(f"accountant zcdp prices Gaussian releases, not {type(release).__name__}")
+    require(release, GaussianRelease, "zcdp")
     rho = iterations * release.mu**2 / 2
     if rho == 0:
         return 0.0
