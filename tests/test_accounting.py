@@ -75,7 +75,7 @@ def test_gaussian_delta_is_that_of_dp_accounting():
 @pytest.mark.parametrize("name", ACCOUNTANTS)
 def test_delta_falls_with_epsilon_and_grows_with_iterations(name):
     delta, release = accountant(name), RELEASES[name]
-    by_epsilon = [delta(release, 100, epsilon) for epsilon in np.linspace(0.2, 8, 40)]
+    by_epsilon = [delta(release, 100, epsilon) for epsilon in np.linspace(0.2, 8, 12)]
     assert all(a >= b for a, b in itertools.pairwise(by_epsilon))
     assert by_epsilon[0] > 100 * by_epsilon[-1]
     by_iterations = [delta(release, k, 4.0) for k in range(1, 4000, 400)]
