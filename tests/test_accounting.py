@@ -6,6 +6,8 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from dp_accounting import NeighboringRelation
+from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
 from dpmcmc.accounting import ACCOUNTANTS, accountant, max_iterations
@@ -200,6 +202,19 @@ def test_the_published_pair_without_subsampling_is_a_gaussian_of_sensitivity_two
         theirs = published_pld(SubsampledGaussianRelease(tau, 1.0), k, epsilon)
         exact = gaussian(GaussianRelease(2 / math.sqrt(tau)), k, epsilon)
         assert exact <= theirs <= exact * 1.01
+
+
+def test_half_the_grid_changes_the_published_iterations_by_at_most_one():
+    release = SubsampledGaussianRelease(0.7, 0.01)  # flat-banana-2d, where k = 828
+    fine = privacy_loss_distribution.from_gaussian_mechanism(
+        standard_deviation=math.sqrt(0.7),
+        sampling_prob=0.01,
+        neighboring_relation=NeighboringRelation.REPLACE_ONE,
+        value_discretization_interval=5e-5,  # the default is 1e-4
+    )
+    deltas = [fine.self_compose(k).get_delta_for_epsilon(4) for k in (827, 830)]
+    assert deltas[0] <= 1e-6 < deltas[1]
+    assert published_pld(release, 828, 4) <= 1e-6 < published_pld(release, 829, 4)
 
 
 def test_a_search_may_start_anywhere():
