@@ -36,6 +36,7 @@ def render(path):
     """HTML of an executed notebook: results without code, nothing fetched from elsewhere."""
     exporter = HTMLExporter(
         exclude_input=True,
+        exclude_input_prompt=True,
         exclude_output_prompt=True,
         require_js_url="",
         mathjax_url="",

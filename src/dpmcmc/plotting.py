@@ -304,9 +304,9 @@ def draw_density(axis, target, reference, x_limits, y_limits):
     """
     x, y, log_density = posterior_grid(target, reference, x_limits, y_limits)
     levels = -0.5 * np.arange(3.5, -0.1, -0.5) ** 2
-    shades = sns.color_palette("Greys", 9)[1:8]
+    shades = sns.color_palette("Greys", 15)[1:8]
     axis.contourf(x, y, log_density, levels=levels, colors=shades).set_rasterized(True)
-    style = dict(colors="#666666", linewidths=0.3, linestyles="solid")
+    style = dict(colors="#888888", linewidths=0.15, linestyles="solid")
     axis.contour(x, y, log_density, levels=levels[:-1], **style).set_rasterized(True)
     axis.set(xlim=x_limits, ylim=y_limits)
 
@@ -349,7 +349,7 @@ def start_points_figure(targets, references, study_seed, num_seeds):
             axis.set_aspect("equal", adjustable="datalim")
     figure.tight_layout()
     handles = [
-        Patch(facecolor="#777777", label="Posterior density"),
+        Patch(facecolor="#AAAAAA", label="Posterior density"),
         Line2D([], [], marker="o", ls="", color=START_COLOUR, label=f"{num_seeds} start points"),
     ]
     figure.legend(
@@ -394,7 +394,7 @@ def trajectory_figure(target, reference, positions, num_frames=12):
         axis.set_ylabel("θ₂")
     figure.tight_layout()
     handles = [
-        Patch(facecolor="#777777", label="Posterior density"),
+        Patch(facecolor="#AAAAAA", label="Posterior density"),
         Line2D([], [], marker="o", linestyle="", color=START_COLOUR, label="Start"),
         Line2D([], [], color=colour, label="Path up to leapfrog step j"),
     ]
