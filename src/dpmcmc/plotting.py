@@ -346,7 +346,7 @@ def start_points_figure(targets, references, study_seed, num_seeds):
         axis.set(title=model_label(name), xlabel="θ₁", ylabel="θ₂")
         axis.locator_params(nbins=5)
         if target.model.posterior_mean is not None:
-            axis.set_aspect("equal", adjustable="datalim")
+            axis.set_aspect("equal")
     figure.tight_layout()
     handles = [
         Patch(facecolor="#AAAAAA", label="Posterior density"),

@@ -282,6 +282,15 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
     assert "Figure 6.3" in page
 
 
+def test_rendered_notebooks_show_no_warnings(results):
+    import nbformat
+
+    for path in (results / "notebooks").glob("*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            shown = [output.get("text") for output in cell.get("outputs", [])]
+            assert "stderr" not in [output.get("name") for output in cell.get("outputs", [])], shown
+
+
 def test_touching_nothing_reruns_nothing(tree):
     assert jobs(tree, *QUICK) == {}
 
