@@ -69,10 +69,8 @@ def draw_posterior(spec, dataset, purpose, *labels):
 def budget(spec, output):
     """Work out how many iterations epsilon and delta allow, as JSON."""
     from dpmcmc.accounting import accountant, max_iterations
-    from dpmcmc.samplers import ALGORITHMS
 
-    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
-    release = sampler.release(spec["num_rows"], spec["likelihood_power"])
+    release = release_of(spec)
     delta = accountant(spec["accountant"])
     iterations = max_iterations(delta, release, spec["epsilon"], spec["delta"])
     if iterations > MAX_ITERATIONS:
@@ -97,16 +95,22 @@ def accounting_curve(spec, output):
     import pandas as pd
 
     from dpmcmc.accounting import accountant, max_iterations
-    from dpmcmc.samplers import ALGORITHMS
 
-    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
-    release = sampler.release(spec["num_rows"], spec["likelihood_power"])
+    release = release_of(spec)
     delta, iterations, rows = accountant(spec["accountant"]), 0, []
     for epsilon in spec["epsilons"]:
         iterations = max_iterations(delta, release, epsilon, spec["delta"], guess=iterations)
         keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
         rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
     write_csv(pd.DataFrame(rows), output)
+
+
+def release_of(spec):
+    """What one iteration of the spec's algorithm releases."""
+    from dpmcmc.samplers import ALGORITHMS
+
+    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
+    return sampler.release(spec["num_rows"], spec["likelihood_power"])
 
 
 def correction(output):

@@ -129,9 +129,7 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
         draw_boxes(axis, of_model, metric)
         for value in lines:
             axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
-        # Fractions are drawn in percent.
-        unit = 100 if metric.endswith("fraction") else 1
-        highest = unit * max([0, *of_model[metric].dropna(), *lines])
+        highest = scale_of(metric) * max([0, *of_model[metric].dropna(), *lines])
         axis.set_ylim(0, 1.08 * highest if highest > 0 else 1)
         axis.set(title=model_label(model), xlabel="Privacy bound ε", ylabel=METRICS[metric])
     present = chains[chains["model"].isin(models)]
@@ -209,12 +207,16 @@ def draw_curves(axis, curves, by):
     axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
 
 
+def scale_of(metric):
+    """Factor that a metric is drawn with: fractions are shown in percent."""
+    return 100 if metric.endswith("fraction") else 1
+
+
 def draw_boxes(axis, chains, metric):
     """Box plots of one metric on one model, in percent if it is a fraction."""
-    unit = 100 if metric.endswith("fraction") else 1
     order = [f"{epsilon:g}" for epsilon in sorted(chains["epsilon"].unique())]
     table = chains.assign(
-        value=unit * chains[metric], epsilon=chains["epsilon"].map("{:g}".format)
+        value=scale_of(metric) * chains[metric], epsilon=chains["epsilon"].map("{:g}".format)
     ).dropna(subset="value")
     if table.empty:
         axis.set_xticks(range(len(order)), order)

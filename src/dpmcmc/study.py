@@ -106,6 +106,10 @@ class Study:
         """Cells of one model."""
         return [cell for cell in self.cells if cell.model == model]
 
+    def models_running(self, algorithm):
+        """Models that an algorithm runs on, in order."""
+        return list(dict.fromkeys(c.model for c in self.cells if c.algorithm == algorithm))
+
     def dataset(self, model):
         """What the data set of a model depends on."""
         return {
@@ -187,7 +191,7 @@ class Study:
         figures = self.config["figures"]
         flat = [model for model in self.model_ids if dimension(self.models[model]) == 2]
         circles = [model for model in self.model_ids if self.models[model]["kind"] == "circle"]
-        with_gradients = [cell.model for cell in self.cells if cell.algorithm == "dp-hmc"]
+        with_gradients = self.models_running("dp-hmc")
         compared = {cell.model for cell in self.cells if cell.algorithm != APART}
         bananas, hard_models = (
             [model for model in figures.get(key, []) if model in compared]
@@ -227,8 +231,7 @@ class Study:
                     "study_seed": self.config["seed"],
                 },
             )
-        barker_models = [cell.model for cell in self.cells if cell.algorithm == APART]
-        barker_models = list(dict.fromkeys(barker_models))
+        barker_models = self.models_running(APART)
         if bananas or hard_models or barker_models:
             notebooks["comparison"] = Notebook(
                 figures=["figure-6.3", "figure-6.5"] * bool(bananas)
@@ -255,10 +258,7 @@ class Study:
                 figures=["figure-6.8"],
                 tables=["chains"],
                 models=[],
-                parameters={
-                    "models": list(dict.fromkeys(with_gradients)),
-                    "algorithms": ["dp-hmc"],
-                },
+                parameters={"models": with_gradients, "algorithms": ["dp-hmc"]},
             )
         return notebooks
 

@@ -7,6 +7,7 @@ function, which is a linear programme.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,9 +30,14 @@ class Correction:
     weights: np.ndarray
     error: float
 
+    @cached_property
+    def cumulative(self):
+        """Cumulative weights, (m,)."""
+        return np.cumsum(self.weights)
+
     def draw(self, rng):
         """One draw of V."""
-        i = np.searchsorted(np.cumsum(self.weights), rng.random(), side="right")
+        i = np.searchsorted(self.cumulative, rng.random(), side="right")
         return self.atoms[min(i, len(self.atoms) - 1)]
 
 
