@@ -13,6 +13,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/models.smk"
 include: "workflow/rules/accounting.smk"
 include: "workflow/rules/chains.smk"
+include: "workflow/rules/clipping.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/notebooks.smk"
 
@@ -20,5 +21,5 @@ include: "workflow/rules/notebooks.smk"
 rule all:
     default_target: True
     input:
-        TABLES,
+        table_files([*study.tables, *study.analysis_tables]),
         pages_and_figures,

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from dpmcmc import jobs
-from dpmcmc.files import JobError, replacing, write_csv
+from dpmcmc.files import JobError, read_csv, replacing, write_csv
 
 
 def main(arguments=None):
@@ -36,9 +36,14 @@ def main(arguments=None):
     command(jobs.accounting_curve, "output")
     command(jobs.correction, "output", spec=False)
     command(jobs.chain, "dataset", "reference", "budget", "correction*", "output")
+    command(jobs.clipped_chain, "dataset", "output")
     command(jobs.baseline_table, "reference", "baselines", "output")
     command(jobs.chain_table, "reference", "chains", "budgets", "output", "timings", "budget-table")
-    command(study_tables, "chains+", "timings+", "baselines+", "budgets+", "output")
+    command(jobs.clipping_table, "reference", "chains", "output")
+    command(study_tables, "chains+", "timings+", "baselines+", "budgets+", "clipping*", "output")
+    command(
+        analysis_tables, "chains", "baselines", "accounting*", "clipping*", "output", spec=False
+    )
     command(accounting_table, "curves+", "output", spec=False)
     command(notebook, "notebook", "output", "html", "failed")
 
@@ -50,12 +55,29 @@ def main(arguments=None):
         sys.exit(f"{function.__name__.replace('_', '-')}: {error}")
 
 
-def study_tables(spec, chains, timings, baselines, budgets, output):
+def study_tables(spec, chains, timings, baselines, budgets, clipping, output):
     """Put the tables of all models together, and summarise them, in the directory `output`."""
     from dpmcmc import tables
 
-    for name, table in tables.study_tables(spec, chains, timings, baselines, budgets).items():
-        write_csv(table, Path(output, f"{name}.csv"))
+    write_tables(tables.study_tables(spec, chains, timings, baselines, budgets, clipping), output)
+
+
+def analysis_tables(chains, baselines, accounting, clipping, output):
+    """Rank the algorithms and judge the chapter's claims, in the directory `output`."""
+    from dpmcmc import tables
+
+    optional = {
+        name: read_csv(*paths)
+        for name, paths in (("accounting", accounting), ("clipping", clipping))
+        if paths
+    }
+    write_tables(tables.analysis_tables(read_csv(chains), read_csv(baselines), **optional), output)
+
+
+def write_tables(tables, directory):
+    """Write data frames, a dict by name, as CSV files."""
+    for name, table in tables.items():
+        write_csv(table, Path(directory, f"{name}.csv"))
 
 
 def accounting_table(curves, output):

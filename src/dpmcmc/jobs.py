@@ -146,9 +146,6 @@ def chain(spec, dataset, reference, budget, correction, output):
 
     result = run_chain(sampler, target, rng, start, cost["iterations"])
 
-    def mean(values):
-        return float(values.mean()) if len(values) else None
-
     record = {
         "model": model_id,
         "algorithm": spec["algorithm"],
@@ -160,6 +157,48 @@ def chain(spec, dataset, reference, budget, correction, output):
         "clip_fraction": mean(result.clip_fraction),
         "gradient_clip_fraction": mean(result.gradient_clip_fraction),
     }
+    write_chain(result, start, record, output)
+
+
+def clipped_chain(spec, dataset, output):
+    """Run one chain of the clipping study, without privacy; the same file as that of `chain`."""
+    from dpmcmc.models import Target, build_model
+    from dpmcmc.samplers import CLIPPED, run_chain
+    from dpmcmc.streams import clipping_start_point, clipping_streams
+
+    study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
+    model = build_model(spec["model_settings"])
+    settings = dict(spec["settings"])
+    iterations = settings.pop("iterations")
+    sampler = CLIPPED[spec["algorithm"]](**settings, clip_bound=float(spec["bound"]))
+    rng = clipping_streams(study_seed, model_id, spec["algorithm"], spec["bound"], seed)
+    start = clipping_start_point(study_seed, model_id, model, spec["start_sd"], seed)
+
+    result = run_chain(sampler, Target(model, read_npy(dataset)), rng, start, iterations)
+
+    record = {
+        "model": model_id,
+        "dim": model.dimension,
+        "algorithm": spec["algorithm"],
+        "bound": float(spec["bound"]),
+        "seed": seed,
+        "iterations": iterations,
+        "acceptance_rate": mean(result.is_accepted),
+        "clip_fraction": mean(result.clip_fraction),
+        "changed_decisions": int(result.is_changed.sum()),
+    }
+    write_chain(result, start, record, output)
+
+
+def mean(values):
+    """Mean of an array, None if it is empty."""
+    return float(values.mean()) if len(values) else None
+
+
+def write_chain(result, start, record, output):
+    """Write a chain with its record, and what this process has cost."""
+    import numpy as np
+
     with replacing(output) as file:
         np.savez(
             file,
@@ -193,30 +232,54 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table)
     """Gather the chains of a model with their metrics, their cost and their budgets, as CSV."""
     import pandas as pd
 
+    measure = chain_measure(spec, reference)
+    rows, costs, allowed = [], [], []
+    for algorithm, epsilon in spec["cells"]:
+        allowed.append(read_json(Path(budgets, algorithm, f"epsilon-{epsilon}.json")))
+        for seed in range(spec["seeds"]):
+            path = Path(chains, algorithm, f"epsilon-{epsilon}", f"seed-{seed}.npz")
+            row, timing = measure(path, spec["model"], algorithm, epsilon, seed)
+            rows.append(row)
+            keys = {key: row[key] for key in ("model", "algorithm", "epsilon", "seed")}
+            costs.append(keys | timing)
+    write_csv(pd.DataFrame(rows), output)
+    write_csv(pd.DataFrame(costs), timings)
+    write_csv(pd.DataFrame(allowed), budget_table)
+
+
+def clipping_table(spec, reference, chains, output):
+    """Gather the chains of the clipping study of a model with their metrics, as CSV."""
+    import pandas as pd
+
+    measure = chain_measure(spec, reference)
+    rows = []
+    for algorithm, bound in spec["cells"]:
+        for seed in range(spec["seeds"]):
+            path = Path(chains, algorithm, f"bound-{bound}", f"seed-{seed}.npz")
+            row, _ = measure(path, "clipping", spec["model"], algorithm, bound, seed)
+            rows.append(row)
+    write_csv(pd.DataFrame(rows), output)
+
+
+def chain_measure(spec, reference):
+    """Function from a chain's file and the labels of its stream to its row and its timing."""
     from dpmcmc.metrics import compare, kept_draws
     from dpmcmc.models import build_model
     from dpmcmc.streams import generator
 
     sample = read_npy(reference)
     posterior_mean = build_model(spec["model_settings"]).posterior_mean
-    rows, costs, allowed = [], [], []
-    for algorithm, epsilon in spec["cells"]:
-        allowed.append(read_json(Path(budgets, algorithm, f"epsilon-{epsilon}.json")))
-        for seed in range(spec["seeds"]):
-            path = Path(chains, algorithm, f"epsilon-{epsilon}", f"seed-{seed}.npz")
-            contents = read_npz(path)
-            with reading(path):
-                record, timing = (json.loads(str(contents[key])) for key in ("record", "timing"))
-                draws = kept_draws(contents["positions"])
-            labels = (spec["model"], algorithm, epsilon, seed)
-            rng = generator(spec["study_seed"], "bandwidth", *labels)
-            metrics = compare(rng, draws, sample, posterior_mean, **spec["mmd"])
-            rows.append(record | {"kept_draws": len(draws)} | metrics)
-            keys = {key: record[key] for key in ("model", "algorithm", "epsilon", "seed")}
-            costs.append(keys | timing)
-    write_csv(pd.DataFrame(rows), output)
-    write_csv(pd.DataFrame(costs), timings)
-    write_csv(pd.DataFrame(allowed), budget_table)
+
+    def measure(path, *labels):
+        contents = read_npz(path)
+        with reading(path):
+            record, timing = (json.loads(str(contents[key])) for key in ("record", "timing"))
+            draws = kept_draws(contents["positions"])
+        rng = generator(spec["study_seed"], "bandwidth", *labels)
+        metrics = compare(rng, draws, sample, posterior_mean, **spec["mmd"])
+        return record | {"kept_draws": len(draws)} | metrics, timing
+
+    return measure
 
 
 def measure_process():

@@ -44,7 +44,16 @@ def chain_streams(study_seed, model_id, algorithm_id, epsilon, seed):
     seed : int
         Index of the chain.
     """
-    sequence = seed_sequence(study_seed, "chain", model_id, algorithm_id, epsilon, seed)
+    return three_streams(seed_sequence(study_seed, "chain", model_id, algorithm_id, epsilon, seed))
+
+
+def clipping_streams(study_seed, model_id, algorithm_id, bound, seed):
+    """The streams of a chain of the clipping study; the bound as it stands in paths."""
+    return three_streams(seed_sequence(study_seed, "clipping", model_id, algorithm_id, bound, seed))
+
+
+def three_streams(sequence):
+    """Streams from the children of one seed."""
     return Streams(*map(np.random.default_rng, sequence.spawn(3)))
 
 
@@ -62,3 +71,12 @@ def start_point(study_seed, model_id, model, reference, seed):
         Index of the chain.
     """
     return model.start_point(generator(study_seed, "start", model_id, seed), reference)
+
+
+def clipping_start_point(study_seed, model_id, model, spread, seed):
+    """Where chains of the clipping study start (section 6.2): Normal(true theta, spread^2 I).
+
+    The same for both algorithms and all bounds.
+    """
+    rng = generator(study_seed, "clipping-start", model_id, seed)
+    return model.true_theta + spread * rng.standard_normal(model.dimension)

@@ -31,6 +31,14 @@ class Cell(NamedTuple):
     epsilon: str  # as in paths: format(value, "g")
 
 
+class ClippingCell(NamedTuple):
+    """Likewise in the clipping study."""
+
+    model: str
+    algorithm: str  # of `dpmcmc.samplers.CLIPPED`
+    bound: str  # as in paths, like epsilon
+
+
 class Notebook(NamedTuple):
     """What a notebook draws and reads, and the parameters it is told."""
 
@@ -54,6 +62,8 @@ class Study:
     ----------
     cells : list of Cell
         Model x algorithm x epsilon, in the order of the configuration.
+    clipping_cells : list of ClippingCell
+        Likewise, of the clipping study.
 
     Raises
     ------
@@ -71,6 +81,8 @@ class Study:
         check_settings(self.models, self.algorithms)
         check_runs(config["runs"], self.models, self.algorithms)
         check_figures(config["figures"], self.models, self.algorithms)
+        self.clipping = config.get("clipping", {"bounds": [], "algorithms": {}})
+        check_clipping(self.clipping, self.models)
         self._epsilons = check_epsilons(config["runs"])
         self.cells = list(
             dict.fromkeys(
@@ -81,6 +93,12 @@ class Study:
                 for epsilon in run["epsilons"]
             )
         )
+        self.clipping_cells = [
+            ClippingCell(model, algorithm, format_epsilon(bound))
+            for algorithm, settings in self.clipping["algorithms"].items()
+            for model in settings
+            for bound in self.clipping["bounds"]
+        ]
 
     @property
     def seeds(self):
@@ -88,9 +106,19 @@ class Study:
         return range(self.config["seeds"])
 
     @property
-    def model_ids(self):
-        """Models that run, in order."""
+    def compared_models(self):
+        """Models that private algorithms run on, in order."""
         return list(dict.fromkeys(cell.model for cell in self.cells))
+
+    @property
+    def clipped_models(self):
+        """Models of the clipping study, in order."""
+        return list(dict.fromkeys(cell.model for cell in self.clipping_cells))
+
+    @property
+    def model_ids(self):
+        """All models of the study, in order."""
+        return list(dict.fromkeys([*self.compared_models, *self.clipped_models]))
 
     @property
     def algorithm_ids(self):
@@ -185,6 +213,33 @@ class Study:
         """What the table of a model's chains depends on, beside the chains."""
         cells = [[cell.algorithm, cell.epsilon] for cell in self.cells_of(model)]
         return self.baseline_table(model) | {"cells": cells, "seeds": len(self.seeds)}
+
+    def clipped_chain(self, model, algorithm, bound, seed):
+        """What one chain of the clipping study depends on, beside its data."""
+        return self.dataset(model) | {
+            "algorithm": algorithm,
+            "settings": self.clipping["algorithms"][algorithm][model],
+            "start_sd": self.clipping["start_sd"],
+            "bound": bound,
+            "seed": seed,
+        }
+
+    def clipping_table(self, model):
+        """What the table of a model's clipping study depends on, beside the chains."""
+        cells = [[c.algorithm, c.bound] for c in self.clipping_cells if c.model == model]
+        return self.baseline_table(model) | {"cells": cells, "seeds": len(self.seeds)}
+
+    @property
+    def tables(self):
+        """Tables that gather what the jobs of the study measured."""
+        names = ["chains", "timings", "baselines", "budgets", "models", "summary"]
+        return names + ["clipping"] * bool(self.clipping_cells)
+
+    @property
+    def analysis_tables(self):
+        """Tables that follow from those."""
+        clipping = ["clipping-effects", "clipping-thresholds"] * bool(self.clipping_cells)
+        return ["ranking", "claims", "claim-cells", *clipping]
 
     def notebooks(self):
         """Notebooks by name; one that this study has nothing for is left out."""
@@ -398,24 +453,30 @@ def is_covariance(rows, d):
 
 
 def check_settings(models, algorithms):
-    """Settings must be for known models, and lists of numbers of the model's dimension."""
+    """Settings must be for known models, and a batch within the data set."""
     for algorithm, entry in algorithms.items():
+        where = f"algorithms.{algorithm}.settings"
+        check_model_settings(where, entry["settings"], models)
         for model, settings in entry["settings"].items():
-            where = f"algorithms.{algorithm}.settings.{model}"
-            if model not in models:
-                raise ConfigError(f"{where}: unknown model; valid models: {_list(models)}")
-            d = dimension(models[model])
             if settings.get("batch_size", 0) > models[model]["num_rows"]:
                 raise ConfigError(
-                    f"{where}.batch_size: must be at most num_rows = {models[model]['num_rows']}, "
-                    f"not {settings['batch_size']}"
+                    f"{where}.{model}.batch_size: must be at most num_rows = "
+                    f"{models[model]['num_rows']}, not {settings['batch_size']}"
                 )
-            for key, value in settings.items():
-                if isinstance(value, list) and len(value) != d:
-                    raise ConfigError(
-                        f"{where}.{key}: must be a number or a list of dimension = {d} numbers, "
-                        f"not {len(value)}"
-                    )
+
+
+def check_model_settings(where, settings_of_models, models):
+    """Settings must be for known models, and lists of numbers of the model's dimension."""
+    for model, settings in settings_of_models.items():
+        if model not in models:
+            raise ConfigError(f"{where}.{model}: unknown model; valid models: {_list(models)}")
+        d = dimension(models[model])
+        for key, value in settings.items():
+            if isinstance(value, list) and len(value) != d:
+                raise ConfigError(
+                    f"{where}.{model}.{key}: must be a number or a list of dimension = {d} "
+                    f"numbers, not {len(value)}"
+                )
 
 
 def check_runs(runs, models, algorithms):
@@ -439,6 +500,15 @@ def check_runs(runs, models, algorithms):
                     f"algorithms.{algorithm}.settings: no settings for model {_list(missing)}, "
                     f"which runs[{i}] asks for; there are settings for: {_list(settings)}"
                 )
+
+
+def check_clipping(clipping, models):
+    """Models must be known, lists of the model's dimension, bounds different in paths."""
+    for algorithm, settings in clipping["algorithms"].items():
+        check_model_settings(f"clipping.algorithms.{algorithm}", settings, models)
+    for text, count in Counter(map(format_epsilon, clipping["bounds"])).items():
+        if count > 1:
+            raise ConfigError(f"clipping.bounds: lists {text} twice (to six digits)")
 
 
 def check_figures(figures, models, algorithms):

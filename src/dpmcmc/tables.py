@@ -2,28 +2,30 @@
 
 import pandas as pd
 
+from dpmcmc.analysis import clipping_effects, clipping_thresholds, ranking
+from dpmcmc.claims import evaluate
 from dpmcmc.files import read_csv
 from dpmcmc.study import dimension
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
 
-def study_tables(spec, chains, timings, baselines, budgets):
+def study_tables(spec, chains, timings, baselines, budgets, clipping):
     """All tables of a study, by name.
 
     Parameters
     ----------
     spec : dict
         `models`: id and entry in the configuration, for each model that runs.
-    chains, timings, baselines, budgets : list of paths
-        One CSV a model each.
+    chains, timings, baselines, budgets, clipping : list of paths
+        One CSV a model each; the last of the models of the clipping study, if there is one.
 
     Returns
     -------
     dict of str to DataFrame
     """
     all_chains = concatenate(chains)
-    return {
+    tables = {
         "chains": all_chains,
         "timings": concatenate(timings),
         "baselines": concatenate(baselines),
@@ -31,6 +33,32 @@ def study_tables(spec, chains, timings, baselines, budgets):
         "models": models_table(spec["models"]),
         "summary": summarise(all_chains),
     }
+    return tables | ({"clipping": concatenate(clipping)} if clipping else {})
+
+
+def analysis_tables(chains, baselines, accounting=None, clipping=None):
+    """What follows from the tables of a study, by name.
+
+    Parameters
+    ----------
+    chains, baselines, accounting, clipping : DataFrame
+        Tables of the study; it may be without the last two.
+    """
+    nothing = pd.DataFrame(columns=["model", "algorithm"])
+    claims, cells = evaluate(
+        {
+            "chains": chains,
+            "baselines": baselines,
+            "accounting": nothing if accounting is None else accounting,
+            "clipping": nothing if clipping is None else clipping,
+        }
+    )
+    tables = {"ranking": ranking(chains), "claims": claims, "claim-cells": cells}
+    if clipping is None:
+        return tables
+    effects = clipping_effects(clipping, baselines)
+    thresholds = clipping_thresholds(clipping, effects)
+    return tables | {"clipping-effects": effects, "clipping-thresholds": thresholds}
 
 
 def concatenate(paths):

@@ -40,6 +40,8 @@ wildcard_constraints:
     model="|".join(map(re.escape, study.model_ids)),
     algorithm="|".join(map(re.escape, study.algorithms)),
     epsilon="|".join(map(re.escape, study.epsilons)),
+    clipped="|".join(map(re.escape, study.clipping["algorithms"])),
+    bound="|".join(map(re.escape, sorted({cell.bound for cell in study.clipping_cells}))),
     seed=r"\d+",
 
 
@@ -65,6 +67,7 @@ CORRECTION_SOURCE = source_digest("samplers/barker_correction.py")
 CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
 TABLES_SOURCE = source_digest("tables.py", "study.py")
+ANALYSIS_SOURCE = source_digest("tables.py", "analysis.py", "claims.py", "streams.py")
 NOTEBOOK_SOURCE = source_digest(
     "plotting.py", "notebooks.py", "models", "samplers", "kernels.py", "streams.py"
 )
@@ -108,6 +111,18 @@ def chain_table_settings(wildcards):
     return as_json(study.chain_table(wildcards.model))
 
 
+def clipped_chain_settings(wildcards):
+    return as_json(
+        study.clipped_chain(
+            wildcards.model, wildcards.clipped, wildcards.bound, int(wildcards.seed)
+        )
+    )
+
+
+def clipping_table_settings(wildcards):
+    return as_json(study.clipping_table(wildcards.model))
+
+
 def baseline_table_settings(wildcards):
     return as_json(study.baseline_table(wildcards.model))
 
@@ -120,6 +135,16 @@ def chains_of_model(wildcards):
     return [
         f"{RESULTS}/chains/{model}/{cell.algorithm}/epsilon-{cell.epsilon}/seed-{seed}.npz"
         for cell in study.cells_of(model)
+        for seed in study.seeds
+    ]
+
+
+def clipped_chains_of_model(wildcards):
+    model = wildcards.model
+    return [
+        f"{RESULTS}/clipping/{model}/{cell.algorithm}/bound-{cell.bound}/seed-{seed}.npz"
+        for cell in study.clipping_cells
+        if cell.model == model
         for seed in study.seeds
     ]
 
@@ -142,6 +167,10 @@ def budgets_of_model(wildcards):
     ]
 
 
+def table_files(names):
+    return [f"{RESULTS}/tables/{name}.csv" for name in names]
+
+
 def pages_and_figures(wildcards):
     for name, notebook in study.notebooks().items():
         yield f"{RESULTS}/notebooks/{name}.html"
@@ -149,7 +178,7 @@ def pages_and_figures(wildcards):
 
 
 def notebook_inputs(notebook):
-    yield from (f"{RESULTS}/tables/{table}.csv" for table in notebook.tables)
+    yield from table_files(notebook.tables)
     for model in notebook.models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"

@@ -1,7 +1,5 @@
 # Metrics of every chain, and the tables of the study.
 
-TABLE_NAMES = ["chains", "timings", "baselines", "budgets", "models", "summary"]
-TABLES = expand(f"{RESULTS}/tables/{{table}}.csv", table=TABLE_NAMES)
 PARTS = f"{RESULTS}/tables/models"
 
 
@@ -80,12 +78,13 @@ rule tabulate_accounting_curves:
 
 rule tabulate_study:
     input:
-        chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),
-        timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.model_ids),
+        chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.compared_models),
+        timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.compared_models),
         baselines=expand(f"{PARTS}/{{model}}/baselines.csv", model=study.model_ids),
-        budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
+        budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.compared_models),
+        clipping=expand(f"{PARTS}/{{model}}/clipping.csv", model=study.clipped_models),
     output:
-        tables=TABLES,
+        tables=table_files(study.tables),
     log:
         f"{RESULTS}/logs/study-tables.log",
     conda:
@@ -102,4 +101,30 @@ rule tabulate_study:
     shell:
         "python -m dpmcmc study-tables --spec {params.spec:q} --chains {input.chains:q}"
         " --timings {input.timings:q} --baselines {input.baselines:q} --budgets {input.budgets:q}"
+        " --clipping {input.clipping:q} --output {params.directory:q} > {log:q} 2>&1"
+
+
+rule analyse_study:
+    input:
+        chains=f"{RESULTS}/tables/chains.csv",
+        baselines=f"{RESULTS}/tables/baselines.csv",
+        accounting=table_files(["accounting"] if study.accounting_curves else []),
+        clipping=table_files(["clipping"] if study.clipped_models else []),
+    output:
+        tables=table_files(study.analysis_tables),
+    log:
+        f"{RESULTS}/logs/analysis-tables.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=small_memory,
+        runtime=short_runtime,
+    params:
+        source=ANALYSIS_SOURCE,
+        directory=subpath(output[0], parent=True),
+    message:
+        "Ranking of the algorithms and the chapter's claims"
+    shell:
+        "python -m dpmcmc analysis-tables --chains {input.chains:q} --baselines {input.baselines:q}"
+        " --accounting {input.accounting:q} --clipping {input.clipping:q}"
         " --output {params.directory:q} > {log:q} 2>&1"

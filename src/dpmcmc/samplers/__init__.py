@@ -12,6 +12,7 @@ from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 
 __all__ = [
     "ALGORITHMS",
+    "CLIPPED",
     "DPHMC",
     "HMC",
     "Chain",
@@ -47,3 +48,6 @@ ALGORITHMS = {
     "dp-barker": _with_move(DPBarker, GaussianWalk),
     "dp-barker-full-data": _with_move(FullDataDPBarker, GaussianWalk),
 }
+
+# The same for the clipping study: samplers without privacy that take a clip bound.
+CLIPPED = {"rwmh": _with_move(Metropolis, GaussianWalk), "hmc": HMC}

@@ -40,6 +40,7 @@ class Info(NamedTuple):
     is_accepted: bool
     clip_fraction: float  # rows whose log-likelihood ratio was clipped
     gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
+    is_changed: bool = False  # clipping changed the decision (samplers without noise only)
 
 
 class Chain(NamedTuple):
@@ -49,6 +50,7 @@ class Chain(NamedTuple):
     is_accepted: np.ndarray  # (k,) bool
     clip_fraction: np.ndarray  # (k,)
     gradient_clip_fraction: np.ndarray  # (k,), NaN for samplers without gradients
+    is_changed: np.ndarray  # (k,) bool
 
 
 def run_chain(sampler, target, rng, start, num_iterations):
@@ -73,18 +75,25 @@ def run_chain(sampler, target, rng, start, num_iterations):
         is_accepted=np.empty(num_iterations, dtype=bool),
         clip_fraction=np.empty(num_iterations),
         gradient_clip_fraction=np.empty(num_iterations),
+        is_changed=np.empty(num_iterations, dtype=bool),
     )
     state = sampler.init(rng, np.array(start, dtype=float))
     for i in range(num_iterations):
         state, info = sampler.step(rng, state, target)
         chain.positions[i] = state.position
-        chain.is_accepted[i], chain.clip_fraction[i], chain.gradient_clip_fraction[i] = info
+        for values, value in zip(chain[1:], info, strict=True):
+            values[i] = value
     return chain
 
 
 def accepts(rng, log_ratio):
     """Metropolis test: True with probability min(1, exp(log_ratio)); False for NaN."""
-    return bool(-rng.acceptance.standard_exponential() < log_ratio)
+    return bool(log_uniform(rng) < log_ratio)
+
+
+def log_uniform(rng):
+    """Logarithm of a uniform random number: the threshold of an acceptance test."""
+    return -rng.acceptance.standard_exponential()
 
 
 def ratio_bound(clip_bound, theta, theta_new):

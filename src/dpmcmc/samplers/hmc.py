@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,16 @@ class HMC:
         )
         bound = ratio_bound(self.clip_bound, theta, theta_new)
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
-        log_ratio = (
-            T * ratio
-            + target.model.log_prior_ratio(theta, theta_new)
-            + kinetic_energy(p, self.inverse_mass_matrix)
-            - kinetic_energy(p_new, self.inverse_mass_matrix)
+        log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
+        energy_lost = kinetic_energy(p, self.inverse_mass_matrix) - kinetic_energy(
+            p_new, self.inverse_mass_matrix
         )
-        is_accepted = accepts(rng, log_ratio)
+        log_u = log_uniform(rng)
+        is_accepted = bool(log_u < T * ratio + log_prior_ratio + energy_lost)
+        unclipped = target.log_density_ratio(theta, theta_new) + energy_lost
+        is_changed = is_accepted != (log_u < unclipped)
         state = State(theta_new) if is_accepted else state
-        return state, Info(is_accepted, num_clipped / target.num_rows)
+        return state, Info(is_accepted, num_clipped / target.num_rows, is_changed=is_changed)
 
 
 def leapfrog(theta, p, gradient, step_size, num_integration_steps, inverse_mass_matrix):

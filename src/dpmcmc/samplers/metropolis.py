@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 
 
@@ -32,6 +32,8 @@ class Metropolis:
         bound = ratio_bound(self.clip_bound, theta, theta_new)
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
         log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
-        is_accepted = accepts(rng, target.likelihood_power * ratio + log_prior_ratio)
+        log_u = log_uniform(rng)
+        is_accepted = bool(log_u < target.likelihood_power * ratio + log_prior_ratio)
+        is_changed = is_accepted != (log_u < target.log_density_ratio(theta, theta_new))
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
-        return state, Info(is_accepted, num_clipped / target.num_rows)
+        return state, Info(is_accepted, num_clipped / target.num_rows, is_changed=is_changed)

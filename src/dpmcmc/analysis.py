@@ -1,0 +1,200 @@
+"""What the tables of a study say: effects of clipping, and a ranking, with bootstrap intervals.
+
+Every interval is a 95 % percentile bootstrap interval over the seeds. A difference of two cells
+resamples their chains in pairs, since chains with one seed start at one point.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpmcmc.streams import generator
+
+RESAMPLES = 9999
+
+
+class Estimate(NamedTuple):
+    """A statistic of chains with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def median_contrast(labels, plus, minus=()):
+    """Medians of the samples in `plus` less those in `minus`, all resampled together.
+
+    Parameters
+    ----------
+    labels : sequence
+        What the estimate is of; the resampling has a stream of its own for it.
+    plus, minus : sequence of (seeds,) arrays
+        One sample a cell, in the order of the seeds. A sample of one value is a constant.
+
+    Returns
+    -------
+    Estimate
+    """
+    samples = [np.asarray(sample, dtype=float) for sample in [*plus, *minus]]
+    signs = [1] * len(plus) + [-1] * len(minus)
+
+    def statistic(*resampled, axis=-1):
+        medians = (np.median(sample, axis=axis) for sample in resampled)
+        return sum(sign * median for sign, median in zip(signs, medians, strict=True))
+
+    value = float(statistic(*samples))
+    if samples[0].size < 2:
+        return Estimate(value, value, value)
+    interval = stats.bootstrap(
+        samples,
+        statistic,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        random_state=generator(0, "bootstrap", *labels),
+    ).confidence_interval
+    return Estimate(value, float(interval.low), float(interval.high))
+
+
+def clipping_effects(clipping, baselines):
+    """What each clip bound does to the MMD, against the loosest bound.
+
+    Clipping is undetectable at a bound when the interval of median MMD(bound) - median
+    MMD(loosest bound) includes 0 and lies below the spread q90 - q10 of the baselines' MMD.
+
+    Parameters
+    ----------
+    clipping, baselines : DataFrame
+        Tables `clipping` and `baselines` of the study.
+
+    Returns
+    -------
+    DataFrame
+        One row a model, algorithm and bound, loosest first: medians over the seeds, the effect
+        with its interval, the spread, and `is_undetectable`.
+    """
+    rows = []
+    for (model, algorithm), chains in clipping.groupby(["model", "algorithm"], sort=False):
+        mmd = baselines.loc[baselines["model"] == model, "mmd"]
+        spread = mmd.quantile(0.9) - mmd.quantile(0.1)
+        bounds = sorted(chains["bound"].unique(), reverse=True)
+        loosest = chains[chains["bound"] == bounds[0]]
+        for bound in bounds:
+            cell = chains[chains["bound"] == bound]
+            labels = ("effect", model, algorithm, bound)
+            effect = median_contrast(labels, [cell["mmd"]], [loosest["mmd"]])
+            rows.append(
+                {
+                    "model": model,
+                    "dim": cell["dim"].iloc[0],
+                    "algorithm": algorithm,
+                    "bound": bound,
+                    "clip_fraction": cell["clip_fraction"].median(),
+                    "changed_fraction": (cell["changed_decisions"] / cell["iterations"]).median(),
+                    "mmd": cell["mmd"].median(),
+                    "effect": effect.value,
+                    "effect_low": effect.low,
+                    "effect_high": effect.high,
+                    "spread": spread,
+                    "is_undetectable": effect.low <= 0 <= effect.high < spread,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def clipping_thresholds(clipping, effects):
+    """The largest clip fraction that is undetectable, as it is at every looser bound too.
+
+    Parameters
+    ----------
+    clipping : DataFrame
+        Table `clipping` of the study.
+    effects : DataFrame
+        From `clipping_effects`.
+
+    Returns
+    -------
+    DataFrame
+        One row a model and algorithm: the tightest such bound, the median clip fraction there
+        with its interval, and that of the next bound, where clipping is detected or too uncertain
+        (missing if there is none).
+    """
+    rows = []
+    for (model, algorithm), of_bounds in effects.groupby(["model", "algorithm"], sort=False):
+        holds = of_bounds["is_undetectable"].cummin()
+        bound = of_bounds.loc[holds, "bound"].min()
+        chains = clipping.query("model == @model and algorithm == @algorithm and bound == @bound")
+        labels = ("threshold", model, algorithm)
+        threshold = median_contrast(labels, [chains["clip_fraction"]])
+        rows.append(
+            {
+                "model": model,
+                "dim": of_bounds["dim"].iloc[0],
+                "algorithm": algorithm,
+                "bound": bound,
+                "threshold": threshold.value,
+                "threshold_low": threshold.low,
+                "threshold_high": threshold.high,
+                "next_clip_fraction": of_bounds.loc[~holds, "clip_fraction"].min(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def ranking(chains):
+    """Algorithms by median MMD for each model and epsilon; indistinguishable ones share a rank.
+
+    From the lowest median up, an algorithm shares the rank of the best one of the present group
+    as long as the interval of the difference of their medians includes 0; the first for which it
+    does not opens the next group. Algorithms whose budget leaves no MMD are not ranked.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        Table `chains` of the study.
+
+    Returns
+    -------
+    DataFrame
+        One row a model, epsilon and algorithm, in that order and by rank; medians over the seeds.
+    """
+    rows = []
+    for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
+        cells = dict(list(group.groupby("algorithm", sort=False)))
+        ranked = {name: cell for name, cell in cells.items() if cell["mmd"].notna().all()}
+        leader = rank = None
+        for position, name in enumerate(
+            sorted(ranked, key=lambda name: ranked[name]["mmd"].median()), start=1
+        ):
+            mmd = ranked[name]["mmd"]
+            if leader is not None:
+                labels = ("ranking", model, epsilon, leader, name)
+                behind = median_contrast(labels, [mmd], [ranked[leader]["mmd"]])
+            if leader is None or behind.low > 0:
+                leader, rank = name, position
+            estimate = median_contrast(("median", model, epsilon, name), [mmd])
+            rows.append(row_of(ranked[name], rank, estimate))
+        missing = [name for name in cells if name not in ranked]
+        rows += [row_of(cells[name], None, Estimate(*[np.nan] * 3)) for name in missing]
+    table = pd.DataFrame(rows).astype({"rank": "Int64"})
+    shared = table.groupby(["model", "epsilon"])["rank"].transform(
+        lambda ranks: ranks.duplicated(keep=False)
+    )
+    table.insert(4, "is_tied", shared & table["rank"].notna())
+    return table
+
+
+def row_of(cell, rank, estimate):
+    """A row of the ranking."""
+    keys = {key: cell[key].iloc[0] for key in ("model", "epsilon", "algorithm")}
+    return keys | {
+        "rank": rank,
+        "mmd": estimate.value,
+        "mmd_low": estimate.low,
+        "mmd_high": estimate.high,
+        "clip_fraction": cell["clip_fraction"].median(),
+        "iterations": cell["iterations"].iloc[0],
+    }
