@@ -1,14 +1,18 @@
 # make        set up the environment and run the whole study with all cores
 # make test   set up the environment and run all checks
 # make quick  the small study (studies/quick.yaml)
-# make docs   refresh the picture in the README from the study's results
+# make report the whole study, and its Snakemake report in one file
+# make docs   copy the study's pages, figures and tables to docs/, for those who only read
+# make docs-status  whether code or settings have changed since
 # make lock   resolve the requirements anew (envs/requirements.txt)
 
 PYTHON ?= python3
 CORES ?= all
+RESULTS = results/chapter-6
+DOCS = docs/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
 
-.PHONY: study quick test docs lock
+.PHONY: study quick test report docs docs-status lock
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -19,9 +23,19 @@ quick: .venv/ready
 test: .venv/ready
 	.venv/bin/pytest
 
-docs:
-	mkdir -p docs
-	cp results/chapter-6/figures/figure-6.3.png docs/figure-6.3.png
+report: study
+	$(SNAKEMAKE) --report $(RESULTS)/report.html
+
+docs: study
+	rm -rf $(DOCS)
+	mkdir -p $(DOCS)/notebooks $(DOCS)/tables
+	cp $(RESULTS)/index.html $(RESULTS)/README.md $(RESULTS)/provenance.json $(DOCS)
+	cp $(RESULTS)/notebooks/*.html $(DOCS)/notebooks
+	cp $(RESULTS)/tables/*.csv $(DOCS)/tables
+	cp -r $(RESULTS)/figures $(DOCS)
+
+docs-status: .venv/ready
+	@.venv/bin/python -m dpmcmc docs-status --docs $(DOCS) --root .
 
 .venv/ready: envs/requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "Python 3.11 is needed, as the locked packages are for it; name it by: make PYTHON=python3.11")'

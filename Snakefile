@@ -8,6 +8,9 @@ min_version("9.0")
 configfile: f"{workflow.basedir}/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/scheduler.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/models.smk"
@@ -21,5 +24,4 @@ include: "workflow/rules/notebooks.smk"
 rule all:
     default_target: True
     input:
-        table_files([*study.tables, *study.analysis_tables]),
-        pages_and_figures,
+        f"{RESULTS}/index.html",

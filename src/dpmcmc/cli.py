@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from dpmcmc import jobs
-from dpmcmc.files import JobError, read_csv, replacing, write_csv
+from dpmcmc.files import JobError, read_csv, read_json, replacing, write_csv, write_json
 
 
 def main(arguments=None):
@@ -45,6 +45,9 @@ def main(arguments=None):
         analysis_tables, "chains", "baselines", "accounting*", "clipping*", "output", spec=False
     )
     command(accounting_table, "curves+", "output", spec=False)
+    command(provenance, "output")
+    command(index, "results", "sources", "output", "readme")
+    command(docs_status, "docs", "root", spec=False)
     command(notebook, "notebook", "output", "html", "failed")
 
     options = vars(parser.parse_args(arguments))
@@ -92,7 +95,7 @@ def notebook(spec, notebook, output, html, failed):
 
     A notebook that fails is kept, with its traceback, under the name `failed`.
     """
-    from dpmcmc import notebooks
+    from dpmcmc import notebooks, pages
 
     with replacing(output) as executed, replacing(html) as page:
         try:
@@ -101,4 +104,38 @@ def notebook(spec, notebook, output, html, failed):
             Path(failed).parent.mkdir(parents=True, exist_ok=True)
             os.replace(executed.name, failed)
             raise JobError(f"{error}; the notebook with its traceback is {failed}") from None
-        page.write(notebooks.render(executed.name).encode())
+        page.write(pages.notebook_page(executed.name).encode())
+
+
+def provenance(spec, output):
+    """Record what made the study."""
+    from dpmcmc.provenance import record
+
+    write_json(record(**spec), output)
+
+
+def index(spec, results, sources, output, readme):
+    """Write the page that leads to all results, and a short one for readers of a repository."""
+    from dpmcmc import pages
+
+    contents = pages.contents(results, sources, spec["notebooks"])
+    for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
+        with replacing(path) as file:
+            file.write(pages.render(template, **contents).encode())
+
+
+def docs_status(docs, root):
+    """Say whether committed results come from the source and settings of this checkout."""
+    import yaml
+
+    from dpmcmc.provenance import tree_digest
+
+    made = read_json(Path(docs, "provenance.json"))
+    source = tree_digest(root)
+    changes = []
+    if made["source"] != source:
+        changes.append(f"the source is {source} now")
+    if made["config"] != yaml.safe_load(Path(root, "config.yaml").read_text()):
+        changes.append("config.yaml has changed")
+    state = f"older than the code: {' and '.join(changes)}" if changes else "up to date"
+    print(f"{docs}, made on {made['date']} from source {made['source']}, is {state}")

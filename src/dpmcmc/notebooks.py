@@ -1,8 +1,6 @@
-"""Execute notebooks with papermill and render them as pages that need no network."""
+"""Execute notebooks with papermill."""
 
-import nbformat
 import papermill
-from nbconvert import HTMLExporter
 
 
 class NotebookError(Exception):
@@ -30,22 +28,3 @@ def execute(source, output, parameters):
         )
     except papermill.PapermillExecutionError as error:
         raise NotebookError(f"{source}: {error.ename}: {error.evalue}".splitlines()[0]) from None
-
-
-def render(path):
-    """HTML of an executed notebook: results without code, nothing fetched from elsewhere."""
-    exporter = HTMLExporter(
-        exclude_input=True,
-        exclude_input_prompt=True,
-        exclude_output_prompt=True,
-        require_js_url="",
-        mathjax_url="",
-        mermaid_js_url="",
-        mermaid_layout_elk_js_url="",
-        jquery_url="",
-        widget_renderer_url="",
-    )
-    notebook = nbformat.read(path, as_version=4)
-    title = notebook.cells[0].source.partition("\n")[0].lstrip("# ")
-    html, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})
-    return html

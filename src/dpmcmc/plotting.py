@@ -1,13 +1,18 @@
 """Figures of the chapter, in one style: an algorithm has the same colour everywhere."""
 
+import textwrap
 from pathlib import Path
 
+import IPython.display
 import matplotlib.pyplot as plt
 import numpy as np
+import PIL.Image
 import seaborn as sns
+from IPython.display import display
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from dpmcmc.captions import FIGURES
 from dpmcmc.files import read_csv, read_npy, replacing
 from dpmcmc.models import Target
 from dpmcmc.samplers import ALGORITHMS
@@ -28,6 +33,8 @@ LABELS = {
     "minibatch-dp-penalty-ocu-gwmh": "Minibatch DP penalty, OCU + GWMH",
     "dp-barker": "DP Barker",
     "dp-barker-full-data": "DP Barker, all data",
+    "rwmh": "Random-walk Metropolis",
+    "hmc": "HMC",
 }
 
 ACCOUNTANTS = {
@@ -47,7 +54,11 @@ MODELS = {
     "narrow-banana-2d": "Narrow banana, d = 2",
     "correlated-gauss-2d": "Correlated Gaussian, d = 2",
     "circle": "Circle, d = 2",
+    "flat-banana-10d-n100000": "Flat banana, d = 10, n = 100,000",
 }
+
+DPI = 200
+PIXEL_RATIO = 2  # pixels of a saved figure to one of a page
 
 METRICS = {
     "mmd": "MMD to the posterior",
@@ -63,7 +74,8 @@ def algorithm_label(algorithm):
 
 
 def algorithm_colour(algorithm):
-    """Colour of an algorithm in every figure."""
+    """Colour of an algorithm in every figure; without privacy, that of its private relative."""
+    algorithm = {"rwmh": "dp-penalty", "hmc": "dp-hmc"}.get(algorithm, algorithm)
     return COLOURS[list(ALGORITHMS).index(algorithm) % len(COLOURS)]
 
 
@@ -87,7 +99,17 @@ def save(figure, directory, name):
     """Write a figure as PDF and PNG; the same figure gives the same bytes."""
     for suffix, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
         with replacing(Path(directory, f"{name}.{suffix}")) as file:
-            figure.savefig(file, format=suffix, bbox_inches="tight", dpi=200, metadata=metadata)
+            figure.savefig(file, format=suffix, bbox_inches="tight", dpi=DPI, metadata=metadata)
+
+
+def show(figure, results, name):
+    """Save a figure of the study and show it, crisp and with its caption as alternative text."""
+    save(figure, f"{results}/figures", name)
+    plt.close(figure)
+    path = Path(results, "figures", f"{name}.png")
+    width, _ = PIL.Image.open(path).size
+    alt = FIGURES[name]
+    display(IPython.display.Image(path.read_bytes(), width=round(width / PIXEL_RATIO), alt=alt))
 
 
 def metric_panels(chains, metrics, models, baselines=None, columns=2):
@@ -152,6 +174,140 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
     )
     lines_of_legend = -(-len(handles) // columns_of_legend)
     add_note(figure, left_out(present, metrics), lines_of_legend)
+    return figure
+
+
+def clipping_panels(clipping, baselines):
+    """Figure 6.2: MMD against clip bound (top) and clip fraction (bottom), a model a column.
+
+    Parameters
+    ----------
+    clipping, baselines : DataFrame
+        Tables `clipping` and `baselines` of the study.
+    """
+    models = list(clipping["model"].unique())
+    algorithms = list(clipping["algorithm"].unique())
+    figure, axes = plt.subplots(
+        2, len(models), figsize=(0.6 + 3.9 * len(models), 5.8), squeeze=False, sharey="col"
+    )
+    for (top, bottom), model in zip(axes.T, models, strict=True):
+        chains = clipping[clipping["model"] == model].rename(columns={"bound": "epsilon"})
+        draw_boxes(top, chains, "mmd")
+        for algorithm in algorithms:
+            of_algorithm = chains[chains["algorithm"] == algorithm]
+            bottom.scatter(
+                100 * of_algorithm["clip_fraction"],
+                of_algorithm["mmd"],
+                s=9,
+                alpha=0.7,
+                linewidth=0,
+                color=algorithm_colour(algorithm),
+            )
+        for axis in (top, bottom):
+            for value in baselines.loc[baselines["model"] == model, "mmd"]:
+                axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
+            axis.set(ylabel=METRICS["mmd"], ylim=(0, 1.05 * chains["mmd"].max()))
+        top.set(title=model_label(model), xlabel="Clip bound (times the length of the step)")
+        bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
+    figure.tight_layout()
+    samples = baselines["baseline"].nunique()
+    handles = [
+        *(
+            Patch(facecolor=algorithm_colour(name), label=algorithm_label(name))
+            for name in algorithms
+        ),
+        Line2D(
+            [],
+            [],
+            color=BASELINE_COLOUR,
+            linewidth=0.8,
+            label=f"Exact posterior samples ({samples} baselines)",
+        ),
+    ]
+    figure.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
+    )
+    return figure
+
+
+def ranking_panels(ranking):
+    """Rank of each algorithm against epsilon, one panel a model; = marks a shared rank.
+
+    Parameters
+    ----------
+    ranking : DataFrame
+        Table `ranking` of the study.
+    """
+    models = list(ranking["model"].unique())
+    columns = min(2, len(models))
+    rows = -(-len(models) // columns)
+    algorithms_of = ranking.groupby("model")["algorithm"].unique()
+    heights = [
+        1.6
+        + max(len(algorithms_of[model]) for model in models[row * columns : (row + 1) * columns])
+        for row in range(rows)
+    ]
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(4.9 * columns, 0.3 * sum(heights)),
+        squeeze=False,
+        height_ratios=heights,
+    )
+    for axis in axes.flat[len(models) :]:
+        axis.set_axis_off()
+    for axis, model in zip(axes.flat, models, strict=False):
+        algorithms = [name for name in LABELS if name in algorithms_of[model]]
+        table = ranking[ranking["model"] == model].pivot(index="algorithm", columns="epsilon")
+        ranks = table["rank"].reindex(algorithms).astype(float)
+        texts = ranks.map(lambda rank: "" if np.isnan(rank) else f"{rank:.0f}")
+        texts += table["is_tied"].reindex(algorithms).map(lambda tied: "=" if tied is True else "")
+        sns.heatmap(
+            ranks,
+            annot=texts,
+            fmt="",
+            cmap=sns.light_palette("#009E73", reverse=True, as_cmap=True),
+            vmin=1,
+            vmax=len(LABELS),
+            cbar=False,
+            linewidths=1,
+            yticklabels=[algorithm_label(name) for name in algorithms],
+            xticklabels=[f"{epsilon:g}" for epsilon in ranks.columns],
+            ax=axis,
+        )
+        axis.set(title=model_label(model), xlabel="Privacy bound ε", ylabel="")
+        axis.tick_params(axis="y", rotation=0)
+    figure.tight_layout()
+    return figure
+
+
+def claims_figure(claims):
+    """How many cells of each claim speak for it, leave it open, and speak against it.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        Table `claims` of the study; claims without cells are left out.
+    """
+    claims = claims[claims["cells"] > 0].iloc[::-1]
+    sides = {"for": "#009E73", "open": "#D0D5DA", "against": "#D55E00"}
+    figure, axis = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(claims)))
+    left = np.zeros(len(claims))
+    for side, colour in sides.items():
+        share = 100 * (claims[side] / claims["cells"]).to_numpy()
+        axis.barh(range(len(claims)), share, left=left, color=colour, label=side, height=0.7)
+        left += share
+    for position in (80, 20):
+        axis.axvline(position, color=BASELINE_COLOUR, linewidth=0.8, linestyle=":")
+    labels = [
+        f"{textwrap.fill(statement, 58)} [{number}]"
+        for number, statement in zip(claims["claim"], claims["statement"], strict=True)
+    ]
+    axis.set_yticks(range(len(claims)), labels, fontsize="small")
+    axis.set(xlim=(0, 100), xlabel="Cells (%)")
+    axis.grid(False)
+    axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)
+    figure.tight_layout()
     return figure
 
 

@@ -241,11 +241,19 @@ class Study:
         clipping = ["clipping-effects", "clipping-thresholds"] * bool(self.clipping_cells)
         return ["ranking", "claims", "claim-cells", *clipping]
 
+    @property
+    def all_tables(self):
+        """All tables of the study."""
+        accounting = ["accounting"] * bool(self.accounting_curves)
+        return [*self.tables, *accounting, *self.analysis_tables]
+
     def notebooks(self):
-        """Notebooks by name; one that this study has nothing for is left out."""
+        """Notebooks by name, in the order of reading; without those that have nothing to show."""
         figures = self.config["figures"]
-        flat = [model for model in self.model_ids if dimension(self.models[model]) == 2]
-        circles = [model for model in self.model_ids if self.models[model]["kind"] == "circle"]
+        flat = [model for model in self.compared_models if dimension(self.models[model]) == 2]
+        circles = [
+            model for model in self.compared_models if self.models[model]["kind"] == "circle"
+        ]
         with_gradients = self.models_running("dp-hmc")
         compared = {cell.model for cell in self.cells if cell.algorithm != APART}
         bananas, hard_models = (
@@ -253,6 +261,12 @@ class Study:
             for key in ("bananas", "hard_models")
         )
         notebooks = {
+            "summary": Notebook(
+                figures=["figure-ranking", "figure-claims"],
+                tables=["ranking", "claims", "claim-cells", "timings"],
+                models=[],
+                parameters={"delta_times_n": self.config["delta_times_n"]},
+            ),
             "models": Notebook(
                 figures=["figure-5.1"] if flat else [],
                 tables=["models"],
@@ -262,15 +276,8 @@ class Study:
                     "study_seed": self.config["seed"],
                     "seeds": len(self.seeds),
                 },
-            )
+            ),
         }
-        if self.accounting_curves:
-            notebooks["accounting"] = Notebook(
-                figures=["figure-6.1", "figure-6.1-barker"],
-                tables=["accounting"],
-                models=[],
-                parameters={"delta_times_n": self.config["delta_times_n"]},
-            )
         model = figures.get("trajectory", {}).get("model")
         if model in with_gradients:
             settings = self.settings(model, "dp-hmc")
@@ -285,6 +292,20 @@ class Study:
                     "settings": settings | {"num_integration_steps": steps},
                     "study_seed": self.config["seed"],
                 },
+            )
+        if self.accounting_curves:
+            notebooks["accounting"] = Notebook(
+                figures=["figure-6.1", "figure-6.1-barker"],
+                tables=["accounting"],
+                models=[],
+                parameters={"delta_times_n": self.config["delta_times_n"]},
+            )
+        if self.clipping_cells:
+            notebooks["clipping"] = Notebook(
+                figures=["figure-6.2"],
+                tables=["clipping", "clipping-effects", "clipping-thresholds", "baselines"],
+                models=[],
+                parameters={},
             )
         barker_models = self.models_running(APART)
         if bananas or hard_models or barker_models:

@@ -58,7 +58,7 @@ def snakemake(directory, *arguments, check=True):
 def jobs(directory, *arguments):
     """How many jobs of each rule a dry run announces."""
     output = snakemake(directory, "--dry-run", *arguments)
-    lines = re.findall(r"^(\w+) +(\d+)$", output.stdout + output.stderr, flags=re.MULTILINE)
+    lines = re.findall(r"^ *(\w+) +(\d+) *$", output.stdout + output.stderr, flags=re.MULTILINE)
     counts = {rule: int(count) for rule, count in lines}
     counts.pop("total", None)
     return counts

@@ -22,6 +22,8 @@ os.environ.update(
 # Many jobs run side by side, each on one core.
 os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
 
+from dpmcmc.captions import FIGURES, TABLES
+from dpmcmc.provenance import tree_digest
 from dpmcmc.study import CORRECTED, ConfigError, Study, dimension
 
 try:
@@ -54,7 +56,9 @@ def source_digest(*names):
     digest = hashlib.sha256()
     for name in ("jobs.py", "files.py", *names):
         path = SOURCE / "dpmcmc" / name
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        for file in sorted(path.rglob("*.*")) if path.is_dir() else [path]:
+            if file.suffix == ".pyc":
+                continue
             digest.update(file.relative_to(SOURCE).as_posix().encode())
             digest.update(file.read_bytes())
     digest.update(" ".join(version(library) for library in ("numpy", "numba", "scipy")).encode())
@@ -69,7 +73,15 @@ METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
 TABLES_SOURCE = source_digest("tables.py", "study.py")
 ANALYSIS_SOURCE = source_digest("tables.py", "analysis.py", "claims.py", "streams.py")
 NOTEBOOK_SOURCE = source_digest(
-    "plotting.py", "notebooks.py", "models", "samplers", "kernels.py", "streams.py"
+    "plotting.py",
+    "captions.py",
+    "notebooks.py",
+    "pages.py",
+    "templates",
+    "models",
+    "samplers",
+    "kernels.py",
+    "streams.py",
 )
 
 
@@ -188,6 +200,31 @@ def figure_files(notebook):
     for figure in notebook.figures:
         yield f"{RESULTS}/figures/{figure}.pdf"
         yield f"{RESULTS}/figures/{figure}.png"
+
+
+# Outputs that `snakemake --report` shows.
+
+
+def reported_figures(notebook):
+    for path in figure_files(notebook):
+        name = Path(path).stem
+        labels = {"figure": name.removeprefix("figure-"), "shows": FIGURES[name]}
+        yield path if path.endswith(".pdf") else reported(path, "figure", labels)
+
+
+def reported_table(name):
+    labels = {"table": name, "holds": TABLES[name]}
+    return reported(f"{RESULTS}/tables/{name}.csv", "table", labels)
+
+
+def reported_page(name):
+    return reported(f"{RESULTS}/notebooks/{name}.html", "notebook", {"notebook": name})
+
+
+def reported(path, kind, labels):
+    caption, category = f"../report/{kind}.rst", f"{kind.capitalize()}s"
+    flagged = report(path, caption=caption, category=category, labels=labels)
+    return flagged
 
 
 # Memory in megabytes (the libraries and copies of the data set) and run time in minutes: generous,

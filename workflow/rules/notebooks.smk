@@ -1,4 +1,4 @@
-# Notebooks: executed by papermill, rendered as pages, drawing the figures.
+# Notebooks, executed by papermill, rendered as pages, drawing the figures; and the index of all.
 
 for name, notebook in study.notebooks().items():
 
@@ -10,8 +10,8 @@ for name, notebook in study.notebooks().items():
             files=list(notebook_inputs(notebook)),
         output:
             notebook=f"{RESULTS}/notebooks/{name}.ipynb",
-            html=f"{RESULTS}/notebooks/{name}.html",
-            figures=list(figure_files(notebook)),
+            html=reported_page(name),
+            figures=list(reported_figures(notebook)),
         log:
             f"{RESULTS}/logs/notebooks/{name}.log",
         conda:
@@ -29,3 +29,50 @@ for name, notebook in study.notebooks().items():
             "python -m dpmcmc notebook --spec {params.spec:q} --notebook {input.notebook:q}"
             " --output {output.notebook:q} --html {output.html:q} --failed {params.failed:q}"
             " > {log:q} 2>&1"
+
+
+rule record_provenance:
+    output:
+        provenance=f"{RESULTS}/provenance.json",
+    log:
+        f"{RESULTS}/logs/provenance.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=small_memory,
+        runtime=short_runtime,
+    params:
+        spec=as_json({"config": study.config, "source": tree_digest(ROOT)}),
+    message:
+        "Record what makes the study"
+    shell:
+        "python -m dpmcmc provenance --spec {params.spec:q} --output {output.provenance:q}"
+        " > {log:q} 2>&1"
+
+
+rule build_index:
+    input:
+        pages_and_figures,
+        tables=table_files(study.all_tables),
+        provenance=f"{RESULTS}/provenance.json",
+    output:
+        page=f"{RESULTS}/index.html",
+        readme=f"{RESULTS}/README.md",
+    log:
+        f"{RESULTS}/logs/index.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=small_memory,
+        runtime=short_runtime,
+    params:
+        spec=as_json({"notebooks": [[name, n.figures] for name, n in study.notebooks().items()]}),
+        source=NOTEBOOK_SOURCE,
+        results=subpath(output[0], parent=True),
+        sources=ROOT / "notebooks",
+    message:
+        "Index of all results"
+    shell:
+        "python -m dpmcmc index --spec {params.spec:q} --results {params.results:q}"
+        " --sources {params.sources:q} --output {output.page:q} --readme {output.readme:q}"
+        " > {log:q} 2>&1"

@@ -59,7 +59,7 @@ rule tabulate_accounting_curves:
     input:
         curves=accounting_curves,
     output:
-        table=f"{RESULTS}/tables/accounting.csv",
+        table=reported_table("accounting"),
     log:
         f"{RESULTS}/logs/accounting-table.log",
     conda:
@@ -84,7 +84,7 @@ rule tabulate_study:
         budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.compared_models),
         clipping=expand(f"{PARTS}/{{model}}/clipping.csv", model=study.clipped_models),
     output:
-        tables=table_files(study.tables),
+        tables=map(reported_table, study.tables),
     log:
         f"{RESULTS}/logs/study-tables.log",
     conda:
@@ -111,7 +111,7 @@ rule analyse_study:
         accounting=table_files(["accounting"] if study.accounting_curves else []),
         clipping=table_files(["clipping"] if study.clipped_models else []),
     output:
-        tables=table_files(study.analysis_tables),
+        tables=map(reported_table, study.analysis_tables),
     log:
         f"{RESULTS}/logs/analysis-tables.log",
     conda:

@@ -1,0 +1,177 @@
+"""Pages to read: rendered notebooks, and the index of a study. They fetch nothing."""
+
+from pathlib import Path
+
+import jinja2
+import nbformat
+import pandas as pd
+import yaml
+from markupsafe import Markup
+from nbconvert import HTMLExporter
+from pygments.formatters import HtmlFormatter
+
+from dpmcmc import captions
+from dpmcmc.files import read_csv, read_json
+
+TEMPLATES = Path(__file__).with_name("templates")
+PREVIEWED_ROWS = 60  # a table with more rows has no preview
+
+
+def render(template, **values):
+    """HTML of a template; values are escaped unless they are Markup."""
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(template).render(**values)
+
+
+def notebook_page(path):
+    """HTML of an executed notebook: prose and results, the code folded away.
+
+    The default parameters are left out, as those of the study follow them.
+
+    Parameters
+    ----------
+    path : path
+        An executed notebook.
+    """
+    exporter = HTMLExporter(
+        template_name="classic",
+        raw_template=(TEMPLATES / "notebook.html.j2").read_text(),
+        exclude_anchor_links=True,
+    )
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells = [
+        cell for cell in notebook.cells if "parameters" not in cell.metadata.get("tags", [])
+    ]
+    body, _ = exporter.from_notebook_node(notebook)
+    return render(
+        "page.html.j2",
+        title=heading(notebook)[0],
+        body=Markup(body),
+        highlight_css=HtmlFormatter().get_style_defs(".highlight"),
+    )
+
+
+def heading(notebook):
+    """Title of a notebook and the question that it opens with."""
+    title, question, *_ = notebook.cells[0].source.split("\n\n")
+    return title.lstrip("# "), " ".join(question.split())
+
+
+def contents(directory, sources, notebooks):
+    """What the index of a study shows, for the templates index.html.j2 and readme.md.j2.
+
+    Parameters
+    ----------
+    directory : path
+        The study's results, with its `provenance.json`; what is not there is left out.
+    sources : path
+        Directory of the notebooks.
+    notebooks : list of (str, list of str)
+        Names of the notebooks, in the order of reading, with their figures.
+    """
+    directory = Path(directory)
+    provenance = read_json(directory / "provenance.json")
+    read, figures = [], []
+    for name, drawn in notebooks:
+        title, question = heading(nbformat.read(Path(sources, f"{name}.ipynb"), as_version=4))
+        read.append(
+            {
+                "name": name,
+                "title": title,
+                "question": question,
+                "thumbnail": drawn[0] if drawn else None,
+            }
+        )
+        figures += [
+            {
+                "name": figure,
+                "caption": captions.FIGURES[figure],
+                "notebook": name,
+                "title": title,
+                "pdf": (directory / f"figures/{figure}.pdf").exists(),
+            }
+            for figure in drawn
+        ]
+    tables = [
+        {"name": name, "caption": caption} | describe_table(path)
+        for name, caption in captions.TABLES.items()
+        if (path := directory / f"tables/{name}.csv").exists()
+    ]
+    made = {
+        "Date": provenance["date"],
+        "Source digest": provenance["source"],
+        "Platform": f"{provenance['platform']}, {provenance['processor']}",
+        "Python": provenance["python"],
+    }
+    return {
+        "title": f"Results of the study {provenance['study']}",
+        "provenance": provenance,
+        "notebooks": read,
+        "figures": figures,
+        "tables": tables,
+        "claims": read_csv(directory / "tables/claims.csv").to_dict("records"),
+        "made": made,
+        "settings": yaml.safe_dump(provenance["config"], sort_keys=False, width=100),
+    }
+
+
+def describe_table(path):
+    """How many rows a table has, and the table itself if it is short."""
+    table = read_csv(path)
+    preview = None
+    if len(table) <= PREVIEWED_ROWS:
+        preview = Markup(table_html(table))
+    return {"rows": len(table), "preview": preview}
+
+
+def table_html(table, formats=None, group=None):
+    """HTML of a data frame for a page: text escaped, numbers to the right.
+
+    Parameters
+    ----------
+    table : DataFrame, or list of dict
+        An index is not shown.
+    formats : dict of str to str, optional
+        Format specification of a column's numbers, e.g. ".3f"; by default ".4g". Missing values
+        show as a dash.
+    group : str, optional
+        A column that is shown in the first of successive rows with one value only.
+    """
+    table = pd.DataFrame(table)
+    formats = formats or {}
+
+    def text(column, value):
+        if pd.isna(value):
+            return "–"
+        if isinstance(value, str | bool) or not pd.api.types.is_number(value):
+            return str(value)
+        default = ",.0f" if float(value).is_integer() and abs(value) < 1e15 else ".4g"
+        return format(value, formats.get(column, default))
+
+    columns = [
+        {"name": column, "is_number": pd.api.types.is_numeric_dtype(table[column])}
+        for column in table
+    ]
+    rows, previous = [], None
+    for record in table.to_dict("records"):
+        is_new = group is not None and record[group] != previous
+        previous = record[group] if group is not None else None
+        cells = [text(column, value) for column, value in record.items()]
+        if group is not None and not is_new:
+            cells[list(record).index(group)] = ""
+        rows.append({"cells": cells, "is_new": is_new})
+    return render("table.html.j2", columns=columns, rows=rows)
+
+
+def interval(value, low, high, spec=".3f"):
+    """Text of an estimate with its interval, on one line."""
+    return f"{value:{spec}}\N{NO-BREAK SPACE}[{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
+
+
+def listing(items):
+    """Words for a list: "a", "a and b", "a, b and c"."""
+    *rest, last = items
+    return f"{', '.join(rest)} and {last}" if rest else last

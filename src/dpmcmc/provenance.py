@@ -1,0 +1,65 @@
+"""What made a study: its configuration, the source, the packages, the machine, the date."""
+
+import hashlib
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+PARTS = ("src/dpmcmc", "notebooks")
+SUFFIXES = {".py", ".ipynb", ".j2", ".css"}
+
+
+def tree_digest(root):
+    """Digest of everything in a checkout that results and pages come from, but its settings.
+
+    Parameters
+    ----------
+    root : path
+        Top of the checkout.
+    """
+    digest = hashlib.sha256()
+    for part in PARTS:
+        for file in sorted(Path(root, part).rglob("*")):
+            if file.suffix in SUFFIXES and not any(p.startswith(".") for p in file.parts[-2:]):
+                digest.update(file.relative_to(root).as_posix().encode())
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def record(config, source):
+    """Provenance of a study as it is now.
+
+    Parameters
+    ----------
+    config : dict
+        As resolved from all its files.
+    source : str
+        `tree_digest` of the checkout.
+
+    Returns
+    -------
+    dict
+        study, date (UTC), source, platform, processor, python, packages (name to version), config.
+    """
+    packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
+    return {
+        "study": config["study"],
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "source": source,
+        "platform": platform.platform(),
+        "processor": processor(),
+        "python": platform.python_version(),
+        "packages": dict(sorted(packages.items(), key=lambda item: item[0].lower())),
+        "config": config,
+    }
+
+
+def processor():
+    """Name of the processor, as the operating system gives it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
