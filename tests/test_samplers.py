@@ -221,6 +221,46 @@ def test_metropolis_is_the_textbook_algorithm(model):
     np.testing.assert_allclose(chain.positions, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("bound", [0.1, math.inf])
+@pytest.mark.parametrize("name", ["rwmh", "hmc"])
+@pytest.mark.parametrize("model", SMALL_MODELS)
+def test_clipped_samplers_replay_row_by_row(model, name, bound):
+    """Acceptance, clipped rows and changed decisions, from the ratio of every single row."""
+    target = make_target(model)
+    T = target.likelihood_power
+    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    if name == "rwmh":
+        sampler = Metropolis(GaussianWalk(SCALES[model]), clip_bound=bound)
+    else:
+        sampler = HMC(2 * STEP_SIZES[model], 4, 0.8, clip_bound=bound)
+    chain = run_chain(sampler, target, streams(5), start, 200)
+
+    rng, theta, changed = streams(5), start, 0
+    for i in range(200):
+        if name == "rwmh":
+            theta_new = theta + np.multiply(SCALES[model], rng.proposal.standard_normal(theta.size))
+            energy_lost = 0.0
+        else:
+            p = rng.proposal.standard_normal(theta.size) / math.sqrt(0.8)
+            *_, (theta_new, p_new) = leapfrog(
+                theta, p, gradient_of(target), 2 * STEP_SIZES[model], 4, 0.8
+            )
+            energy_lost = 0.4 * (p @ p - p_new @ p_new)
+        slope, intercept = target.model.ratio_coefficients(theta, theta_new)
+        ratios = slope @ target.statistics - intercept
+        limit = bound * np.linalg.norm(theta_new - theta)
+        rest = target.model.log_prior_ratio(theta, theta_new) + energy_lost
+        log_u = -rng.acceptance.standard_exponential()
+        accepted = log_u < T * np.clip(ratios, -limit, limit).sum() + rest
+        changed_now = accepted != (log_u < T * ratios.sum() + rest)
+        assert chain.is_accepted[i] == accepted and chain.is_changed[i] == changed_now
+        assert chain.clip_fraction[i] == np.mean(np.abs(ratios) > limit)
+        theta = theta_new if accepted else theta
+        changed += changed_now
+        np.testing.assert_allclose(chain.positions[i], theta, rtol=1e-9)
+    assert (changed > 0) == (bound < math.inf)
+
+
 def gradient_of(target):
     def gradient(theta):
         total, _ = target.clipped_gradient(theta, math.inf)

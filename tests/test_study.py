@@ -12,6 +12,7 @@ from conftest import ROOT
 from dpmcmc.accounting import ACCOUNTANTS
 from dpmcmc.models import KINDS
 from dpmcmc.samplers import ALGORITHMS
+from dpmcmc.samplers import CLIPPED as CLIPPED_SAMPLERS
 from dpmcmc.study import Cell, ConfigError, Study, format_epsilon, is_covariance
 
 
@@ -34,6 +35,9 @@ def test_the_full_study_is_the_published_one(config, schema):
     study = Study(config, schema)
     assert len(study.cells) == 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6
     assert len(study.seeds) == 20
+    assert len(study.clipping_cells) == 2 * 2 * 8
+    assert study.clipping_cells[0] == ("flat-banana-2d", "rwmh", "0.5")
+    assert study.model_ids == [*study.compared_models, "flat-banana-10d-n100000"]
     assert study.cells[0] == Cell("flat-banana-2d", "dp-penalty", "1")
     assert study.budget("circle", "dp-hmc", "0.75")["delta"] == 0.1 / 100_000
     assert study.epsilons == ["0.5", "0.75", "1", "2", "3", "4", "5", "6"]
@@ -64,6 +68,8 @@ def test_a_job_is_told_its_own_settings_alone(config, schema):
 
 def test_the_schema_knows_what_the_package_offers(schema):
     assert set(schema["properties"]["algorithms"]["properties"]) == set(ALGORITHMS)
+    clipping = schema["properties"]["clipping"]["properties"]["algorithms"]["properties"]
+    assert set(clipping) == set(CLIPPED_SAMPLERS)
     assert set(schema["$defs"]["model"]["properties"]["kind"]["enum"]) == set(KINDS)
     kinds = [name for name in schema["$defs"] if name.endswith("_accountant")]
     assert {name for kind in kinds for name in schema["$defs"][kind]["enum"]} == set(ACCOUNTANTS)
@@ -91,6 +97,7 @@ def change(path, value):
 
 PENALTY = "algorithms/dp-penalty/settings/flat-banana-2d"
 HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
+CLIPPED = {"iterations": 10, "proposal_scale": 1}
 BAD = [
     ("sed", 1, "config: unknown key sed; valid keys: study, seed, seeds,"),
     ("seeds", ..., "config: missing key seeds"),
@@ -192,6 +199,18 @@ BAD = [
         "loose",
         "sensitivity: unknown value 'loose'; valid values: published, exact",
     ),
+    ("clipping/bounds", [1, 0], "clipping.bounds[1]: must be greater than 0, not 0"),
+    ("clipping/bounds", [1, 2, 1.0], "clipping.bounds: lists 1 twice"),
+    ("clipping/start_sd", ..., "clipping: missing key start_sd"),
+    ("clipping/algorithms/nuts", {}, "unknown key nuts; valid keys: rwmh, hmc"),
+    ("clipping/algorithms/rwmh/flat", CLIPPED, "clipping.algorithms.rwmh.flat: unknown model"),
+    (
+        "clipping/algorithms/rwmh/flat-banana-2d/proposal_scale",
+        [1],
+        "clipping.algorithms.rwmh.flat-banana-2d.proposal_scale: must be a number or a list of "
+        "dimension = 2 numbers, not 1",
+    ),
+    ("clipping/algorithms/hmc/flat-banana-2d/iterations", 0, "iterations: must be at least 1"),
     ("figures/accounting/curves", {"dp-penalty": ["rdp"]}, "unknown value 'rdp'; valid values:"),
     ("figures/accounting/epsilons/from", 6, "figures.accounting.epsilons: from must be less than"),
     ("figures/accounting/model", "circle", "minibatch-dp-penalty has no settings for model circle"),
@@ -222,13 +241,26 @@ def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, pa
 
 def test_figures_may_be_left_out(config, schema):
     config["figures"] = {"bananas": []}
+    del config["clipping"]
     config["models"] = {"circle": config["models"]["circle"]}
     config["runs"] = config["runs"][1:2]
     names = config["runs"][0]["algorithms"]
     config["algorithms"] = {name: config["algorithms"][name] for name in names}
     for entry in config["algorithms"].values():
         entry["settings"] = {"circle": entry["settings"]["circle"]}
-    assert list(Study(config, schema).notebooks()) == ["models", "circle", "gradient-clipping"]
+    assert list(Study(config, schema).notebooks()) == [
+        "summary",
+        "models",
+        "circle",
+        "gradient-clipping",
+    ]
+
+
+def test_without_bounds_there_is_no_clipping_study(config, schema):
+    config["clipping"]["bounds"] = []
+    study = Study(config, schema)
+    assert study.clipping_cells == [] and "clipping" not in study.notebooks()
+    assert "clipping" not in study.tables and study.model_ids == study.compared_models
 
 
 def test_a_figure_of_the_chapter_has_no_panel_for_a_model_of_another(config, schema):

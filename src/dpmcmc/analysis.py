@@ -80,7 +80,7 @@ def clipping_effects(clipping, baselines):
     for (model, algorithm), chains in clipping.groupby(["model", "algorithm"], sort=False):
         mmd = baselines.loc[baselines["model"] == model, "mmd"]
         spread = mmd.quantile(0.9) - mmd.quantile(0.1)
-        bounds = sorted(chains["bound"].unique(), reverse=True)
+        bounds = sorted(chains["bound"].unique().tolist(), reverse=True)
         loosest = chains[chains["bound"] == bounds[0]]
         for bound in bounds:
             cell = chains[chains["bound"] == bound]

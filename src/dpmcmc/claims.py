@@ -41,6 +41,8 @@ class Cell(NamedTuple):
 def fewer_iterations(tables, algorithm, fewer, more):
     """Accountant `fewer` allows an algorithm fewer iterations than `more`, at each epsilon."""
     curves = tables["accounting"]
+    if curves.empty:
+        return
     curves = curves[curves["algorithm"] == algorithm]
     counts = curves.pivot_table(index="epsilon", columns="accountant", values="iterations")
     if {fewer, more} <= set(counts):

@@ -1,0 +1,130 @@
+"""Intervals, effects of clipping and ranks, on samples made for the purpose."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpmcmc.analysis import clipping_effects, clipping_thresholds, median_contrast, ranking
+
+
+def test_intervals_cover_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    covered = [
+        (estimate := median_contrast((i,), [rng.normal(3, 1, 20)], [rng.normal(1, 1, 20)])).low
+        < 2
+        < estimate.high
+        for i in range(200)
+    ]
+    # 95 % nominal; the percentile interval of a median of 20 is somewhat conservative.
+    assert 0.92 <= np.mean(covered) <= 1
+
+
+def test_differences_are_taken_in_pairs():
+    sample = np.random.default_rng(2).normal(0, 100, 20)
+    shifted = median_contrast(("pairs",), [sample + 1], [sample])
+    np.testing.assert_allclose(shifted, (1, 1, 1))
+    alone = median_contrast(("alone",), [sample])
+    assert alone.low < alone.value == np.median(sample) < alone.high
+
+
+def test_a_contrast_of_four_adds_and_subtracts_medians():
+    samples = [np.full(5, value) for value in (1.0, 20.0, 300.0, 4000.0)]
+    assert median_contrast((), samples[:2], samples[2:]) == (-4279, -4279, -4279)
+
+
+def test_the_same_labels_give_the_same_interval():
+    sample = np.random.default_rng(3).normal(size=20)
+    assert median_contrast(("a", 1.0), [sample]) == median_contrast(("a", 1.0), [sample])
+
+
+def test_a_single_chain_has_no_interval():
+    assert median_contrast((), [[2.0]], [[5.0]]) == (-3, -3, -3)
+
+
+def clipping_study(shifts, noise=0.001):
+    """Table of a clipping study: MMDs around 0.05 plus a shift, a bound for each shift."""
+    rng = np.random.default_rng(4)
+    rows = [
+        {
+            "model": "m",
+            "dim": 2,
+            "algorithm": "rwmh",
+            "bound": bound,
+            "seed": seed,
+            "iterations": 100,
+            "clip_fraction": clip_fraction + 0.001 * seed,
+            "changed_decisions": round(100 * clip_fraction),
+            "mmd": 0.05 + shift + noise * rng.normal(),
+        }
+        for bound, (clip_fraction, shift) in shifts.items()
+        for seed in range(20)
+    ]
+    baselines = pd.DataFrame({"model": "m", "mmd": np.linspace(0.01, 0.03, 10)})
+    return pd.DataFrame(rows), baselines
+
+
+def test_the_threshold_is_the_largest_fraction_before_clipping_shows():
+    shifts = {1000: (0.0, 0), 10: (0.05, 0), 6: (0.1, 0), 4: (0.2, 0.02), 2: (0.4, 0)}
+    clipping, baselines = clipping_study(shifts)
+    effects = clipping_effects(clipping, baselines).set_index("bound")
+    assert list(effects["is_undetectable"]) == [True, True, True, False, True]
+    assert list(effects.loc[1000, ["effect", "effect_low", "effect_high"]]) == [0, 0, 0]
+    np.testing.assert_allclose(effects.loc[4, "effect"], 0.02, atol=0.002)
+    np.testing.assert_allclose(effects["spread"], 0.8 * 0.02)
+    assert effects.loc[2, "changed_fraction"] == 0.4
+
+    # Bound 2 passes, but the looser bound 4 does not.
+    (row,) = clipping_thresholds(clipping, effects.reset_index()).itertuples()
+    assert row.bound == 6 and row.threshold == pytest.approx(0.1 + 0.001 * 9.5)
+    assert 0.1 <= row.threshold_low < row.threshold < row.threshold_high <= 0.12
+    assert row.next_clip_fraction == pytest.approx(0.2 + 0.001 * 9.5)
+
+
+def test_an_effect_too_uncertain_to_exclude_is_not_undetectable():
+    clipping, baselines = clipping_study({1000: (0.0, 0), 2: (0.2, 0)}, noise=0.05)
+    effects = clipping_effects(clipping, baselines).set_index("bound")
+    wide = effects.loc[2]
+    assert wide["effect_low"] < 0 < wide["effect_high"] and not wide["is_undetectable"]
+    (row,) = clipping_thresholds(clipping, effects.reset_index()).itertuples()
+    assert row.bound == 1000
+
+
+def chains_with(mmds):
+    """Table of chains with these lists of MMDs, by algorithm."""
+    return pd.DataFrame(
+        {
+            "model": "m",
+            "epsilon": 1.0,
+            "algorithm": name,
+            "seed": seed,
+            "mmd": value,
+            "clip_fraction": 0.1,
+            "iterations": 7,
+        }
+        for name, values in mmds.items()
+        for seed, value in enumerate(values)
+    )
+
+
+def test_algorithms_that_cannot_be_told_apart_share_a_rank():
+    base = np.random.default_rng(5).normal(0.3, 0.03, 20)
+    noise = 0.02 * (-1.0) ** np.arange(20)
+    table = ranking(
+        chains_with(
+            {
+                "far": base + 0.5,
+                "none": [np.nan] * 20,
+                "near": base,
+                "as-near": base + noise,
+                "middle": base + 0.2,
+            }
+        )
+    )
+    ranks = dict(zip(table["algorithm"], table["rank"], strict=True))
+    assert ranks["near"] == ranks["as-near"] == 1
+    assert (ranks["middle"], ranks["far"]) == (3, 4)
+    assert ranks["none"] is pd.NA
+    ties = dict(zip(table["algorithm"], table["is_tied"], strict=True))
+    assert [name for name, is_tied in ties.items() if is_tied] == list(table["algorithm"][:2])
+    assert ((table["mmd_low"] <= table["mmd"]) & (table["mmd"] <= table["mmd_high"]))[:4].all()
+    assert list(table["iterations"].unique()) == [7]
