@@ -58,8 +58,8 @@ def snakemake(directory, *arguments, check=True):
 def jobs(directory, *arguments):
     """How many jobs of each rule a dry run announces."""
     output = snakemake(directory, "--dry-run", *arguments)
-    lines = re.findall(r"^ *(\w+) +(\d+) *$", output.stdout + output.stderr, flags=re.MULTILINE)
-    counts = {rule: int(count) for rule, count in lines}
+    lines = re.findall(r"^ ([\w ]+?) +(\d+) *$", output.stdout + output.stderr, flags=re.MULTILINE)
+    counts = {rule.replace(" ", "_"): int(count) for rule, count in lines}
     counts.pop("total", None)
     return counts
 
@@ -106,8 +106,9 @@ def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     assert counts["run_chain"] == (7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6) * 20 == 4380
     assert counts["compute_budget"] == 219
     assert counts["compute_accounting_curve"] == 7 and counts["fit_correction"] == 1
+    assert counts["run_clipped_chain"] == 2 * 2 * 8 * 20 == 640
     samples = ("simulate_dataset", "draw_reference", "draw_baselines")
-    assert [counts[rule] for rule in samples] == [8, 8, 8]
+    assert [counts[rule] for rule in samples] == [9, 9, 9]
     renderings = [rule for rule in counts if rule.startswith("render_")]
     assert len(renderings) == len(list((ROOT / "notebooks").glob("*.ipynb")))
 
@@ -154,7 +155,7 @@ def test_the_other_tables_describe_the_same_study(results):
     assert (timings["wall_seconds"] > 0.05).all() and (timings["wall_seconds"] < 600).all()
 
     baselines = read(results, "baselines")
-    assert (baselines.groupby("model").size() == 10).all() and baselines["model"].nunique() == 8
+    assert (baselines.groupby("model").size() == 10).all() and baselines["model"].nunique() == 9
     assert (baselines["mmd"] < 0.1).all()  # exact samples of 1000 are close to one another
 
     budgets = read(results, "budgets")
@@ -179,7 +180,7 @@ def test_the_other_tables_describe_the_same_study(results):
     assert len(same) == 4 and (same["iterations_x"] == same["iterations_y"]).all()
 
     models = read(results, "models").set_index("model")
-    assert list(models["d"]) == [2, 10, 2, 10, 30, 2, 2, 2]
+    assert list(models["d"]) == [2, 10, 2, 10, 30, 2, 2, 2, 10]
     assert models.loc["tempered-banana-2d", "n0"] == 200
 
     summary = read(results, "summary")
@@ -252,7 +253,10 @@ FIGURES = [
     "5.1",
     "6.1",
     "6.1-barker",
+    "6.2",
     "barker-full-data",
+    "ranking",
+    "claims",
     "6.3",
     "6.4",
     "6.5",
@@ -276,7 +280,7 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
     assert {path.stem for path in (results / "notebooks").glob("*.ipynb")} == names
     for path in (results / "notebooks").glob("*.html"):
         page = path.read_text()
-        assert "data:image/png" in page and "Traceback" not in page
+        assert "data:image/png" in page and "Traceback (most" not in page
         assert not re.search(r"(src|href)=.https?:", page)
     page = (results / "notebooks/comparison.html").read_text()
     assert "Figure 6.3" in page
@@ -307,13 +311,25 @@ def test_one_core_or_two_and_from_scratch_or_not_the_tables_are_the_same(tree, t
         assert a["positions"].tobytes() == b["positions"].tobytes()
 
 
-AFTER_CHAINS = {"tabulate_study": 1, "all": 1}
-PAGES = {"render_comparison": 1, "render_circle": 1, "render_gradient_clipping": 1}
+AFTER_CHAINS = dict.fromkeys(
+    ["tabulate_study", "analyse_study", "record_provenance", "build_index", "all"], 1
+)
+PAGES = dict.fromkeys(
+    [
+        "render_summary",
+        "render_comparison",
+        "render_circle",
+        "render_clipping",
+        "render_gradient_clipping",
+    ],
+    1,
+)
 
 
 def test_a_seed_more_adds_jobs_and_reruns_no_chain(tree):
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
     new = {"run_chain": 77, "tabulate_chains": 8, "render_models": 1}
+    new |= {"run_clipped_chain": 12, "tabulate_clipped_chains": 2}
     assert counts == new | AFTER_CHAINS | PAGES
 
 
@@ -353,8 +369,11 @@ def test_a_changed_setting_reruns_its_chains_and_what_follows(tree, tmp_path):
     assert "simulate_dataset" not in counts
 
 
+PAGES_AFTER_SOURCE = {"record_provenance", "build_index", "all"}
 RENDER = {
     "render_models",
+    "render_summary",
+    "render_clipping",
     "render_trajectory",
     "render_comparison",
     "render_circle",
@@ -366,15 +385,24 @@ ACCOUNTING = {
     "tabulate_accounting_curves",
     "render_accounting",
 }
-FROM_CHAINS = {"run_chain", "tabulate_chains", "tabulate_study", *RENDER, "all"}
+CLIPPING = {"run_clipped_chain", "tabulate_clipped_chains"}
+FROM_TABLES = {"tabulate_study", "analyse_study", *RENDER, *PAGES_AFTER_SOURCE}
+FROM_CHAINS = {"run_chain", "tabulate_chains", *CLIPPING, *FROM_TABLES}
 
 
 @pytest.mark.parametrize(
     ("file", "reruns"),
     [
-        ("src/dpmcmc/plotting.py", {*RENDER, "render_accounting", "all"}),
-        ("notebooks/circle.ipynb", {"render_circle", "all"}),
-        ("src/dpmcmc/accounting/zcdp.py", (FROM_CHAINS | ACCOUNTING) - {"render_trajectory"}),
+        ("src/dpmcmc/plotting.py", {*RENDER, "render_accounting", *PAGES_AFTER_SOURCE}),
+        ("notebooks/circle.ipynb", {"render_circle", *PAGES_AFTER_SOURCE}),
+        (
+            "src/dpmcmc/claims.py",
+            {"analyse_study", "render_summary", "render_clipping", *PAGES_AFTER_SOURCE},
+        ),
+        (
+            "src/dpmcmc/accounting/zcdp.py",
+            (FROM_CHAINS | ACCOUNTING) - {"render_trajectory", *CLIPPING},
+        ),
         ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | ACCOUNTING),
         ("src/dpmcmc/samplers/barker_correction.py", FROM_CHAINS | ACCOUNTING | {"fit_correction"}),
         (
@@ -385,7 +413,7 @@ FROM_CHAINS = {"run_chain", "tabulate_chains", "tabulate_study", *RENDER, "all"}
         ),
         (
             "src/dpmcmc/metrics.py",
-            {"tabulate_chains", "tabulate_baselines", "tabulate_study", *RENDER, "all"}
+            {"tabulate_chains", "tabulate_clipped_chains", "tabulate_baselines", *FROM_TABLES}
             - {"render_trajectory"},
         ),
     ],
