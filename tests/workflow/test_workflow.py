@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import browser
 import numpy as np
 import pandas as pd
 import pytest
@@ -284,6 +285,52 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
         assert not re.search(r"(src|href)=.https?:", page)
     page = (results / "notebooks/comparison.html").read_text()
     assert "Figure 6.3" in page
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
+def test_pages_open_in_a_browser_without_network_and_without_fault(results):
+    pages = [results / "index.html", *sorted((results / "notebooks").glob("*.html"))]
+    assert len(pages) == 9
+    with browser.browser() as driver:
+        assert {page.name: browser.problems(driver, page) for page in pages} == {
+            page.name: [] for page in pages
+        }
+
+
+def test_the_index_leads_to_everything(results):
+    page = (results / "index.html").read_text()
+    made = ["notebooks/*.html", "figures/*.png", "figures/*.pdf", "tables/*.csv"]
+    for path in (path for pattern in made for path in results.glob(pattern)):
+        assert f'href="{path.relative_to(results).as_posix()}"' in page
+    provenance = json.loads((results / "provenance.json").read_text())
+    assert provenance["source"] in page and provenance["date"] in page
+    assert provenance["config"]["study"] == "quick" and provenance["config"]["seeds"] == 2
+    assert "noise_scale" in page and f"numpy {np.__version__}" in page
+
+
+def test_the_clipping_study_compares_bounds_from_shared_starts(results):
+    clipping = read(results, "clipping")
+    assert len(clipping) == 2 * 2 * 3 * 2
+    loosest = clipping[clipping["bound"] == 1000]
+    assert (loosest["clip_fraction"] == 0).all() and (loosest["changed_decisions"] == 0).all()
+    tight = clipping[clipping["bound"] == 0.5]
+    assert (tight["clip_fraction"] > 0).all() and (tight["changed_decisions"] > 0).all()
+    assert clipping.notna().all(axis=None) and set(clipping["dim"]) == {2, 10}
+    for model in clipping["model"].unique():
+        for seed in ("seed-0.npz", "seed-1.npz"):
+            starts = set()
+            for path in (results / "clipping" / model).rglob(seed):
+                with np.load(path, allow_pickle=False) as chain:
+                    starts.add(tuple(chain["start"]))
+            assert len(starts) == 1
+
+
+def test_a_report_in_one_file_is_made_without_network(tree, tmp_path):
+    report = tmp_path / "report.html"
+    snakemake(tree, *QUICK, "--report", report)
+    text = report.read_text()
+    for name in ("figure-6.2.png", "claims.csv", "summary.html"):
+        assert name in text
 
 
 def test_rendered_notebooks_show_no_warnings(results):
