@@ -130,6 +130,7 @@ def chain(spec, dataset, reference, budget, correction, output):
     from dpmcmc.samplers import ALGORITHMS, Correction, run_chain
     from dpmcmc.streams import chain_streams, start_point
 
+    imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
     model = build_model(spec["model_settings"])
     target = Target(model, read_npy(dataset))
@@ -143,6 +144,7 @@ def chain(spec, dataset, reference, budget, correction, output):
     rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["epsilon"], seed)
     start = start_point(study_seed, model_id, model, read_npy(reference), seed)
     cost = read_json(budget)
+    loaded = time.process_time()
 
     result = run_chain(sampler, target, rng, start, cost["iterations"])
 
@@ -157,7 +159,7 @@ def chain(spec, dataset, reference, budget, correction, output):
         "clip_fraction": mean(result.clip_fraction),
         "gradient_clip_fraction": mean(result.gradient_clip_fraction),
     }
-    write_chain(result, start, record, output)
+    write_chain(result, start, record, (imported, loaded), output)
 
 
 def clipped_chain(spec, dataset, output):
@@ -166,6 +168,7 @@ def clipped_chain(spec, dataset, output):
     from dpmcmc.samplers import CLIPPED, run_chain
     from dpmcmc.streams import clipping_start_point, clipping_streams
 
+    imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
     model = build_model(spec["model_settings"])
     settings = dict(spec["settings"])
@@ -173,8 +176,10 @@ def clipped_chain(spec, dataset, output):
     sampler = CLIPPED[spec["algorithm"]](**settings, clip_bound=float(spec["bound"]))
     rng = clipping_streams(study_seed, model_id, spec["algorithm"], spec["bound"], seed)
     start = clipping_start_point(study_seed, model_id, model, spec["start_sd"], seed)
+    target = Target(model, read_npy(dataset))
+    loaded = time.process_time()
 
-    result = run_chain(sampler, Target(model, read_npy(dataset)), rng, start, iterations)
+    result = run_chain(sampler, target, rng, start, iterations)
 
     record = {
         "model": model_id,
@@ -187,7 +192,7 @@ def clipped_chain(spec, dataset, output):
         "clip_fraction": mean(result.clip_fraction),
         "changed_decisions": int(result.is_changed.sum()),
     }
-    write_chain(result, start, record, output)
+    write_chain(result, start, record, (imported, loaded), output)
 
 
 def mean(values):
@@ -195,10 +200,19 @@ def mean(values):
     return float(values.mean()) if len(values) else None
 
 
-def write_chain(result, start, record, output):
-    """Write a chain with its record, and what this process has cost."""
+def write_chain(result, start, record, marks, output):
+    """Write a chain with its record, and what this process has cost.
+
+    `marks` are the CPU seconds of the process after its imports and before the first iteration.
+    """
     import numpy as np
 
+    imported, loaded = marks
+    parts = {
+        "startup_seconds": imported,
+        "load_seconds": loaded - imported,
+        "sampling_seconds": time.process_time() - loaded,
+    }
     with replacing(output) as file:
         np.savez(
             file,
@@ -206,7 +220,9 @@ def write_chain(result, start, record, output):
             is_accepted=result.is_accepted,
             start=start,
             record=json.dumps(record),
-            timing=json.dumps(measure_process()),
+            timing=json.dumps(
+                measure_process() | {name: round(value, 3) for name, value in parts.items()}
+            ),
         )
 
 

@@ -150,7 +150,11 @@ def test_the_other_tables_describe_the_same_study(results):
     chains = read(results, "chains")
     keys = ["model", "algorithm", "epsilon"]
     timings = read(results, "timings")
-    assert list(timings.columns) == [*keys, "seed", "cpu_seconds", "wall_seconds", "peak_rss_mb"]
+    parts = ["startup_seconds", "load_seconds", "sampling_seconds"]
+    costs = ["cpu_seconds", "wall_seconds", "peak_rss_mb", *parts]
+    assert list(timings.columns) == [*keys, "seed", *costs]
+    assert (timings[parts] >= 0).all(axis=None)
+    assert (timings[parts].sum(axis=1) <= timings["cpu_seconds"] + 0.002).all()
     pd.testing.assert_frame_equal(timings[[*keys, "seed"]], chains[[*keys, "seed"]])
     assert (timings["cpu_seconds"] > 0.05).all() and (timings["peak_rss_mb"] > 30).all()
     assert (timings["wall_seconds"] > 0.05).all() and (timings["wall_seconds"] < 600).all()
