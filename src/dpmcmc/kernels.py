@@ -13,18 +13,70 @@ may reassociate, contract and ignore the sign of zero, but never assume that NaN
 not occur (`nnan`, `ninf`, hence not `fastmath=True`): that would delete the guard.
 """
 
+import functools
 import math
 
 import numpy as np
-from numba import njit
+
+from dpmcmc.build_kernels import library_path, load_library
 
 BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
 GRADIENT_BLOCK = 256  # rows a block: a block of 30-dimensional gradients stays in the second level
 
-compiled = njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+LIBRARY = load_library(library_path())
+KERNELS = []  # (function, signature) of every kernel, for `dpmcmc.build_kernels`
 
 
-@compiled
+def matrix(array):
+    """Array as a kernel reads it; machine code checks nothing."""
+    array = np.ascontiguousarray(array, np.float64)
+    if array.ndim != 2:
+        raise TypeError(f"a kernel takes a matrix here, not an array of shape {array.shape}")
+    return array
+
+
+def vector(array):
+    """Array as a kernel reads it; machine code checks nothing."""
+    array = np.ascontiguousarray(array, np.float64)
+    if array.ndim != 1:
+        raise TypeError(f"a kernel takes a vector here, not an array of shape {array.shape}")
+    return array
+
+
+TYPES = {matrix: "float64[:, ::1]", vector: "float64[::1]", float: "float64"}
+
+
+def compiled(result, *arguments):
+    """Decorator of a kernel: machine code of the library or, where there is none, of numba.
+
+    Parameters
+    ----------
+    result : str
+        Type of the result in numba's notation.
+    *arguments : function
+        What makes an argument into what the machine code takes: a key of `TYPES`.
+    """
+
+    def compile_kernel(function):
+        KERNELS.append((function, f"{result}({', '.join(map(TYPES.get, arguments))})"))
+        if LIBRARY is None:
+            from numba import njit
+
+            machine_code = njit(cache=True, **OPTIONS)(function)
+        else:
+            machine_code = getattr(LIBRARY, function.__name__)
+
+        @functools.wraps(function)
+        def kernel(*values):
+            return machine_code(*[make(x) for make, x in zip(arguments, values, strict=True)])
+
+        return kernel
+
+    return compile_kernel
+
+
+@compiled("Tuple((float64, float64, int64))", matrix, vector, float, float)
 def clipped_ratio_sum(statistics, slope, intercept, bound):
     """Sum over the rows of the clipped affine function r = slope . t - intercept.
 
@@ -80,7 +132,7 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
     return total, squares, num_rows - num_inside
 
 
-@compiled
+@compiled("Tuple((float64[::1], int64))", matrix, matrix, vector, float)
 def clipped_gradient_sum(statistics, jacobian, offset, bound):
     """Sum over the rows of the gradient g = jacobian^T t - offset, clipped in Euclidean norm.
 
@@ -140,7 +192,7 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
     return total, num_rows - num_inside
 
 
-@compiled
+@compiled("float64", matrix, matrix, float)
 def gaussian_kernel_sum(points, others, bandwidth):
     """Sum of exp(-|x - y|^2 / (2 bandwidth^2)) over every x in points and y in others.
 
@@ -171,7 +223,7 @@ def gaussian_kernel_sum(points, others, bandwidth):
     return total
 
 
-@compiled
+@compiled("float64", matrix, float)
 def gaussian_kernel_pair_sum(points, bandwidth):
     """Sum of the Gaussian kernel over the unordered pairs of distinct columns of points.
 
