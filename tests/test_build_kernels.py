@@ -36,6 +36,10 @@ def arguments(rng, name, m, n):
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)
         offset = rng.standard_normal(4)
         yield from ((rows(rng, (m, n)), jacobian, offset, b) for b in (0.0, 1.5, math.inf))
+    elif name == "gradient_norms":
+        yield rows(rng, (m, n)), rng.standard_normal((m, 4)), rng.standard_normal(4)
+    elif name == "selected_sum":
+        yield rows(rng, (m, n)), rng.standard_normal(m), 1.0 * (rng.random(n) < 0.7)
     elif name == "gaussian_kernel_sum":
         yield rng.standard_normal((m, n)), rng.standard_normal((m, 50)), 1.3
     elif name == "gaussian_kernel_pair_sum":

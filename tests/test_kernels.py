@@ -71,6 +71,21 @@ def test_sums_over_many_rows_are_accurate():
     assert abs(gradient[0] - exact) < 2e-14 * exact
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_norms_and_sums_of_chosen_rows_are_those_of_numpy(shape):
+    rng = np.random.default_rng(shape[1])
+    statistics, offset = rng.standard_normal(shape), rng.standard_normal(4)
+    jacobian = rng.standard_normal((shape[0], 4)) * (rng.random((shape[0], 4)) < 0.7)
+    norms = kernels.gradient_norms(statistics, jacobian, offset)
+    expected = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
+    np.testing.assert_allclose(norms, expected, rtol=1e-12)
+    chosen, centre = rng.random(shape[1]) < 0.7, rng.standard_normal(shape[0])
+    expected = (statistics - centre[:, None])[:, chosen].sum(axis=1)
+    statistics[:, ~chosen] = math.nan  # not touched
+    total = kernels.selected_sum(statistics, centre, chosen)
+    np.testing.assert_allclose(total, expected, rtol=1e-12, atol=1e-12 * shape[1])
+
+
 BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308]
 
 

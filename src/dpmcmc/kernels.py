@@ -160,6 +160,13 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
     buffer = np.empty(GRADIENT_BLOCK)
     total = np.zeros(dimension)
     num_inside = 0
+    entries = np.empty((dimension, num_statistics), np.int64)  # of each component, not zero
+    num_entries = np.zeros(dimension, np.int64)
+    for k in range(dimension):
+        for j in range(num_statistics):
+            if jacobian[j, k] != 0.0:
+                entries[k, num_entries[k]] = j
+                num_entries[k] += 1
     for start in range(0, num_rows, GRADIENT_BLOCK):
         size = min(GRADIENT_BLOCK, num_rows - start)
         scale = buffer[:size]  # squared norms at first, factors later
@@ -167,12 +174,12 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
         for k in range(dimension):
             component = gradients[k, :size]
             component[:] = -offset[k]
-            for j in range(num_statistics):
+            for e in range(num_entries[k]):
+                j = entries[k, e]
                 coefficient = jacobian[j, k]
-                if coefficient != 0.0:
-                    column = statistics[j, start : start + size]
-                    for i in range(size):
-                        component[i] += coefficient * column[i]
+                column = statistics[j, start : start + size]
+                for i in range(size):
+                    component[i] += coefficient * column[i]
             for i in range(size):
                 scale[i] += component[i] * component[i]
         block_inside = 0
@@ -190,6 +197,51 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
                 block_total += scaled if scale[i] > 0.0 else 0.0
             total[k] += block_total
     return total, num_rows - num_inside
+
+
+@compiled("float64[::1]", matrix, matrix, vector)
+def gradient_norms(statistics, jacobian, offset):
+    """Euclidean norm of the gradient jacobian^T t - offset of every row, (n,).
+
+    Same arguments as `clipped_gradient_sum`.
+    """
+    num_statistics, num_rows = statistics.shape
+    buffer = np.empty(GRADIENT_BLOCK)
+    norms = np.zeros(num_rows)
+    for start in range(0, num_rows, GRADIENT_BLOCK):
+        size = min(GRADIENT_BLOCK, num_rows - start)
+        component = buffer[:size]
+        squared = norms[start : start + size]
+        for k in range(offset.shape[0]):
+            component[:] = -offset[k]
+            for j in range(num_statistics):
+                coefficient = jacobian[j, k]
+                if coefficient != 0.0:
+                    column = statistics[j, start : start + size]
+                    for i in range(size):
+                        component[i] += coefficient * column[i]
+            for i in range(size):
+                squared[i] += component[i] * component[i]
+        for i in range(size):
+            squared[i] = math.sqrt(squared[i])
+    return norms
+
+
+@compiled("float64[::1]", matrix, vector, vector)
+def selected_sum(statistics, centre, selected):
+    """Sum of t(x) - centre over the rows with `selected` > 0, (m,); the others are not touched."""
+    num_statistics, num_rows = statistics.shape
+    total = np.zeros(num_statistics)
+    for j in range(num_statistics):
+        for start in range(0, num_rows, BLOCK):
+            size = min(BLOCK, num_rows - start)
+            column = statistics[j, start : start + size]
+            weight = selected[start : start + size]
+            block_total = 0.0
+            for i in range(size):
+                block_total += column[i] - centre[j] if weight[i] > 0.0 else 0.0
+            total[j] += block_total
+    return total
 
 
 @compiled("float64", matrix, matrix, float)

@@ -2,12 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
+from dpmcmc.models.gradient_sums import GradientSums
 from dpmcmc.models.model import Model
+
+SMALL = 4096  # rows: up to this many are read faster than one decides which to read
+REMEMBERED = 128  # positions, more than a trajectory has
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,28 @@ class Target:
         total : (d,) array
         num_clipped : int
         """
-        jacobian, offset = self.model.gradient_coefficients(theta)
-        return clipped_gradient_sum(self.statistics, jacobian, offset, bound)
+        key = theta.tobytes(), bound
+        result = self._gradients.pop(key, None)
+        if result is None:
+            result = self._gradient_sum(*self.model.gradient_coefficients(theta), bound)
+            if len(self._gradients) == REMEMBERED:
+                del self._gradients[next(iter(self._gradients))]  # the one asked for longest ago
+        self._gradients[key] = result
+        return result
+
+    @cached_property
+    def _gradients(self):
+        """Results of `clipped_gradient`: a trajectory starts where an earlier one started or ended.
+
+        Samplers add fresh noise each time.
+        """
+        return {}
+
+    @cached_property
+    def _gradient_sum(self):
+        if self.num_rows > SMALL:
+            return GradientSums(self.statistics).at
+        return partial(clipped_gradient_sum, self.statistics)
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered, from the summed statistics alone."""
