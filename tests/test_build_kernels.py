@@ -36,6 +36,16 @@ def arguments(rng, name, m, n):
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)
         offset = rng.standard_normal(4)
         yield from ((rows(rng, (m, n)), jacobian, offset, b) for b in (0.0, 1.5, math.inf))
+    elif name == "sorted_ratio_sum":
+        column = np.sort(rng.standard_normal(n))
+        sums = np.append(0.0, np.cumsum(column - 0.3))
+        yield from ((column, sums, 0.3, a, 0.1, 1.5) for a in (0.8, -0.8, 1e-9, 1e9))
+    elif name == "clipped_ratio_excess":
+        slope, statistics = rng.standard_normal(m), rng.standard_normal((m, n))
+        codes = np.rint(20 * np.clip(statistics, -6, 6)).astype(np.int8)
+        yield from (
+            (statistics, codes, slope, 0.1, b, slope / 20, -0.1, 0.9 * b) for b in (0.1, 2, 99)
+        )
     elif name == "gradient_norms":
         yield rows(rng, (m, n)), rng.standard_normal((m, 4)), rng.standard_normal(4)
     elif name == "selected_sum":

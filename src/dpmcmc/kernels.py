@@ -21,6 +21,7 @@ import numpy as np
 from dpmcmc.build_kernels import library_path, load_library
 
 BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
+GROUPS = 64  # of rows, in a block; a group without a row in doubt is passed over at once
 GRADIENT_BLOCK = 256  # rows a block: a block of 30-dimensional gradients stays in the second level
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
@@ -44,7 +45,20 @@ def vector(array):
     return array
 
 
-TYPES = {matrix: "float64[:, ::1]", vector: "float64[::1]", float: "float64"}
+def byte_matrix(array):
+    """Array as a kernel reads it; machine code checks nothing."""
+    array = np.ascontiguousarray(array)
+    if array.ndim != 2 or array.dtype != np.int8:
+        raise TypeError(f"a kernel takes a matrix of int8 here, not {array.dtype} {array.shape}")
+    return array
+
+
+TYPES = {
+    matrix: "float64[:, ::1]",
+    vector: "float64[::1]",
+    byte_matrix: "int8[:, ::1]",
+    float: "float64",
+}
 
 
 def compiled(result, *arguments):
@@ -130,6 +144,142 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
         squares += block_squares
         num_inside += block_inside
     return total, squares, num_rows - num_inside
+
+
+@compiled("Tuple((float64, int64))", vector, vector, float, float, float, float)
+def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
+    """What `clipped_ratio_sum` returns for one statistic, in O(log n).
+
+    The computed ratio slope t - intercept does not decrease with t, or does not increase, so each
+    kind of row (below -bound, above bound, between) is a stretch of the sorted column.
+
+    Parameters
+    ----------
+    column : (n,) array
+        t(x) of every row in ascending order, finite.
+    sums : (n + 1,) array
+        Sums of the first 0, 1, ..., n values of t(x) - centre.
+    centre, slope, intercept : float
+        Slope not zero.
+    bound : float
+
+    Returns
+    -------
+    total : float
+    num_clipped : int
+    """
+    num_rows = column.shape[0]
+    ends = (0, 0)  # rows of the column with -bound <= ratio <= bound
+    for end in range(2):
+        first, last = 0, num_rows
+        while first < last:
+            i = (first + last) // 2
+            ratio = -intercept
+            ratio += slope * column[i]
+            if slope < 0.0:
+                ratio = -ratio
+            if ratio < -bound or (end == 1 and ratio <= bound):
+                first = i + 1
+            else:
+                last = i
+        ends = (ends[1], first)
+    first, last = ends
+    total = slope * (sums[last] - sums[first]) + (last - first) * (slope * centre - intercept)
+    num_below, num_above = first, num_rows - last
+    if num_below != num_above:
+        excess = bound * (num_above - num_below)
+        total += excess if slope > 0.0 else -excess
+    return total, num_below + num_above
+
+
+@compiled(
+    "Tuple((float64, int64, int64))",
+    matrix,
+    byte_matrix,
+    vector,
+    float,
+    float,
+    vector,
+    float,
+    float,
+)
+def clipped_ratio_excess(statistics, codes, slope, intercept, bound, weights, shift, limit):
+    """What clipping adds to the sum of the affine function r = slope . t - intercept.
+
+    Only the rows with |weights . code + shift| > limit are looked at; the caller vouches that
+    the others are not clipped. That test is in single precision.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+        t(x) of every row, finite.
+    codes : (m, n) array of int8
+        A rough copy of the statistics.
+    slope, intercept, bound
+        As for `clipped_ratio_sum`.
+    weights : (m,) array
+        Coefficients of the codes; those with slope zero are not read.
+    shift, limit : float
+
+    Returns
+    -------
+    excess : float
+        Sum of clip(r) - r.
+    num_clipped : int
+        Rows with r outside [-bound, bound].
+    num_read : int
+        Rows looked at.
+    """
+    num_statistics, num_rows = statistics.shape
+    shift = np.float32(shift)
+    limit = np.float32(limit)
+    buffer = np.empty(BLOCK, np.float32)
+    is_doubtful = np.empty(BLOCK, np.uint8)
+    any_doubtful = np.empty(GROUPS, np.uint8)
+    doubtful = np.empty(BLOCK + 1, np.int64)
+    ratios = np.empty(BLOCK)
+    excess = 0.0
+    num_clipped = 0
+    num_read = 0
+    for start in range(0, num_rows, BLOCK):
+        size = min(BLOCK, num_rows - start)
+        rough = buffer[:size]
+        rough[:] = shift
+        for j in range(num_statistics):
+            if slope[j] != 0.0:
+                weight = np.float32(weights[j])
+                column = codes[j, start : start + size]
+                for i in range(size):
+                    rough[i] += weight * np.float32(column[i])
+        for i in range(size):
+            is_doubtful[i] = not (abs(rough[i]) <= limit)
+        is_doubtful[size:] = 0
+        any_doubtful[:] = 0
+        for first in range(0, BLOCK, GROUPS):
+            for g in range(GROUPS):
+                any_doubtful[g] |= is_doubtful[first + g]
+        count = 0
+        for g in range(GROUPS):
+            if any_doubtful[g]:
+                for i in range(g, BLOCK, GROUPS):
+                    doubtful[count] = start + i
+                    count += is_doubtful[i]
+        num_read += count
+        for i in range(count):
+            ratios[i] = -intercept
+        for j in range(num_statistics):
+            if slope[j] != 0.0:
+                coefficient = slope[j]
+                for i in range(count):
+                    ratios[i] += coefficient * statistics[j, doubtful[i]]
+        block_excess = 0.0
+        for i in range(count):
+            ratio = ratios[i]
+            clipped = min(max(ratio, -bound), bound)
+            block_excess += clipped - ratio
+            num_clipped += clipped != ratio
+        excess += block_excess
+    return excess, num_clipped, num_read
 
 
 @compiled("Tuple((float64[::1], int64))", matrix, matrix, vector, float)
