@@ -85,7 +85,7 @@ class SortedColumn:
         self.centre = self.column[len(self.column) // 2]
         # More digits, where there are any: a difference of two sums is far smaller than they are.
         sums = np.cumsum(self.column - self.centre, dtype=np.longdouble)
-        self.sums = np.array([0.0, *sums], dtype=float)
+        self.sums = np.concatenate([[0.0], sums.astype(float)])
         self.terms = np.abs(self.column[[0, -1]]).sum()  # not finite if a value is not
 
     def at(self, slope, intercept, bound):

@@ -86,7 +86,7 @@ class Target:
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0.0, 0
-        return clipped_ratio_sum(self.statistics[:, batch], slope, intercept, bound)
+        return clipped_ratio_sum(self.statistics.take(batch, axis=1), slope, intercept, bound)
 
     def clipped_gradient(self, theta, bound):
         """Sum over rows of the norm-clipped gradient of ln p(x|theta), untempered.
