@@ -44,7 +44,8 @@ def arguments(rng, name, m, n):
         slope, statistics = rng.standard_normal(m), rng.standard_normal((m, n))
         codes = np.rint(20 * np.clip(statistics, -6, 6)).astype(np.int8)
         yield from (
-            (statistics, codes, slope, 0.1, b, slope / 20, -0.1, 0.9 * b) for b in (0.1, 2, 99)
+            (np.ascontiguousarray(statistics.T), codes, slope, 0.1, b, slope / 20, -0.1, 0.9 * b)
+            for b in (0.1, 2, 99)
         )
     elif name == "gradient_norms":
         yield rows(rng, (m, n)), rng.standard_normal((m, 4)), rng.standard_normal(4)

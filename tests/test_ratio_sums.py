@@ -7,7 +7,7 @@ import pytest
 
 from dpmcmc.kernels import clipped_ratio_sum
 from dpmcmc.models import Target, build_model
-from dpmcmc.models.ratio_sums import PAUSE, USES, CodedRows, RatioSums, SortedColumn
+from dpmcmc.models.ratio_sums import USES, CodedRows, RatioSums, SortedColumn
 
 NUM_ROWS = 6000
 BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e160, 1e20]
@@ -107,7 +107,7 @@ def test_a_bad_row_is_clipped_like_any_other(bad, used):
     assert sums.prepared or len(used) == 2
 
 
-def test_preparation_waits_until_it_pays_and_pauses_where_it_does_not():
+def test_preparation_waits_until_it_pays():
     rng = np.random.default_rng(3)
     statistics = rng.standard_normal((8, NUM_ROWS))
     sums, one, many = RatioSums(statistics), np.eye(8)[2], np.ones(8)
@@ -117,9 +117,9 @@ def test_preparation_waits_until_it_pays_and_pauses_where_it_does_not():
     assert list(sums.prepared) == [2]
     for _ in range(USES + 5):
         sums.at(many, 0.1, 9.0)
-    assert list(sums.prepared) == [2, "many"] and sums.passes_left["many"] == 0
-    sums.at(many, 0.1, 3.0)  # three rows in ten are clipped
-    assert sums.passes_left["many"] == PAUSE - 1
+    coded = sums.prepared["many"]
+    assert coded.at(many, 0.1, 9.0) == sums.at(many, 0.1, 9.0)
+    assert coded.at(many, 0.1, 3.0) is None  # three rows in ten are clipped
     sums.at(np.ones(8) * (np.arange(8) < 3), 0.1, 9.0)  # neither one nor many
     assert list(sums.prepared) == [2, "many"]
 

@@ -193,7 +193,7 @@ def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
 
 
 @compiled(
-    "Tuple((float64, int64, int64))",
+    "Tuple((float64, int64))",
     matrix,
     byte_matrix,
     vector,
@@ -203,7 +203,7 @@ def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
     float,
     float,
 )
-def clipped_ratio_excess(statistics, codes, slope, intercept, bound, weights, shift, limit):
+def clipped_ratio_excess(rows, codes, slope, intercept, bound, weights, shift, limit):
     """What clipping adds to the sum of the affine function r = slope . t - intercept.
 
     Only the rows with |weights . code + shift| > limit are looked at; the caller vouches that
@@ -211,8 +211,8 @@ def clipped_ratio_excess(statistics, codes, slope, intercept, bound, weights, sh
 
     Parameters
     ----------
-    statistics : (m, n) array
-        t(x) of every row, finite.
+    rows : (n, m) array
+        t(x) of every row, finite; here the statistics of one row lie side by side.
     codes : (m, n) array of int8
         A rough copy of the statistics.
     slope, intercept, bound
@@ -227,10 +227,8 @@ def clipped_ratio_excess(statistics, codes, slope, intercept, bound, weights, sh
         Sum of clip(r) - r.
     num_clipped : int
         Rows with r outside [-bound, bound].
-    num_read : int
-        Rows looked at.
     """
-    num_statistics, num_rows = statistics.shape
+    num_rows, num_statistics = rows.shape
     shift = np.float32(shift)
     limit = np.float32(limit)
     buffer = np.empty(BLOCK, np.float32)
@@ -240,7 +238,6 @@ def clipped_ratio_excess(statistics, codes, slope, intercept, bound, weights, sh
     ratios = np.empty(BLOCK)
     excess = 0.0
     num_clipped = 0
-    num_read = 0
     for start in range(0, num_rows, BLOCK):
         size = min(BLOCK, num_rows - start)
         rough = buffer[:size]
@@ -264,14 +261,13 @@ def clipped_ratio_excess(statistics, codes, slope, intercept, bound, weights, sh
                 for i in range(g, BLOCK, GROUPS):
                     doubtful[count] = start + i
                     count += is_doubtful[i]
-        num_read += count
         for i in range(count):
             ratios[i] = -intercept
         for j in range(num_statistics):
             if slope[j] != 0.0:
                 coefficient = slope[j]
                 for i in range(count):
-                    ratios[i] += coefficient * statistics[j, doubtful[i]]
+                    ratios[i] += coefficient * rows[doubtful[i], j]
         block_excess = 0.0
         for i in range(count):
             ratio = ratios[i]
@@ -279,7 +275,7 @@ def clipped_ratio_excess(statistics, codes, slope, intercept, bound, weights, sh
             block_excess += clipped - ratio
             num_clipped += clipped != ratio
         excess += block_excess
-    return excess, num_clipped, num_read
+    return excess, num_clipped
 
 
 @compiled("Tuple((float64[::1], int64))", matrix, matrix, vector, float)

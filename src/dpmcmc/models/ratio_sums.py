@@ -12,9 +12,8 @@ from dpmcmc.kernels import (
 )
 
 USES = 64  # passes over all rows before a preparation is taken to pay
-PAUSE = 500  # such passes after a preparation could not help
 MANY = 6  # statistics from which on codes are faster to read
-DOUBT = 1 / 16  # share of rows in doubt up to which they are
+FEW = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
 LEVELS = 127  # codes are whole numbers between -127 and 127
 SINGLE = 2e-7  # above what one operation in single precision changes, relative
 ROUNDING = 1e-10  # above what rounding changes in a ratio, relative to the terms it comes from
@@ -51,13 +50,11 @@ class RatioSums:
         used = slope.nonzero()[0]
         if len(used) == 1 or len(used) >= MANY or bound == math.inf:
             key = int(used[0]) if len(used) == 1 else "many"
-            passes_left = self.passes_left.get(key, USES)
-            if not passes_left:
-                result = self._prepared(key).at(slope, intercept, bound)
-                if result is not None:
-                    return result
-                passes_left = PAUSE
-            self.passes_left[key] = passes_left - 1
+            passes_left = self.passes_left.setdefault(key, USES)
+            if passes_left:
+                self.passes_left[key] -= 1
+            elif result := self._prepared(key).at(slope, intercept, bound):
+                return result
         total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
         return total, num_clipped
 
@@ -116,9 +113,9 @@ class CodedRows:
 
     def __init__(self, statistics):
         num_statistics, num_rows = statistics.shape
-        self.statistics = statistics
+        self.rows = np.ascontiguousarray(statistics.T)  # few are read, here and there
         self.codes = np.empty(statistics.shape, np.int8)
-        self.widths = np.empty(num_statistics)
+        self.widths, self.spreads = np.empty((2, num_statistics))
         ones = np.ones(num_rows)
         self.centre = selected_sum(statistics, np.zeros(num_statistics), ones) / num_rows
         self.is_finite = bool(np.isfinite(self.centre).all())
@@ -126,6 +123,7 @@ class CodedRows:
             for j in range(num_statistics):
                 deviations = statistics[j] - self.centre[j]
                 self.widths[j] = max(deviations.max(), -deviations.min()) / LEVELS or 1.0
+                self.spreads[j] = deviations.std()
                 self.codes[j] = np.rint(deviations / self.widths[j])
         self.terms = np.abs(self.centre) + LEVELS * self.widths
         # More digits, where there are any: what is subtracted from this sum is nearly as large.
@@ -133,8 +131,8 @@ class CodedRows:
         self.total += num_rows * self.centre.astype(np.longdouble)
 
     def at(self, slope, intercept, bound):
-        """Sum and count as `RatioSums.at`; None if too many rows have to be read for it."""
-        num_statistics, num_rows = self.statistics.shape
+        """Sum and count as `RatioSums.at`; None if many rows would have to be read for it."""
+        num_rows, num_statistics = self.rows.shape
         steepness = np.abs(slope)
         middle = slope @ self.centre - intercept
         width = steepness @ self.widths
@@ -146,11 +144,14 @@ class CodedRows:
         )
         if not (self.is_finite and slack < bound / 2):
             return None
+        spread = math.sqrt(((slope * self.spreads) ** 2).sum())
+        if abs(middle) + slack + FEW * spread > bound:
+            return None
         total = float(self.total @ slope - num_rows * np.longdouble(intercept))
         if farthest + slack <= bound:
             return total, 0
-        excess, num_clipped, num_read = clipped_ratio_excess(
-            self.statistics,
+        excess, num_clipped = clipped_ratio_excess(
+            self.rows,
             self.codes,
             slope,
             intercept,
@@ -159,4 +160,4 @@ class CodedRows:
             middle / bound,
             1 - slack / bound - SINGLE,
         )
-        return (total + excess, num_clipped) if num_read <= DOUBT * num_rows else None
+        return total + excess, num_clipped
