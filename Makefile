@@ -37,12 +37,16 @@ docs: study
 docs-status: .venv/ready
 	@.venv/bin/python -m dpmcmc docs-status --docs $(DOCS) --root .
 
-.venv/ready: envs/requirements.txt pyproject.toml
+.venv/ready: .venv/installed src/dpmcmc/kernels.py src/dpmcmc/build_kernels.py
+	.venv/bin/python -m compileall -q src
+	.venv/bin/python -m dpmcmc.build_kernels
+	touch $@
+
+.venv/installed: envs/requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "Python 3.11 is needed, as the locked packages are for it; name it by: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/requirements.txt
 	.venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .
-	.venv/bin/python -m compileall -q src
 	touch $@
 
 lock:

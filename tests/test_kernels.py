@@ -71,6 +71,21 @@ def test_sums_over_many_rows_are_accurate():
     assert abs(gradient[0] - exact) < 2e-14 * exact
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_norms_and_sums_of_chosen_rows_are_those_of_numpy(shape):
+    rng = np.random.default_rng(shape[1])
+    statistics, offset = rng.standard_normal(shape), rng.standard_normal(4)
+    jacobian = rng.standard_normal((shape[0], 4)) * (rng.random((shape[0], 4)) < 0.7)
+    norms = kernels.gradient_norms(statistics, jacobian, offset)
+    expected = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
+    np.testing.assert_allclose(norms, expected, rtol=1e-12)
+    chosen, centre = rng.random(shape[1]) < 0.7, rng.standard_normal(shape[0])
+    expected = (statistics - centre[:, None])[:, chosen].sum(axis=1)
+    statistics[:, ~chosen] = math.nan  # not touched
+    total = kernels.selected_sum(statistics, centre, chosen)
+    np.testing.assert_allclose(total, expected, rtol=1e-12, atol=1e-12 * shape[1])
+
+
 BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308]
 
 
@@ -114,10 +129,29 @@ def test_a_gradient_of_norm_zero_is_the_zero_vector():
     assert (total == 0).all() and clipped == 0
 
 
-@pytest.mark.parametrize("name", ["clipped_ratio_sum", "clipped_gradient_sum"])
-def test_the_compiler_may_not_assume_that_nan_and_infinity_do_not_occur(name):
-    flags = getattr(kernels, name).targetoptions["fastmath"]
-    assert set(flags) <= {"reassoc", "contract", "nsz"}
+def test_the_compiler_may_not_assume_that_nan_and_infinity_do_not_occur():
+    assert kernels.OPTIONS["fastmath"] <= {"reassoc", "contract", "nsz"}
+
+
+@pytest.mark.parametrize("wrong", [np.ones(3), np.ones((1, 2, 3)), None, "text"])
+def test_machine_code_gets_a_matrix_or_nothing(wrong):
+    with pytest.raises((TypeError, ValueError)):
+        kernels.clipped_ratio_sum(wrong, np.ones(2), 0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["columns", "transposed", "single", "read-only"])
+def test_any_layout_of_the_rows_gives_the_same_sum(name):
+    rows = np.random.default_rng(1).standard_normal((2, 900)).astype(np.float32).astype(float)
+    layouts = {
+        "columns": np.repeat(rows, 2, axis=1)[:, ::2],
+        "transposed": np.asfortranarray(rows),
+        "single": rows.astype(np.float32),
+        "read-only": rows.copy(),
+    }
+    layouts["read-only"].flags.writeable = False
+    arguments = (np.array([0.5, -2.0]), 0.1, 0.4)
+    expected = kernels.clipped_ratio_sum(rows, *arguments)
+    assert kernels.clipped_ratio_sum(layouts[name], *arguments) == expected
 
 
 def test_a_ratio_at_the_bound_is_not_clipped():

@@ -13,18 +13,84 @@ may reassociate, contract and ignore the sign of zero, but never assume that NaN
 not occur (`nnan`, `ninf`, hence not `fastmath=True`): that would delete the guard.
 """
 
+import functools
 import math
 
 import numpy as np
-from numba import njit
+
+from dpmcmc.build_kernels import library_path, load_library
 
 BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
+GROUPS = 64  # of rows, in a block; a group without a row in doubt is passed over at once
 GRADIENT_BLOCK = 256  # rows a block: a block of 30-dimensional gradients stays in the second level
 
-compiled = njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+LIBRARY = load_library(library_path())
+KERNELS = []  # (function, signature) of every kernel, for `dpmcmc.build_kernels`
 
 
-@compiled
+def matrix(array):
+    """Array as a kernel reads it; machine code checks nothing."""
+    array = np.ascontiguousarray(array, np.float64)
+    if array.ndim != 2:
+        raise TypeError(f"a kernel takes a matrix here, not an array of shape {array.shape}")
+    return array
+
+
+def vector(array):
+    """Array as a kernel reads it; machine code checks nothing."""
+    array = np.ascontiguousarray(array, np.float64)
+    if array.ndim != 1:
+        raise TypeError(f"a kernel takes a vector here, not an array of shape {array.shape}")
+    return array
+
+
+def byte_matrix(array):
+    """Array as a kernel reads it; machine code checks nothing."""
+    array = np.ascontiguousarray(array)
+    if array.ndim != 2 or array.dtype != np.int8:
+        raise TypeError(f"a kernel takes a matrix of int8 here, not {array.dtype} {array.shape}")
+    return array
+
+
+TYPES = {
+    matrix: "float64[:, ::1]",
+    vector: "float64[::1]",
+    byte_matrix: "int8[:, ::1]",
+    float: "float64",
+}
+
+
+def compiled(result, *arguments):
+    """Decorator of a kernel: machine code of the library or, where there is none, of numba.
+
+    Parameters
+    ----------
+    result : str
+        Type of the result in numba's notation.
+    *arguments : function
+        What makes an argument into what the machine code takes: a key of `TYPES`.
+    """
+
+    def compile_kernel(function):
+        KERNELS.append((function, f"{result}({', '.join(map(TYPES.get, arguments))})"))
+        if LIBRARY is None:
+            from numba import njit
+
+            machine_code = njit(cache=True, **OPTIONS)(function)
+        else:
+            machine_code = getattr(LIBRARY, function.__name__)
+
+        @functools.wraps(function)
+        def kernel(*values):
+            return machine_code(*[make(x) for make, x in zip(arguments, values, strict=True)])
+
+        return kernel
+
+    return compile_kernel
+
+
+@compiled("Tuple((float64, float64, int64))", matrix, vector, float, float)
 def clipped_ratio_sum(statistics, slope, intercept, bound):
     """Sum over the rows of the clipped affine function r = slope . t - intercept.
 
@@ -80,7 +146,139 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
     return total, squares, num_rows - num_inside
 
 
-@compiled
+@compiled("Tuple((float64, int64))", vector, vector, float, float, float, float)
+def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
+    """What `clipped_ratio_sum` returns for one statistic, in O(log n).
+
+    The computed ratio slope t - intercept does not decrease with t, or does not increase, so each
+    kind of row (below -bound, above bound, between) is a stretch of the sorted column.
+
+    Parameters
+    ----------
+    column : (n,) array
+        t(x) of every row in ascending order, finite.
+    sums : (n + 1,) array
+        Sums of the first 0, 1, ..., n values of t(x) - centre.
+    centre, slope, intercept : float
+        Slope not zero.
+    bound : float
+
+    Returns
+    -------
+    total : float
+    num_clipped : int
+    """
+    num_rows = column.shape[0]
+    ends = (0, 0)  # rows of the column with -bound <= ratio <= bound
+    for end in range(2):
+        first, last = 0, num_rows
+        while first < last:
+            i = (first + last) // 2
+            ratio = -intercept
+            ratio += slope * column[i]
+            if slope < 0.0:
+                ratio = -ratio
+            if ratio < -bound or (end == 1 and ratio <= bound):
+                first = i + 1
+            else:
+                last = i
+        ends = (ends[1], first)
+    first, last = ends
+    total = slope * (sums[last] - sums[first]) + (last - first) * (slope * centre - intercept)
+    num_below, num_above = first, num_rows - last
+    if num_below != num_above:
+        excess = bound * (num_above - num_below)
+        total += excess if slope > 0.0 else -excess
+    return total, num_below + num_above
+
+
+@compiled(
+    "Tuple((float64, int64))",
+    matrix,
+    byte_matrix,
+    vector,
+    float,
+    float,
+    vector,
+    float,
+    float,
+)
+def clipped_ratio_excess(rows, codes, slope, intercept, bound, weights, shift, limit):
+    """What clipping adds to the sum of the affine function r = slope . t - intercept.
+
+    Only the rows with |weights . code + shift| > limit are looked at; the caller vouches that
+    the others are not clipped. That test is in single precision.
+
+    Parameters
+    ----------
+    rows : (n, m) array
+        t(x) of every row, finite; here the statistics of one row lie side by side.
+    codes : (m, n) array of int8
+        A rough copy of the statistics.
+    slope, intercept, bound
+        As for `clipped_ratio_sum`.
+    weights : (m,) array
+        Coefficients of the codes; those with slope zero are not read.
+    shift, limit : float
+
+    Returns
+    -------
+    excess : float
+        Sum of clip(r) - r.
+    num_clipped : int
+        Rows with r outside [-bound, bound].
+    """
+    num_rows, num_statistics = rows.shape
+    shift = np.float32(shift)
+    limit = np.float32(limit)
+    buffer = np.empty(BLOCK, np.float32)
+    is_doubtful = np.empty(BLOCK, np.uint8)
+    any_doubtful = np.empty(GROUPS, np.uint8)
+    doubtful = np.empty(BLOCK + 1, np.int64)
+    ratios = np.empty(BLOCK)
+    excess = 0.0
+    num_clipped = 0
+    for start in range(0, num_rows, BLOCK):
+        size = min(BLOCK, num_rows - start)
+        rough = buffer[:size]
+        rough[:] = shift
+        for j in range(num_statistics):
+            if slope[j] != 0.0:
+                weight = np.float32(weights[j])
+                column = codes[j, start : start + size]
+                for i in range(size):
+                    rough[i] += weight * np.float32(column[i])
+        for i in range(size):
+            is_doubtful[i] = not (abs(rough[i]) <= limit)
+        is_doubtful[size:] = 0
+        any_doubtful[:] = 0
+        for first in range(0, BLOCK, GROUPS):
+            for g in range(GROUPS):
+                any_doubtful[g] |= is_doubtful[first + g]
+        count = 0
+        for g in range(GROUPS):
+            if any_doubtful[g]:
+                for i in range(g, BLOCK, GROUPS):
+                    doubtful[count] = start + i
+                    count += is_doubtful[i]
+        for i in range(count):
+            ratios[i] = -intercept
+        for j in range(num_statistics):
+            if slope[j] != 0.0:
+                coefficient = slope[j]
+                for i in range(count):
+                    ratios[i] += coefficient * rows[doubtful[i], j]
+        block_excess = 0.0
+        for i in range(count):
+            ratio = ratios[i]
+            clipped = min(max(ratio, -bound), bound)
+            block_excess += clipped - ratio
+            num_clipped += clipped != ratio
+        excess += block_excess
+    return excess, num_clipped
+
+
+@compiled("Tuple((float64[::1], int64))", matrix, matrix, vector, float)
 def clipped_gradient_sum(statistics, jacobian, offset, bound):
     """Sum over the rows of the gradient g = jacobian^T t - offset, clipped in Euclidean norm.
 
@@ -108,19 +306,34 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
     buffer = np.empty(GRADIENT_BLOCK)
     total = np.zeros(dimension)
     num_inside = 0
+    entries = np.empty((dimension, num_statistics), np.int64)  # of each component, not zero
+    num_entries = np.zeros(dimension, np.int64)
+    for k in range(dimension):
+        for j in range(num_statistics):
+            if jacobian[j, k] != 0.0:
+                entries[k, num_entries[k]] = j
+                num_entries[k] += 1
     for start in range(0, num_rows, GRADIENT_BLOCK):
         size = min(GRADIENT_BLOCK, num_rows - start)
         scale = buffer[:size]  # squared norms at first, factors later
         scale[:] = 0.0
         for k in range(dimension):
             component = gradients[k, :size]
-            component[:] = -offset[k]
-            for j in range(num_statistics):
+            if num_entries[k] == 1:  # the same in one loop, for speed
+                j = entries[k, 0]
                 coefficient = jacobian[j, k]
-                if coefficient != 0.0:
-                    column = statistics[j, start : start + size]
-                    for i in range(size):
-                        component[i] += coefficient * column[i]
+                column = statistics[j, start : start + size]
+                for i in range(size):
+                    component[i] = coefficient * column[i] - offset[k]
+                    scale[i] += component[i] * component[i]
+                continue
+            component[:] = -offset[k]
+            for e in range(num_entries[k]):
+                j = entries[k, e]
+                coefficient = jacobian[j, k]
+                column = statistics[j, start : start + size]
+                for i in range(size):
+                    component[i] += coefficient * column[i]
             for i in range(size):
                 scale[i] += component[i] * component[i]
         block_inside = 0
@@ -140,7 +353,52 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
     return total, num_rows - num_inside
 
 
-@compiled
+@compiled("float64[::1]", matrix, matrix, vector)
+def gradient_norms(statistics, jacobian, offset):
+    """Euclidean norm of the gradient jacobian^T t - offset of every row, (n,).
+
+    Same arguments as `clipped_gradient_sum`.
+    """
+    num_statistics, num_rows = statistics.shape
+    buffer = np.empty(GRADIENT_BLOCK)
+    norms = np.zeros(num_rows)
+    for start in range(0, num_rows, GRADIENT_BLOCK):
+        size = min(GRADIENT_BLOCK, num_rows - start)
+        component = buffer[:size]
+        squared = norms[start : start + size]
+        for k in range(offset.shape[0]):
+            component[:] = -offset[k]
+            for j in range(num_statistics):
+                coefficient = jacobian[j, k]
+                if coefficient != 0.0:
+                    column = statistics[j, start : start + size]
+                    for i in range(size):
+                        component[i] += coefficient * column[i]
+            for i in range(size):
+                squared[i] += component[i] * component[i]
+        for i in range(size):
+            squared[i] = math.sqrt(squared[i])
+    return norms
+
+
+@compiled("float64[::1]", matrix, vector, vector)
+def selected_sum(statistics, centre, selected):
+    """Sum of t(x) - centre over the rows with `selected` > 0, (m,); the others are not touched."""
+    num_statistics, num_rows = statistics.shape
+    total = np.zeros(num_statistics)
+    for j in range(num_statistics):
+        for start in range(0, num_rows, BLOCK):
+            size = min(BLOCK, num_rows - start)
+            column = statistics[j, start : start + size]
+            weight = selected[start : start + size]
+            block_total = 0.0
+            for i in range(size):
+                block_total += column[i] - centre[j] if weight[i] > 0.0 else 0.0
+            total[j] += block_total
+    return total
+
+
+@compiled("float64", matrix, matrix, float)
 def gaussian_kernel_sum(points, others, bandwidth):
     """Sum of exp(-|x - y|^2 / (2 bandwidth^2)) over every x in points and y in others.
 
@@ -171,7 +429,7 @@ def gaussian_kernel_sum(points, others, bandwidth):
     return total
 
 
-@compiled
+@compiled("float64", matrix, float)
 def gaussian_kernel_pair_sum(points, bandwidth):
     """Sum of the Gaussian kernel over the unordered pairs of distinct columns of points.
 

@@ -22,6 +22,7 @@ os.environ.update(
 # Many jobs run side by side, each on one core.
 os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
 
+from dpmcmc.build_kernels import kernel_build
 from dpmcmc.captions import FIGURES, TABLES
 from dpmcmc.provenance import tree_digest
 from dpmcmc.study import CORRECTED, ConfigError, Study, dimension
@@ -62,6 +63,8 @@ def source_digest(*names):
             digest.update(file.relative_to(SOURCE).as_posix().encode())
             digest.update(file.read_bytes())
     digest.update(" ".join(version(library) for library in ("numpy", "numba", "scipy")).encode())
+    if "kernels.py" in names:
+        digest.update(kernel_build().encode())
     return digest.hexdigest()[:16]
 
 

@@ -2,12 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
+from dpmcmc.models.gradient_sums import GradientSums
 from dpmcmc.models.model import Model
+from dpmcmc.models.ratio_sums import RatioSums
+
+SMALL = 4096  # rows: up to this many are read faster than one decides which to read
+REMEMBERED = 128  # positions, more than a trajectory has
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,12 @@ class Target:
             rejected.
         num_clipped : int
         """
-        total, _, num_clipped = self._ratio_sum(theta, theta_new, bound, slice(None))
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        if not is_finite(slope, intercept, theta_new):
+            return -math.inf, 0
+        if self.num_rows > SMALL:
+            return self._ratio_sums.at(slope, intercept, bound)
+        total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
         return total, num_clipped
 
     def clipped_batch_ratio(self, theta, theta_new, bound, batch):
@@ -73,13 +83,10 @@ class Target:
             -inf and 0, without reading the data, where the proposal is not finite.
         num_clipped : int
         """
-        return self._ratio_sum(theta, theta_new, bound, batch)
-
-    def _ratio_sum(self, theta, theta_new, bound, rows):
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
-        if not math.isfinite(intercept + slope.sum() + theta_new.sum()):
+        if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0.0, 0
-        return clipped_ratio_sum(self.statistics[:, rows], slope, intercept, bound)
+        return clipped_ratio_sum(self.statistics.take(batch, axis=1), slope, intercept, bound)
 
     def clipped_gradient(self, theta, bound):
         """Sum over rows of the norm-clipped gradient of ln p(x|theta), untempered.
@@ -95,8 +102,32 @@ class Target:
         total : (d,) array
         num_clipped : int
         """
-        jacobian, offset = self.model.gradient_coefficients(theta)
-        return clipped_gradient_sum(self.statistics, jacobian, offset, bound)
+        key = theta.tobytes(), bound
+        result = self._gradients.pop(key, None)
+        if result is None:
+            result = self._gradient_sum(*self.model.gradient_coefficients(theta), bound)
+            if len(self._gradients) == REMEMBERED:
+                del self._gradients[next(iter(self._gradients))]  # the one asked for longest ago
+        self._gradients[key] = result
+        return result
+
+    @cached_property
+    def _ratio_sums(self):
+        return RatioSums(self.statistics)
+
+    @cached_property
+    def _gradients(self):
+        """Results of `clipped_gradient`: a trajectory starts where an earlier one started or ended.
+
+        Samplers add fresh noise each time.
+        """
+        return {}
+
+    @cached_property
+    def _gradient_sum(self):
+        if self.num_rows > SMALL:
+            return GradientSums(self.statistics).at
+        return partial(clipped_gradient_sum, self.statistics)
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered, from the summed statistics alone."""
@@ -109,3 +140,8 @@ class Target:
     def total_statistics(self):
         """Sum of t(x) over the rows, (m,)."""
         return self.statistics.sum(axis=1)
+
+
+def is_finite(slope, intercept, theta_new):
+    """Whether a proposal and its ratios can be computed with."""
+    return math.isfinite(intercept + slope.sum() + theta_new.sum())

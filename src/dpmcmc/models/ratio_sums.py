@@ -1,0 +1,163 @@
+"""Sums of clipped log-likelihood ratios without reading every row in full each time."""
+
+import math
+
+import numpy as np
+
+from dpmcmc.kernels import (
+    clipped_ratio_excess,
+    clipped_ratio_sum,
+    selected_sum,
+    sorted_ratio_sum,
+)
+
+USES = 64  # passes over all rows before a preparation is taken to pay
+MANY = 6  # statistics from which on codes are faster to read
+FEW = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
+LEVELS = 127  # codes are whole numbers between -127 and 127
+SINGLE = 2e-7  # above what one operation in single precision changes, relative
+ROUNDING = 1e-10  # above what rounding changes in a ratio, relative to the terms it comes from
+
+
+class RatioSums:
+    """What `clipped_ratio_sum` returns, for one data set and one proposal after another.
+
+    After enough proposals that use one statistic, or many, these are prepared for more. What is
+    prepared depends on the data alone, and gives the sum and the count of the pass over all rows,
+    up to the order of summation. So the clip holds for every row, and neither it nor the privacy
+    that rests on it depends on the chain's past.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+        t(x) of every row.
+    """
+
+    def __init__(self, statistics):
+        self.statistics = statistics
+        self.prepared = {}  # by the statistic that is used, or "many"
+        self.passes_left = {}
+
+    def at(self, slope, intercept, bound):
+        """Sum of the clipped ratios, and how many were clipped.
+
+        Parameters
+        ----------
+        slope : (m,) array
+        intercept : float
+        bound : float
+        """
+        used = slope.nonzero()[0]
+        if len(used) == 1 or len(used) >= MANY or bound == math.inf:
+            key = int(used[0]) if len(used) == 1 else "many"
+            passes_left = self.passes_left.setdefault(key, USES)
+            if passes_left:
+                self.passes_left[key] -= 1
+            elif result := self._prepared(key).at(slope, intercept, bound):
+                return result
+        total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
+        return total, num_clipped
+
+    def _prepared(self, key):
+        if key not in self.prepared:
+            self.prepared[key] = (
+                CodedRows(self.statistics) if key == "many" else SortedColumn(self.statistics, key)
+            )
+        return self.prepared[key]
+
+
+class SortedColumn:
+    """Ratios that use one statistic: those inside the bound are a stretch of the sorted column.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+    j : int
+        The statistic.
+    """
+
+    def __init__(self, statistics, j):
+        self.j = j
+        self.column = np.sort(statistics[j])
+        self.centre = self.column[len(self.column) // 2]
+        # More digits, where there are any: a difference of two sums is far smaller than they are.
+        sums = np.cumsum(self.column - self.centre, dtype=np.longdouble)
+        self.sums = np.concatenate([[0.0], sums.astype(float)])
+        self.terms = np.abs(self.column[[0, -1]]).sum()  # not finite if a value is not
+
+    def at(self, slope, intercept, bound):
+        """Sum and count as `RatioSums.at`; None if rounding could matter to a row's clip."""
+        slope = slope[self.j]
+        if not ROUNDING * (abs(slope) * self.terms + abs(intercept)) < bound:
+            return None
+        return sorted_ratio_sum(self.column, self.sums, self.centre, slope, intercept, bound)
+
+
+class CodedRows:
+    """Ratios that use many statistics: a rough copy finds the rows that may be clipped.
+
+    Without the clip the ratios r_i = slope . t_i - intercept add up to
+    slope . (sum of t_i) - n intercept, and clipping adds clip(r_i) - r_i for the rows with
+    |r_i| > bound. With whole numbers k_ij such that |t_ij - c_j - w_j k_ij| <= w_j / 2,
+
+        |r_i| <= |sum_j slope_j w_j k_ij + slope . c - intercept| + sum_j |slope_j| w_j / 2,
+
+    and where the right-hand side, with a margin for rounding, is at most the bound, row i is not
+    clipped. The others are read in full. The widths w_j fit the farthest row, and are of use
+    only while their sum above is well below the bound; so no row is far out on that scale.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+    """
+
+    def __init__(self, statistics):
+        num_statistics, num_rows = statistics.shape
+        self.rows = np.ascontiguousarray(statistics.T)  # few are read, here and there
+        self.codes = np.empty(statistics.shape, np.int8)
+        self.widths, self.spreads = np.empty((2, num_statistics))
+        ones = np.ones(num_rows)
+        self.centre = selected_sum(statistics, np.zeros(num_statistics), ones) / num_rows
+        self.is_finite = bool(np.isfinite(self.centre).all())
+        if self.is_finite:
+            for j in range(num_statistics):
+                deviations = statistics[j] - self.centre[j]
+                self.widths[j] = max(deviations.max(), -deviations.min()) / LEVELS or 1.0
+                self.spreads[j] = deviations.std()
+                self.codes[j] = np.rint(deviations / self.widths[j])
+        self.terms = np.abs(self.centre) + LEVELS * self.widths
+        # More digits, where there are any: what is subtracted from this sum is nearly as large.
+        self.total = selected_sum(statistics, self.centre, ones).astype(np.longdouble)
+        self.total += num_rows * self.centre.astype(np.longdouble)
+
+    def at(self, slope, intercept, bound):
+        """Sum and count as `RatioSums.at`; None if many rows would have to be read for it."""
+        num_rows, num_statistics = self.rows.shape
+        steepness = np.abs(slope)
+        middle = slope @ self.centre - intercept
+        width = steepness @ self.widths
+        farthest = abs(middle) + LEVELS * width
+        slack = (
+            0.5 * width
+            + SINGLE * (num_statistics + 3) * farthest
+            + ROUNDING * (steepness @ self.terms + abs(intercept))
+        )
+        if not (self.is_finite and slack < bound / 2):
+            return None
+        spread = math.sqrt(((slope * self.spreads) ** 2).sum())
+        if abs(middle) + slack + FEW * spread > bound:
+            return None
+        total = float(self.total @ slope - num_rows * np.longdouble(intercept))
+        if farthest + slack <= bound:
+            return total, 0
+        excess, num_clipped = clipped_ratio_excess(
+            self.rows,
+            self.codes,
+            slope,
+            intercept,
+            bound,
+            slope * (self.widths / bound),
+            middle / bound,
+            1 - slack / bound - SINGLE,
+        )
+        return total + excess, num_clipped

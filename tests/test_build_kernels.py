@@ -1,0 +1,102 @@
+"""The library compiled ahead of time: the same bits as at run time, and never a stale one."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+
+from dpmcmc import build_kernels, kernels
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    path = tmp_path_factory.mktemp("build") / "kernels.so"
+    build_kernels.build(path)
+    return build_kernels.load_library(path)
+
+
+def rows(rng, shape):
+    """Statistics with a bad row here and there."""
+    statistics = 2 * rng.standard_normal(shape)
+    for bad in (math.nan, math.inf, -math.inf, 1e308):
+        statistics[rng.integers(shape[0]), rng.integers(shape[1])] = bad
+    return statistics
+
+
+def arguments(rng, name, m, n):
+    """Arguments of each kernel for m statistics of n rows."""
+    if name == "clipped_ratio_sum":
+        yield from (
+            (rows(rng, (m, n)), rng.standard_normal(m), 0.1, b) for b in (0.0, 1.5, math.inf)
+        )
+    elif name == "clipped_gradient_sum":
+        jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)
+        offset = rng.standard_normal(4)
+        yield from ((rows(rng, (m, n)), jacobian, offset, b) for b in (0.0, 1.5, math.inf))
+    elif name == "sorted_ratio_sum":
+        column = np.sort(rng.standard_normal(n))
+        sums = np.append(0.0, np.cumsum(column - 0.3))
+        yield from ((column, sums, 0.3, a, 0.1, 1.5) for a in (0.8, -0.8, 1e-9, 1e9))
+    elif name == "clipped_ratio_excess":
+        slope, statistics = rng.standard_normal(m), rng.standard_normal((m, n))
+        codes = np.rint(20 * np.clip(statistics, -6, 6)).astype(np.int8)
+        yield from (
+            (np.ascontiguousarray(statistics.T), codes, slope, 0.1, b, slope / 20, -0.1, 0.9 * b)
+            for b in (0.1, 2, 99)
+        )
+    elif name == "gradient_norms":
+        yield rows(rng, (m, n)), rng.standard_normal((m, 4)), rng.standard_normal(4)
+    elif name == "selected_sum":
+        yield rows(rng, (m, n)), rng.standard_normal(m), 1.0 * (rng.random(n) < 0.7)
+    elif name == "gaussian_kernel_sum":
+        yield rng.standard_normal((m, n)), rng.standard_normal((m, 50)), 1.3
+    elif name == "gaussian_kernel_pair_sum":
+        yield rng.standard_normal((m, n)), 1.3
+    else:
+        raise NotImplementedError(name)
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 3000), (2, 1025), (10, 3000), (30, 700)])
+@pytest.mark.parametrize("function", [function for function, _ in kernels.KERNELS])
+def test_both_builds_give_the_same_bits(library, function, m, n):
+    at_run_time = njit(**kernels.OPTIONS)(function)
+    ahead = getattr(library, function.__name__)
+    for values in arguments(np.random.default_rng(m), function.__name__, m, n):
+        one, other = at_run_time(*values), ahead(*values)
+        one, other = (x if isinstance(x, tuple) else (x,) for x in (one, other))
+        np.testing.assert_array_equal(np.hstack(one), np.hstack(other))
+
+
+def test_a_library_is_looked_for_by_all_that_it_depends_on(tmp_path, monkeypatch):
+    path = build_kernels.library_path()
+    assert path == build_kernels.library_path()
+    monkeypatch.setattr(build_kernels, "cpu_kind", lambda: [b"model : another\n"])
+    assert build_kernels.library_path().name != path.name
+    monkeypatch.undo()
+    (tmp_path / "kernels.py").write_bytes((build_kernels.HERE / "kernels.py").read_bytes())
+    monkeypatch.setattr(build_kernels, "HERE", tmp_path)
+    assert build_kernels.library_path().name == path.name
+    (tmp_path / "kernels.py").write_text("# changed")
+    assert build_kernels.library_path().name != path.name
+
+
+def test_without_a_library_or_a_known_cpu_numba_compiles(tmp_path, monkeypatch):
+    assert build_kernels.load_library(None) is None
+    assert build_kernels.load_library(tmp_path / "none.so") is None
+    monkeypatch.setattr(build_kernels, "cpu_kind", lambda: None)
+    assert build_kernels.library_path() is None
+    assert "run time" in build_kernels.kernel_build()
+
+
+@pytest.mark.skipif(kernels.LIBRARY is None, reason="kernels are compiled at run time")
+def test_a_chain_starts_without_heavy_libraries():
+    heavy = ("numba", "scipy", "pandas", "matplotlib", "dp_accounting", "importlib.metadata")
+    code = (
+        "import sys; from dpmcmc import cli, kernels, models, samplers, streams;"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

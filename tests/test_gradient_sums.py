@@ -1,0 +1,167 @@
+"""Sums over active rows against the pass over all rows: the same sum, the same count."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmcmc.kernels import clipped_gradient_sum
+from dpmcmc.models import Target, build_model
+from dpmcmc.models.gradient_sums import PAUSE, GradientSums
+
+NUM_ROWS = 6000
+MODELS = {
+    "banana": dict(
+        kind="banana",
+        dimension=3,
+        num_rows=NUM_ROWS,
+        curvature=20,
+        prior_variance=1000,
+        likelihood_variances=[20, 2.5, 1],
+        true_position=[0, 3, 0],
+    ),
+    "straight": dict(
+        kind="banana",
+        dimension=12,
+        num_rows=NUM_ROWS,
+        curvature=0,
+        prior_variance=1000,
+        likelihood_variances=[20, 2.5, 1],
+        true_position=[0, 3, 0],
+    ),
+    "gaussian": dict(
+        kind="gaussian",
+        num_rows=NUM_ROWS,
+        prior_variance=100,
+        covariance=[[1, 0.999], [0.999, 1]],
+        true_position=[0, 3],
+    ),
+    "circle": dict(
+        kind="circle",
+        num_rows=NUM_ROWS,
+        sharpness=1e-5,
+        radius_mean=3,
+        radius_sd=1,
+        start_mean=[0, 1],
+        start_sd=1,
+    ),
+}
+BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e160, 1e20]
+
+
+def positions(rng, model):
+    """Steps of all sizes about the true position, turns about the origin, and far jumps."""
+    centre = model.true_theta
+    for _ in range(40):
+        scale = 10.0 ** rng.uniform(-6, -1)
+        for _ in range(8):
+            centre = centre + scale * rng.standard_normal(model.dimension)
+            yield centre
+        yield -centre
+        yield centre[::-1].copy()
+    for scale in (1.0, 1e3, 1e8, 1e150):
+        yield scale * rng.standard_normal(model.dimension)
+        yield model.true_theta
+    yield np.full(model.dimension, math.nan)
+    yield np.full(model.dimension, math.inf)
+    yield model.true_theta
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("rows", ["clean", "bad"])
+@pytest.mark.parametrize("quantile", ["zero", 0.0001, 0.3, 0.9, 1.0, "infinite"])
+def test_active_rows_give_the_sum_and_the_count_of_all_rows(name, rows, quantile):
+    rng = np.random.default_rng(3)
+    model = build_model(MODELS[name])
+    statistics = model.simulate(rng)
+    jacobian, offset = model.gradient_coefficients(model.true_theta)
+    norms = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
+    bound = {"zero": 0.0, "infinite": math.inf}.get(quantile)
+    bound = float(np.quantile(norms, quantile)) if bound is None else bound
+    if rows == "bad":
+        for bad in BAD:
+            statistics[rng.integers(len(statistics)), rng.integers(NUM_ROWS)] = bad
+        statistics[:, 17] = math.nan
+    sums, num_at_rest = GradientSums(statistics), 0
+    for theta in positions(rng, model):
+        jacobian, offset = model.gradient_coefficients(theta)
+        expected, expected_count = clipped_gradient_sum(statistics, jacobian, offset, bound)
+        total, count = sums.at(jacobian, offset, bound)
+        num_at_rest += sums.num_rest if not sums.pause else 0
+        assert count == expected_count
+        # The scale of a sum's rounding: the sum of the lengths of what is added.
+        usual = norms.max() if math.isinf(bound) else bound
+        length = np.linalg.norm(jacobian) * np.linalg.norm(model.true_theta) + usual
+        if rows == "clean" or math.isfinite(bound):
+            np.testing.assert_allclose(
+                total, expected, rtol=1e-11, atol=1e-12 * NUM_ROWS**0.5 * length
+            )
+    if quantile in (0.9, 1.0, "infinite"):
+        assert num_at_rest > 0
+
+
+def test_the_sum_does_not_depend_on_the_past():
+    rng = np.random.default_rng(3)
+    model = build_model(MODELS["banana"])
+    sums = GradientSums(model.simulate(rng))
+    path = [model.true_theta + 0.01 * step for step in rng.standard_normal((30, 3)).cumsum(axis=0)]
+    there = [sums.at(*model.gradient_coefficients(theta), 2.0) for theta in path]
+    back = [sums.at(*model.gradient_coefficients(theta), 2.0) for theta in path[::-1]][::-1]
+    for (one, count), (other, other_count) in zip(there, back, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-9)
+        assert count == other_count
+    # To the bit, once more from the start: regions come from the positions alone.
+    again = GradientSums(sums.statistics)
+    for theta, (total, _) in zip(path, there, strict=True):
+        result, _ = again.at(*model.gradient_coefficients(theta), 2.0)
+        np.testing.assert_array_equal(result, total)
+
+
+def test_few_rows_are_read_on_a_trajectory_and_all_where_that_does_not_pay():
+    rng = np.random.default_rng(3)
+    model = build_model(MODELS["straight"])
+    sums = GradientSums(model.simulate(rng))
+    for i in range(50):
+        theta = model.true_theta + 1e-4 * i
+        sums.at(*model.gradient_coefficients(theta), 4.5)
+    assert sums.num_uses > 10 and sums.active.shape[1] < 0.25 * NUM_ROWS
+    sums = GradientSums(sums.statistics)
+    for i in range(5):
+        theta = model.true_theta + 10.0 * i
+        sums.at(*model.gradient_coefficients(theta), 4.5)
+    assert 0 < sums.pause < PAUSE
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_one_row_moves_the_sum_by_no_more_than_the_clip(bad):
+    """Substituting a row by any other, on the same path: the sensitivity is 2 b."""
+    model, bound = build_model(MODELS["banana"]), 1.5
+    statistics = model.simulate(np.random.default_rng(3))
+    substituted = statistics.copy()
+    substituted[:, 100] = bad
+    pair = GradientSums(statistics), GradientSums(substituted)
+    for step in np.random.default_rng(5).standard_normal((200, 3)).cumsum(axis=0):
+        coefficients = model.gradient_coefficients(model.true_theta + 1e-3 * step)
+        totals = [sums.at(*coefficients, bound)[0] for sums in pair]
+        assert np.linalg.norm(totals[0] - totals[1]) <= 2 * bound * (1 + 1e-9)
+
+
+def test_a_gradient_is_remembered_where_a_trajectory_may_start_again(monkeypatch):
+    model = build_model(MODELS["banana"])
+    target = Target(model, model.simulate(np.random.default_rng(3)))
+    first, others = np.zeros(3), np.random.default_rng(1).standard_normal((200, 3))
+    total, count = target.clipped_gradient(first, 1.5)
+    calls = []
+    at = target._gradient_sum
+    target.__dict__["_gradient_sum"] = lambda *arguments: calls.append(arguments) or at(*arguments)
+    for theta in others[:60]:
+        target.clipped_gradient(theta, 1.5)
+    again, again_count = target.clipped_gradient(first.copy(), 1.5)
+    assert len(calls) == 60 and again_count == count
+    np.testing.assert_array_equal(again, total)
+    target.clipped_gradient(first, 1.0)  # another bound is another sum
+    assert len(calls) == 61
+    for theta in others:
+        target.clipped_gradient(theta, 1.5)
+    assert len(target._gradients) <= 128

@@ -1,0 +1,145 @@
+"""Sorted columns and coded rows against the pass over all rows: the same sum, the same count."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmcmc.kernels import clipped_ratio_sum
+from dpmcmc.models import Target, build_model
+from dpmcmc.models.ratio_sums import USES, CodedRows, RatioSums, SortedColumn
+
+NUM_ROWS = 6000
+BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e160, 1e20]
+
+
+def proposals(rng, statistics, used):
+    """Slopes, intercepts and bounds: from few rows clipped to all, and exactly at a row."""
+    num_statistics, num_rows = statistics.shape
+    for _ in range(60):
+        slope = np.zeros(num_statistics)
+        slope[used] = 10.0 ** rng.uniform(-6, 3) * rng.standard_normal(len(used))
+        centre = np.nan_to_num(statistics[:, 1]) + 10.0 ** rng.uniform(-3, 1)
+        intercept = slope @ centre
+        spread = np.abs(slope).max()
+        for bound in (0.0, 1e-30, *spread * 10.0 ** rng.uniform(-2, 2, size=4), 1e100, math.inf):
+            yield slope, intercept, bound
+        for i in rng.integers(num_rows, size=4):
+            row = np.ascontiguousarray(statistics[:, i : i + 1])
+            at_a_row, _, _ = clipped_ratio_sum(row, slope, intercept, math.inf)
+            if math.isfinite(at_a_row):
+                yield slope, intercept, abs(at_a_row)
+                yield slope, intercept, np.nextafter(abs(at_a_row), 0.0)
+
+
+def check(result, statistics, slope, intercept, bound):
+    expected, _, num_clipped = clipped_ratio_sum(statistics, slope, intercept, bound)
+    total, count = result
+    assert count == num_clipped
+    used = slope != 0
+    with np.errstate(all="ignore"):
+        terms = np.abs(slope[used, None] * statistics[used]).sum(axis=0) + abs(intercept)
+    scale = np.nansum(np.minimum(terms, bound)) + NUM_ROWS**0.5 * np.abs(terms).max()
+    if math.isfinite(expected):
+        assert total == pytest.approx(expected, rel=1e-12, abs=1e-14 * scale)
+
+
+@pytest.mark.parametrize("data", ["normal", "skewed", "ties", "constant", "one far", "sorted"])
+def test_a_sorted_column_gives_the_sum_and_the_count_of_all_rows(data):
+    rng = np.random.default_rng(3)
+    column = {
+        "normal": 3 + rng.standard_normal(NUM_ROWS),
+        "skewed": rng.normal(3, 1, NUM_ROWS) ** 2,
+        "ties": rng.integers(-3, 4, NUM_ROWS).astype(float),
+        "constant": np.full(NUM_ROWS, 2.5),
+        "one far": np.append(rng.standard_normal(NUM_ROWS - 1), 1e9),
+        "sorted": np.linspace(-1, 1, NUM_ROWS),
+    }[data]
+    statistics = np.vstack([np.full(NUM_ROWS, math.nan), column])
+    prepared, answers = SortedColumn(statistics, 1), 0
+    for slope, intercept, bound in proposals(rng, statistics, [1]):
+        result = prepared.at(slope, intercept, bound)
+        if result is not None:
+            answers += 1
+            check(result, statistics, slope, intercept, bound)
+    assert answers > 300
+
+
+@pytest.mark.parametrize("num_statistics", [1, 2, 7, 30])
+@pytest.mark.parametrize("data", ["normal", "skewed", "ties", "constant", "one far"])
+def test_coded_rows_give_the_sum_and_the_count_of_all_rows(num_statistics, data):
+    rng = np.random.default_rng(3)
+    statistics = 3 + rng.standard_normal((num_statistics, NUM_ROWS))
+    if data == "skewed":
+        statistics **= 2
+    elif data == "ties":
+        statistics = np.rint(statistics)
+    elif data == "constant":
+        statistics[0] = 2.5
+    elif data == "one far":
+        statistics[0, 5] = 30.0
+    prepared, answers, num_clipped = CodedRows(statistics), 0, 0
+    used = np.arange(num_statistics)
+    for slope, intercept, bound in proposals(rng, statistics, used):
+        result = prepared.at(slope, intercept, bound)
+        if result is not None:
+            answers += 1
+            num_clipped += result[1]
+            check(result, statistics, slope, intercept, bound)
+    assert answers > 100 and (num_clipped > 0 or data == "constant")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("used", [[0], [1], [0, 1], range(8)])
+def test_a_bad_row_is_clipped_like_any_other(bad, used):
+    rng = np.random.default_rng(3)
+    statistics = rng.standard_normal((8, NUM_ROWS))
+    statistics[0, 17] = bad
+    sums = RatioSums(statistics)
+    for slope, intercept, bound in proposals(rng, statistics, list(used)):
+        result = sums.at(slope, intercept, bound)
+        expected, _, num_clipped = clipped_ratio_sum(statistics, slope, intercept, bound)
+        assert result[1] == num_clipped
+        if math.isfinite(bound):
+            scale = NUM_ROWS * min(bound, np.abs(slope).max()) + bound
+            assert result[0] == pytest.approx(expected, rel=1e-12, abs=1e-11 * scale)
+    assert sums.prepared or len(used) == 2
+
+
+def test_preparation_waits_until_it_pays():
+    rng = np.random.default_rng(3)
+    statistics = rng.standard_normal((8, NUM_ROWS))
+    sums, one, many = RatioSums(statistics), np.eye(8)[2], np.ones(8)
+    for i in range(USES + 5):
+        assert (2 in sums.prepared) == (i > USES)
+        sums.at(one, 0.1, 2.0)
+    assert list(sums.prepared) == [2]
+    for _ in range(USES + 5):
+        sums.at(many, 0.1, 9.0)
+    coded = sums.prepared["many"]
+    assert coded.at(many, 0.1, 9.0) == sums.at(many, 0.1, 9.0)
+    assert coded.at(many, 0.1, 3.0) is None  # three rows in ten are clipped
+    sums.at(np.ones(8) * (np.arange(8) < 3), 0.1, 9.0)  # neither one nor many
+    assert list(sums.prepared) == [2, "many"]
+
+
+def test_an_infinite_bound_needs_sums_alone():
+    rng = np.random.default_rng(3)
+    model = build_model(
+        dict(
+            kind="gaussian",
+            num_rows=NUM_ROWS,
+            prior_variance=100,
+            covariance=[[1, 0.5], [0.5, 1]],
+            true_position=[0, 3],
+        )
+    )
+    target = Target(model, model.simulate(rng))
+    for _ in range(USES + 5):
+        theta, theta_new = rng.standard_normal((2, 2))
+        total, count = target.clipped_log_likelihood_ratio(theta, theta_new, math.inf)
+        slope, intercept = model.ratio_coefficients(theta, theta_new)
+        expected, _, _ = clipped_ratio_sum(target.statistics, slope, intercept, math.inf)
+        assert (total, count) == (pytest.approx(expected, rel=1e-12), 0)
+    assert "many" in target._ratio_sums.prepared
