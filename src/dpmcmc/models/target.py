@@ -12,6 +12,7 @@ from dpmcmc.models.model import Model
 from dpmcmc.models.ratio_sums import RatioSums
 
 SMALL = 4096  # rows: up to this many are read faster than one decides which to read
+LARGE = 100 * 2**20  # bytes of data of which no rearranged copies are made
 REMEMBERED = 128  # positions, more than a trajectory has
 
 
@@ -62,7 +63,7 @@ class Target:
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0
-        if self.num_rows > SMALL:
+        if self._is_prepared:
             return self._ratio_sums.at(slope, intercept, bound)
         total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
         return total, num_clipped
@@ -111,6 +112,11 @@ class Target:
         self._gradients[key] = result
         return result
 
+    @property
+    def _is_prepared(self):
+        """Whether rows are rearranged, in part copied, so that fewer are read each time."""
+        return self.num_rows > SMALL and self.statistics.nbytes <= LARGE
+
     @cached_property
     def _ratio_sums(self):
         return RatioSums(self.statistics)
@@ -125,7 +131,7 @@ class Target:
 
     @cached_property
     def _gradient_sum(self):
-        if self.num_rows > SMALL:
+        if self._is_prepared:
             return GradientSums(self.statistics).at
         return partial(clipped_gradient_sum, self.statistics)
 
