@@ -169,7 +169,7 @@ def test_data_sets_are_drawn_at_the_true_position():
 
 def test_published_models_are_all_there(config):
     models = {name: build_model(settings) for name, settings in config["models"].items()}
-    assert len(models) == 8
+    assert len(models) == 9
     assert models["tempered-banana-10d"].likelihood_power == 1000 / 200_000
     big = models["gauss-30d"]
     np.testing.assert_array_equal(1 / big.precisions, [20, 2.5, *[1] * 28])
