@@ -4,6 +4,8 @@
 # make report the whole study, and its Snakemake report in one file
 # make docs   copy the study's pages, figures and tables to docs/, for those who only read
 # make docs-status  whether code or settings have changed since
+# make bench  measure what the study costs (docs/benchmark.md); BASE=directory compares with
+#             another checkout. It takes the time of the whole study, and needs its results.
 # make lock   resolve the requirements anew (envs/requirements.txt)
 
 PYTHON ?= python3
@@ -12,7 +14,7 @@ RESULTS = results/chapter-6
 DOCS = docs/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
 
-.PHONY: study quick test report docs docs-status lock
+.PHONY: study quick test report docs docs-status bench lock
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -36,6 +38,10 @@ docs: study
 
 docs-status: .venv/ready
 	@.venv/bin/python -m dpmcmc docs-status --docs $(DOCS) --root .
+
+bench: study
+	.venv/bin/python bench/bench.py --results $(RESULTS) --output docs/benchmark.md \
+	    $(if $(BASE),--base $(BASE))
 
 .venv/ready: .venv/installed src/dpmcmc/kernels.py src/dpmcmc/build_kernels.py
 	.venv/bin/python -m compileall -q src
