@@ -30,11 +30,13 @@ report: study
 
 docs: study
 	rm -rf $(DOCS)
-	mkdir -p $(DOCS)/notebooks $(DOCS)/tables
-	cp $(RESULTS)/index.html $(RESULTS)/README.md $(RESULTS)/provenance.json $(DOCS)
+	mkdir -p $(DOCS)/notebooks $(DOCS)/tables $(DOCS)/figures
+	cp $(RESULTS)/provenance.json $(DOCS)
 	cp $(RESULTS)/notebooks/*.html $(DOCS)/notebooks
 	cp $(RESULTS)/tables/*.csv $(DOCS)/tables
-	cp -r $(RESULTS)/figures $(DOCS)
+	cp $(RESULTS)/figures/*.png $(DOCS)/figures
+	.venv/bin/python -m dpmcmc index --results $(DOCS) --sources notebooks \
+	    --output $(DOCS)/index.html --readme $(DOCS)/README.md
 
 docs-status: .venv/ready
 	@.venv/bin/python -m dpmcmc docs-status --docs $(DOCS) --root .

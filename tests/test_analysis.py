@@ -38,35 +38,48 @@ def test_the_same_labels_give_the_same_interval():
 
 
 def test_a_single_chain_has_no_interval():
-    assert median_contrast((), [[2.0]], [[5.0]]) == (-3, -3, -3)
+    assert median_contrast((), [[2.0]], [[5.0]]) == (-3, -np.inf, np.inf)
 
 
 def clipping_study(shifts, noise=0.001):
-    """Table of a clipping study: MMDs around 0.05 plus a shift, a bound for each shift."""
+    """Table of a clipping study: MMDs around 0.05 plus a shift, a bound for each shift.
+
+    Beside it, another model and another algorithm for which nothing is as here.
+    """
     rng = np.random.default_rng(4)
     rows = [
         {
-            "model": "m",
+            "model": model,
             "dim": 2,
-            "algorithm": "rwmh",
+            "algorithm": algorithm,
             "bound": bound,
             "seed": seed,
             "iterations": 100,
-            "clip_fraction": clip_fraction + 0.001 * seed,
+            "clip_fraction": clip_fraction + 0.001 * seed + (seed == 19) + other,
             "changed_decisions": round(100 * clip_fraction),
-            "mmd": 0.05 + shift + noise * rng.normal(),
+            "mmd": 0.05 + shift + noise * rng.normal() + other * bound,
         }
+        for model, algorithm, other in (("m", "rwmh", 0), ("m", "hmc", 0.3), ("o", "rwmh", 0.4))
         for bound, (clip_fraction, shift) in shifts.items()
         for seed in range(20)
     ]
-    baselines = pd.DataFrame({"model": "m", "mmd": np.linspace(0.01, 0.03, 10)})
-    return pd.DataFrame(rows), baselines
+    baselines = [
+        {"model": model, "mmd": scale * value}
+        for model, scale in (("m", 1), ("o", 50))
+        for value in np.linspace(0.01, 0.03, 10)
+    ]
+    return pd.DataFrame(rows), pd.DataFrame(baselines)
+
+
+def only_first(table):
+    return table[(table["model"] == "m") & (table["algorithm"] == "rwmh")]
 
 
 def test_the_threshold_is_the_largest_fraction_before_clipping_shows():
     shifts = {1000: (0.0, 0), 10: (0.05, 0), 6: (0.1, 0), 4: (0.2, 0.02), 2: (0.4, 0)}
     clipping, baselines = clipping_study(shifts)
-    effects = clipping_effects(clipping, baselines).set_index("bound")
+    all_effects = clipping_effects(clipping, baselines)
+    effects = only_first(all_effects).set_index("bound")
     assert list(effects["is_undetectable"]) == [True, True, True, False, True]
     assert list(effects.loc[1000, ["effect", "effect_low", "effect_high"]]) == [0, 0, 0]
     np.testing.assert_allclose(effects.loc[4, "effect"], 0.02, atol=0.002)
@@ -74,7 +87,7 @@ def test_the_threshold_is_the_largest_fraction_before_clipping_shows():
     assert effects.loc[2, "changed_fraction"] == 0.4
 
     # Bound 2 passes, but the looser bound 4 does not.
-    (row,) = clipping_thresholds(clipping, effects.reset_index()).itertuples()
+    (row,) = only_first(clipping_thresholds(clipping, all_effects)).itertuples()
     assert row.bound == 6 and row.threshold == pytest.approx(0.1 + 0.001 * 9.5)
     assert 0.1 <= row.threshold_low < row.threshold < row.threshold_high <= 0.12
     assert row.next_clip_fraction == pytest.approx(0.2 + 0.001 * 9.5)
@@ -82,11 +95,38 @@ def test_the_threshold_is_the_largest_fraction_before_clipping_shows():
 
 def test_an_effect_too_uncertain_to_exclude_is_not_undetectable():
     clipping, baselines = clipping_study({1000: (0.0, 0), 2: (0.2, 0)}, noise=0.05)
-    effects = clipping_effects(clipping, baselines).set_index("bound")
-    wide = effects.loc[2]
+    all_effects = clipping_effects(clipping, baselines)
+    wide = only_first(all_effects).set_index("bound").loc[2]
     assert wide["effect_low"] < 0 < wide["effect_high"] and not wide["is_undetectable"]
-    (row,) = clipping_thresholds(clipping, effects.reset_index()).itertuples()
-    assert row.bound == 1000
+    (row,) = only_first(clipping_thresholds(clipping, all_effects)).itertuples()
+    assert np.isnan(row.bound) and np.isnan(row.threshold)
+    assert row.next_clip_fraction == pytest.approx(0.2 + 0.001 * 9.5)
+
+
+def test_a_small_but_certain_effect_is_detected():
+    clipping, baselines = clipping_study({1000: (0.0, 0), 2: (0.2, 0.004)})
+    small = only_first(clipping_effects(clipping, baselines)).set_index("bound").loc[2]
+    assert 0 < small["effect_low"] < small["effect_high"] < small["spread"]
+    assert not small["is_undetectable"]
+
+
+def test_a_rule_that_holds_everywhere_has_no_next_bound():
+    clipping, baselines = clipping_study({1000: (0.0, 0), 6: (0.3, 0), 2: (0.2, 0)})
+    effects = clipping_effects(clipping, baselines)
+    (row,) = only_first(clipping_thresholds(clipping, effects)).itertuples()
+    # The largest fraction is not at the tightest bound here.
+    assert row.bound == 6 and np.isnan(row.next_clip_fraction)
+
+
+def test_one_baseline_or_one_bound_leaves_no_threshold():
+    clipping, baselines = clipping_study({1000: (0.0, 0), 2: (0.2, 0)})
+    effects = clipping_effects(clipping, baselines.groupby("model").head(1))
+    (row,) = only_first(clipping_thresholds(clipping, effects)).itertuples()
+    assert np.isnan(row.threshold) and row.next_clip_fraction > 0
+    alone = clipping[clipping["bound"] == 2]
+    effects = clipping_effects(alone, baselines)
+    (row,) = only_first(clipping_thresholds(alone, effects)).itertuples()
+    assert np.isnan(row.threshold) and np.isnan(row.next_clip_fraction)
 
 
 def chains_with(mmds):

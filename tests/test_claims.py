@@ -23,21 +23,28 @@ def tables(**mmds):
         for (model, algorithm, epsilon), median in mmds["chains"].items()
         for seed in range(20)
     ]
-    nothing = pd.DataFrame(columns=["model", "algorithm"])
+    shuffled = pd.DataFrame(chains).sample(frac=1, random_state=2) if chains else None
     return {
-        "chains": pd.DataFrame(chains),
-        "baselines": pd.DataFrame({"model": "m", "mmd": np.linspace(0.01, 0.03, 10)}),
-        "accounting": mmds.get("accounting", nothing),
-        "clipping": nothing,
+        "chains": shuffled,
+        "baselines": pd.DataFrame(
+            [
+                *({"model": "m", "mmd": value} for value in np.linspace(0.01, 0.03, 10)),
+                {"model": "t", "mmd": 0.35},
+                {"model": "t", "mmd": 0.01},
+            ]
+        ),
+        "accounting": mmds.get("accounting"),
     }
 
 
 FOUR = tables(
     chains={
         ("m", "a", 1.0): 0.5,
-        ("m", "a", 2.0): 0.2,
+        ("m", "a", 2.0): 0.6,
+        ("m", "a", 3.0): 0.2,
         ("m", "b", 1.0): 0.9,
-        ("m", "b", 2.0): 0.2,
+        ("m", "b", 2.0): 0.6,
+        ("m", "b", 3.0): 0.1,
         ("t", "a", 1.0): 0.3,
         ("t", "b", 1.0): 0.4,
     }
@@ -51,16 +58,21 @@ def speaks(cells):
 @pytest.mark.parametrize(
     ("rule", "entry", "expected"),
     [
-        (claims.lower_mmd, ("m", "a", "b"), ["for", "open"]),
-        (claims.lower_mmd, ("m", "b", "a"), ["against", "open"]),
+        (claims.lower_mmd, ("m", "a", "b"), ["for", "open", "against"]),
+        (claims.lower_mmd, ("m", "b", "a"), ["against", "open", "for"]),
+        (claims.not_lower_mmd, ("m", "a", "b"), ["against", "open", "open"]),
         (claims.lower_mmd, ("m", "a", "absent"), []),
         (claims.lower_mmd, ("absent", "a", "b"), []),
         (claims.falls_with_epsilon, ("m", "a"), ["for"]),
         (claims.falls_with_epsilon, ("t", "a"), []),
+        (claims.does_not_fall, ("m", "a"), ["against"]),
+        (claims.does_not_fall, ("t", "a"), []),
         (claims.closer_when_tempered, ("m", "t", "b", "a"), ["for"]),
         (claims.closer_when_tempered, ("t", "m", "b", "a"), ["against"]),
+        (claims.closer_when_tempered, ("m", "t", "b", "absent"), []),
         (claims.above_baselines, ("m", "a"), ["for"]),
-        (claims.clips_less_than, ("m", "a", 0.4), ["against", "for"]),
+        (claims.above_baselines, ("t", "a"), ["against"]),
+        (claims.clips_less_than, ("m", "a", 0.4), ["against", "against", "for"]),
     ],
 )
 def test_a_rule_speaks_in_the_direction_of_its_claim(rule, entry, expected):
@@ -74,30 +86,52 @@ def test_more_iterations_are_counted_without_chance():
         for name, values in counts.items()
     ).explode(["epsilon", "iterations"], ignore_index=True)
     curves["iterations"] = curves["iterations"].astype(int)
-    given = tables(chains={}, accounting=curves)
+    given = {"accounting": curves}
     cells = list(claims.fewer_iterations(given, "a", "loose", "tight"))
     assert speaks(cells) == ["open", "for", "against"]
     assert cells[1].difference == (-3, -3, -3)
     assert not list(claims.fewer_iterations(given, "a", "loose", "absent"))
 
 
-def test_clipping_speaks_for_against_or_not(monkeypatch):
+def test_a_difference_of_differences_needs_both():
+    """b exceeds a by less on t than on m, though b itself is far higher there."""
+    same = tables(
+        chains={
+            ("m", "a", 1.0): 0.1,
+            ("m", "b", 1.0): 0.2,
+            ("t", "a", 1.0): 0.5,
+            ("t", "b", 1.0): 0.55,
+        }
+    )
+    (cell,) = claims.closer_when_tempered(same, "m", "t", "b", "a")
+    assert cell.is_for and cell.difference.value == pytest.approx(-0.05, abs=0.02)
+
+
+def test_differences_pair_chains_by_seed():
+    given = tables(chains={("m", "a", 1.0): 0.5, ("m", "b", 1.0): 0.5})
+    chains = given["chains"].copy()
+    chains["mmd"] = 10.0 * chains["seed"] + np.where(chains["algorithm"] == "b", 0.001, 0)
+    (cell,) = claims.lower_mmd(given | {"chains": chains}, "m", "a", "b")
+    np.testing.assert_allclose(cell.difference, (-0.001, -0.001, -0.001), atol=1e-9)
+
+
+def test_clipping_speaks_for_against_or_not():
     effects = pd.DataFrame(
         {
             "model": "m",
             "algorithm": "rwmh",
-            "bound": [1000.0, 8.0, 6.0, 4.0, 2.0],
-            "clip_fraction": [0, 0.01, 0.05, 0.1, 0.3],
+            "bound": [1000.0, 8.0, 6.0, 4.0, 3.0, 2.0],
+            "clip_fraction": [0, 0.01, 0.05, 0.1, 0.15, 0.2],
             "effect": 0.01,
-            "effect_low": [0, -0.01, 0.005, -0.02, 0.1],
-            "effect_high": [0, 0.01, 0.02, 0.9, 0.2],
-            "is_undetectable": [True, True, False, False, False],
+            "effect_low": [0, -0.01, 0.005, -0.02, -0.2, 0.1],
+            "effect_high": [0, 0.01, 0.02, 0.9, -0.1, 0.2],
+            "is_undetectable": [True, True, False, False, False, False],
         }
     )
-    monkeypatch.setattr(claims, "clipping_effects", lambda clipping, baselines: effects)
-    given = FOUR | {"clipping": pd.DataFrame({"model": ["m"]})}
     # The loosest bound, and what clips 20 % or more, is not spoken of.
-    assert speaks(claims.undetectable_below(given, 0.2)) == ["for", "against", "open"]
+    cells = claims.undetectable_below(FOUR | {"effects": effects}, 0.2)
+    assert speaks(cells) == ["for", "against", "open", "against"]
+    assert not list(claims.undetectable_below(FOUR, 0.2))
 
 
 @pytest.mark.parametrize(
@@ -105,6 +139,7 @@ def test_clipping_speaks_for_against_or_not(monkeypatch):
     [
         ((10, 8, 2), "confirmed"),
         ((10, 7, 0), "undecided"),
+        ((100, 79, 21), "undecided"),
         ((5, 0, 4), "not confirmed"),
         ((5, 1, 3), "undecided"),
         ((0, 0, 0), "not in this study"),
@@ -122,6 +157,38 @@ def test_claims_name_models_algorithms_and_accountants_that_exist(config):
         for entry in claim.cells:
             assert {part for part in entry if isinstance(part, str)} <= known
             assert len(set(entry)) == len(entry)
+
+
+def test_the_claims_are_those_of_the_chapter():
+    """What each says is less than what."""
+    assert [(claim.section, claim.rule.__name__, *claim.cells[0]) for claim in claims.CLAIMS] == [
+        ("6.1", "fewer_iterations", "dp-penalty", "zcdp", "gaussian"),
+        ("6.1", "fewer_iterations", "minibatch-dp-penalty", "rdp", "published-pld"),
+        ("6.2", "undetectable_below", 0.2),
+        ("6.3", "lower_mmd", "flat-banana-2d", "dp-penalty", "minibatch-dp-penalty"),
+        ("6.3", "lower_mmd", "flat-banana-10d", "dp-barker", "minibatch-dp-penalty"),
+        (
+            "6.3",
+            "closer_when_tempered",
+            "flat-banana-2d",
+            "tempered-banana-2d",
+            "minibatch-dp-penalty",
+            "dp-penalty",
+        ),
+        ("7", "lower_mmd", "tempered-banana-2d", "dp-hmc", "minibatch-dp-penalty"),
+        ("6.3", "lower_mmd", "tempered-banana-2d", "dp-hmc", "dp-penalty"),
+        ("6.3", "lower_mmd", "flat-banana-2d", "dp-penalty", "dp-hmc"),
+        ("6.3", "lower_mmd", "correlated-gauss-2d", "dp-hmc", "dp-penalty"),
+        ("6.3", "not_lower_mmd", "narrow-banana-2d", "dp-hmc", "dp-penalty"),
+        ("7", "lower_mmd", "gauss-30d", "dp-penalty-ocu-gwmh", "dp-penalty"),
+        ("7", "not_lower_mmd", "flat-banana-2d", "dp-penalty-ocu-gwmh", "dp-penalty"),
+        ("6.3", "falls_with_epsilon", "flat-banana-2d", "dp-penalty"),
+        ("6.3", "does_not_fall", "narrow-banana-2d", "dp-penalty"),
+        ("7", "above_baselines", "gauss-30d", "dp-penalty"),
+        ("6.3", "clips_less_than", "flat-banana-2d", "dp-penalty", 0.1),
+    ]
+    assert len({claim.statement for claim in claims.CLAIMS}) == len(claims.CLAIMS)
+    assert claims.SHARE == 0.8
 
 
 def test_every_claim_is_listed_with_its_cells():

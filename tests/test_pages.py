@@ -29,6 +29,9 @@ def test_a_table_escapes_text_and_sets_numbers_right():
 
 
 def test_words_for_lists_and_intervals():
+    assert pages.link("a", "text", ["a"]) == "[text](a.html)"
+    assert pages.link("b", "text", ["a"]) == "text"
+    assert pages.about_seeds(20) == "" and "one chain" in pages.about_seeds(1)
     assert pages.listing(["a"]) == "a"
     assert pages.listing(["a", "b", "c"]) == "a, b and c"
     assert pages.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]
@@ -86,14 +89,23 @@ def test_every_figure_and_table_has_a_caption(config, schema):
 
 @pytest.fixture
 def checkout(tmp_path):
-    for part in ("src/dpmcmc", "notebooks"):
+    for part in ("src/dpmcmc", "notebooks", "workflow", "envs"):
         shutil.copytree(ROOT / part, tmp_path / part)
-    shutil.copy(ROOT / "config.yaml", tmp_path)
+    for file in ("config.yaml", "Snakefile"):
+        shutil.copy(ROOT / file, tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize(
-    "file", ["src/dpmcmc/claims.py", "src/dpmcmc/templates/style.css", "notebooks/circle.ipynb"]
+    "file",
+    [
+        "src/dpmcmc/claims.py",
+        "src/dpmcmc/templates/style.css",
+        "notebooks/circle.ipynb",
+        "workflow/rules/common.smk",
+        "envs/requirements.txt",
+        "Snakefile",
+    ],
 )
 def test_the_digest_of_a_checkout_follows_its_source(checkout, file):
     before = provenance.tree_digest(checkout)
@@ -109,8 +121,10 @@ def test_docs_say_whether_they_are_of_this_source(checkout, config, capsys):
         cli.main(["docs-status", "--docs", str(checkout / "docs"), "--root", str(checkout)])
         return capsys.readouterr().out
 
+    with pytest.raises(SystemExit, match=r"provenance.json is missing; `make docs` writes it"):
+        status()
     (checkout / "docs").mkdir()
-    record = provenance.record(config, provenance.tree_digest(checkout))
+    record = provenance.record(config, [], provenance.tree_digest(checkout))
     assert {"numpy", "snakemake"} <= set(record["packages"])
     (checkout / "docs/provenance.json").write_text(json.dumps(record))
     assert "is up to date" in status()

@@ -1,11 +1,23 @@
 """Random streams: reproducible, and no two jobs share one."""
 
+import inspect
 import itertools
+import json
 
 import numpy as np
 from conftest import SMALL_MODELS
 
-from dpmcmc.streams import chain_streams, generator, start_point
+from dpmcmc import jobs
+from dpmcmc.files import read_npz
+from dpmcmc.models import Target, build_model
+from dpmcmc.samplers import GaussianWalk, Metropolis, run_chain
+from dpmcmc.streams import (
+    chain_streams,
+    clipping_start_point,
+    clipping_streams,
+    generator,
+    start_point,
+)
 
 
 def first_draws(rng):
@@ -51,3 +63,62 @@ def test_a_circle_starts_where_its_configuration_says():
     z = (np.array(points) - [0.0, 1.0]) / model.start_sd
     assert abs(z.mean(axis=0)).max() < 4.5 / np.sqrt(4000)
     assert abs((z**2).mean(axis=0) - 1).max() < 4.5 * np.sqrt(2 / 4000)
+
+
+def test_chains_of_the_clipping_study_share_streams_over_bounds_alone():
+    jobs = itertools.product([1, 2], ["a", "b"], ["rwmh", "hmc"], [0, 1])
+    draws = [first_draws(rng) for job in jobs for rng in clipping_streams(*job)]
+    draws += [first_draws(rng) for rng in chain_streams(1, "a", "rwmh", "1", 0)]
+    assert len(set(draws)) == len(draws) == 2**4 * 3 + 3
+    assert "bound" not in inspect.signature(clipping_streams).parameters
+
+
+def test_start_points_of_the_clipping_study_are_spread_about_the_truth():
+    model = SMALL_MODELS["banana"]
+    points = np.array([clipping_start_point(1, "a", model, 0.05, seed) for seed in range(4000)])
+    deviations = (points - model.true_theta) / 0.05
+    # Standard errors: 1 / sqrt(n) of a mean, 1 / sqrt(2 n) of a standard deviation.
+    np.testing.assert_allclose(deviations.mean(axis=0), 0, atol=4.5 / 4000**0.5)
+    np.testing.assert_allclose(deviations.std(axis=0), 1, atol=4.5 / 8000**0.5)
+
+
+def test_a_clipped_chain_is_the_sampler_of_its_settings(tmp_path):
+    settings = {
+        "kind": "banana",
+        "dimension": 2,
+        "num_rows": 50,
+        "curvature": 1.0,
+        "prior_variance": 10.0,
+        "likelihood_variances": [2.0],
+        "true_position": [0.0],
+    }
+    model = build_model(settings)
+    data = model.simulate(np.random.default_rng(1))
+    np.save(tmp_path / "data.npy", data)
+    spec = {
+        "study_seed": 5,
+        "model": "small",
+        "model_settings": settings,
+        "algorithm": "rwmh",
+        "settings": {"iterations": 80, "proposal_scale": 0.4},
+        "start_sd": 0.3,
+        "bound": "0.5",
+        "seed": 7,
+    }
+    jobs.clipped_chain(spec, tmp_path / "data.npy", tmp_path / "chain.npz")
+    contents = read_npz(tmp_path / "chain.npz")
+    start = clipping_start_point(5, "small", model, 0.3, 7)
+    expected = run_chain(
+        Metropolis(GaussianWalk(0.4), clip_bound=0.5),
+        Target(model, data),
+        clipping_streams(5, "small", "rwmh", 7),
+        start,
+        80,
+    )
+    np.testing.assert_array_equal(contents["positions"], expected.positions)
+    np.testing.assert_array_equal(contents["start"], start)
+    record = json.loads(str(contents["record"]))
+    assert record["changed_decisions"] == expected.is_changed.sum() > 0
+    assert record["acceptance_rate"] == expected.is_accepted.mean()
+    assert record["clip_fraction"] == expected.clip_fraction.mean() > 0
+    assert (record["dim"], record["bound"], record["iterations"]) == (2, 0.5, 80)

@@ -31,11 +31,12 @@ def median_contrast(labels, plus, minus=()):
     labels : sequence
         What the estimate is of; the resampling has a stream of its own for it.
     plus, minus : sequence of (seeds,) arrays
-        One sample a cell, in the order of the seeds. A sample of one value is a constant.
+        One sample a cell, in the order of the seeds.
 
     Returns
     -------
     Estimate
+        Of a single chain, the interval is infinite.
     """
     samples = [np.asarray(sample, dtype=float) for sample in [*plus, *minus]]
     signs = [1] * len(plus) + [-1] * len(minus)
@@ -46,7 +47,7 @@ def median_contrast(labels, plus, minus=()):
 
     value = float(statistic(*samples))
     if samples[0].size < 2:
-        return Estimate(value, value, value)
+        return Estimate(value, -np.inf, np.inf)
     interval = stats.bootstrap(
         samples,
         statistic,
@@ -63,7 +64,8 @@ def clipping_effects(clipping, baselines):
     """What each clip bound does to the MMD, against the loosest bound.
 
     Clipping is undetectable at a bound when the interval of median MMD(bound) - median
-    MMD(loosest bound) includes 0 and lies below the spread q90 - q10 of the baselines' MMD.
+    MMD(loosest bound) includes 0 and lies below the spread q90 - q10 of the baselines' MMD. The
+    loosest bound itself is what the others are compared with, and undetectable.
 
     Parameters
     ----------
@@ -85,7 +87,11 @@ def clipping_effects(clipping, baselines):
         for bound in bounds:
             cell = chains[chains["bound"] == bound]
             labels = ("effect", model, algorithm, bound)
-            effect = median_contrast(labels, [cell["mmd"]], [loosest["mmd"]])
+            effect = (
+                Estimate(0.0, 0.0, 0.0)
+                if bound == bounds[0]
+                else median_contrast(labels, [cell["mmd"]], [loosest["mmd"]])
+            )
             rows.append(
                 {
                     "model": model,
@@ -99,7 +105,8 @@ def clipping_effects(clipping, baselines):
                     "effect_low": effect.low,
                     "effect_high": effect.high,
                     "spread": spread,
-                    "is_undetectable": effect.low <= 0 <= effect.high < spread,
+                    "is_undetectable": bound == bounds[0]
+                    or effect.low <= 0 <= effect.high < spread,
                 }
             )
     return pd.DataFrame(rows)
@@ -118,17 +125,21 @@ def clipping_thresholds(clipping, effects):
     Returns
     -------
     DataFrame
-        One row a model and algorithm: the tightest such bound, the median clip fraction there
-        with its interval, and that of the next bound, where clipping is detected or too uncertain
-        (missing if there is none).
+        One row a model and algorithm: the bound with that fraction, the median clip fraction
+        there with its interval (of this median; the choice of the bound is not resampled), and
+        the median at the next tighter bound, where the rule fails. Missing: the threshold if the
+        rule fails at every bound but the loosest, the next fraction if it holds at all.
     """
     rows = []
     for (model, algorithm), of_bounds in effects.groupby(["model", "algorithm"], sort=False):
         holds = of_bounds["is_undetectable"].cummin()
-        bound = of_bounds.loc[holds, "bound"].min()
-        chains = clipping.query("model == @model and algorithm == @algorithm and bound == @bound")
-        labels = ("threshold", model, algorithm)
-        threshold = median_contrast(labels, [chains["clip_fraction"]])
+        tighter = of_bounds[holds].iloc[1:]
+        bound, threshold = np.nan, Estimate(np.nan, np.nan, np.nan)
+        if len(tighter):
+            bound = tighter.loc[tighter["clip_fraction"].idxmax(), "bound"]
+            is_cell = (clipping["model"] == model) & (clipping["algorithm"] == algorithm)
+            chains = clipping[is_cell & (clipping["bound"] == bound)]
+            threshold = median_contrast(("threshold", model, algorithm), [chains["clip_fraction"]])
         rows.append(
             {
                 "model": model,
@@ -138,7 +149,9 @@ def clipping_thresholds(clipping, effects):
                 "threshold": threshold.value,
                 "threshold_low": threshold.low,
                 "threshold_high": threshold.high,
-                "next_clip_fraction": of_bounds.loc[~holds, "clip_fraction"].min(),
+                "next_clip_fraction": of_bounds.loc[~holds, "clip_fraction"].iloc[0]
+                if not holds.all()
+                else np.nan,
             }
         )
     return pd.DataFrame(rows)

@@ -46,7 +46,7 @@ def main(arguments=None):
     )
     command(accounting_table, "curves+", "output", spec=False)
     command(provenance, "output")
-    command(index, "results", "sources", "output", "readme")
+    command(index, "results", "sources", "output", "readme", spec=False)
     command(docs_status, "docs", "root", spec=False)
     command(notebook, "notebook", "output", "html", "failed")
 
@@ -114,11 +114,11 @@ def provenance(spec, output):
     write_json(record(**spec), output)
 
 
-def index(spec, results, sources, output, readme):
+def index(results, sources, output, readme):
     """Write the page that leads to all results, and a short one for readers of a repository."""
     from dpmcmc import pages
 
-    contents = pages.contents(results, sources, spec["notebooks"])
+    contents = pages.contents(results, sources)
     for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
         with replacing(path) as file:
             file.write(pages.render(template, **contents).encode())
@@ -130,7 +130,10 @@ def docs_status(docs, root):
 
     from dpmcmc.provenance import tree_digest
 
-    made = read_json(Path(docs, "provenance.json"))
+    record = Path(docs, "provenance.json")
+    if not record.exists():
+        raise JobError(f"{record} is missing; `make docs` writes it")
+    made = read_json(record)
     source = tree_digest(root)
     changes = []
     if made["source"] != source:

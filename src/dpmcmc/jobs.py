@@ -174,7 +174,7 @@ def clipped_chain(spec, dataset, output):
     settings = dict(spec["settings"])
     iterations = settings.pop("iterations")
     sampler = CLIPPED[spec["algorithm"]](**settings, clip_bound=float(spec["bound"]))
-    rng = clipping_streams(study_seed, model_id, spec["algorithm"], spec["bound"], seed)
+    rng = clipping_streams(study_seed, model_id, spec["algorithm"], seed)
     start = clipping_start_point(study_seed, model_id, model, spec["start_sd"], seed)
     target = Target(model, read_npy(dataset))
     loaded = time.process_time()
@@ -272,7 +272,7 @@ def clipping_table(spec, reference, chains, output):
     for algorithm, bound in spec["cells"]:
         for seed in range(spec["seeds"]):
             path = Path(chains, algorithm, f"bound-{bound}", f"seed-{seed}.npz")
-            row, _ = measure(path, "clipping", spec["model"], algorithm, bound, seed)
+            row, _ = measure(path, "clipping", spec["model"], algorithm, seed)
             rows.append(row)
     write_csv(pd.DataFrame(rows), output)
 

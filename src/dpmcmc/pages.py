@@ -14,7 +14,7 @@ from dpmcmc import captions
 from dpmcmc.files import read_csv, read_json
 
 TEMPLATES = Path(__file__).with_name("templates")
-PREVIEWED_ROWS = 60  # a table with more rows has no preview
+PREVIEWED_ROWS = 20  # of a table, on the index
 
 
 def render(template, **values):
@@ -60,7 +60,7 @@ def heading(notebook):
     return title.lstrip("# "), " ".join(question.split())
 
 
-def contents(directory, sources, notebooks):
+def contents(directory, sources):
     """What the index of a study shows, for the templates index.html.j2 and readme.md.j2.
 
     Parameters
@@ -69,13 +69,11 @@ def contents(directory, sources, notebooks):
         The study's results, with its `provenance.json`; what is not there is left out.
     sources : path
         Directory of the notebooks.
-    notebooks : list of (str, list of str)
-        Names of the notebooks, in the order of reading, with their figures.
     """
     directory = Path(directory)
     provenance = read_json(directory / "provenance.json")
     read, figures = [], []
-    for name, drawn in notebooks:
+    for name, drawn in provenance["notebooks"]:
         title, question = heading(nbformat.read(Path(sources, f"{name}.ipynb"), as_version=4))
         read.append(
             {
@@ -119,12 +117,10 @@ def contents(directory, sources, notebooks):
 
 
 def describe_table(path):
-    """How many rows a table has, and the table itself if it is short."""
+    """How many rows a table has, and what the first of them hold."""
     table = read_csv(path)
-    preview = None
-    if len(table) <= PREVIEWED_ROWS:
-        preview = Markup(table_html(table))
-    return {"rows": len(table), "preview": preview}
+    shown = min(len(table), PREVIEWED_ROWS)
+    return {"rows": len(table), "shown": shown, "preview": Markup(table_html(table.head(shown)))}
 
 
 def table_html(table, formats=None, group=None):
@@ -169,6 +165,25 @@ def table_html(table, formats=None, group=None):
 def interval(value, low, high, spec=".3f"):
     """Text of an estimate with its interval, on one line."""
     return f"{value:{spec}}\N{NO-BREAK SPACE}[{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
+
+
+FEW = 6  # seeds, below which a bootstrap interval is far too short
+
+
+def about_seeds(number):
+    """A warning for readers of intervals that rest on few chains; empty otherwise."""
+    if number >= FEW:
+        return ""
+    chains = "one chain" if number == 1 else f"{number} chains"
+    return (
+        f"**This study has {chains} a cell: too few for intervals, ranks and verdicts to mean "
+        "anything.** They are shown as they would be for more.\n\n"
+    )
+
+
+def link(name, text, rendered):
+    """Markdown link to the page of another notebook; the text alone if the study has none."""
+    return f"[{text}]({name}.html)" if name in rendered else text
 
 
 def listing(items):

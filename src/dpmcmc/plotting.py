@@ -1,14 +1,16 @@
 """Figures of the chapter, in one style: an algorithm has the same colour everywhere."""
 
+import base64
+import html
+import io
 import textwrap
 from pathlib import Path
 
-import IPython.display
 import matplotlib.pyplot as plt
 import numpy as np
 import PIL.Image
 import seaborn as sns
-from IPython.display import display
+from IPython.display import HTML, display
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -96,20 +98,29 @@ def use_style():
 
 
 def save(figure, directory, name):
-    """Write a figure as PDF and PNG; the same figure gives the same bytes."""
-    for suffix, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
-        with replacing(Path(directory, f"{name}.{suffix}")) as file:
-            figure.savefig(file, format=suffix, bbox_inches="tight", dpi=DPI, metadata=metadata)
+    """Write a figure as PDF and as PNG of 256 colours; the same figure gives the same bytes."""
+    options = {"bbox_inches": "tight", "dpi": DPI}
+    with replacing(Path(directory, f"{name}.pdf")) as file:
+        figure.savefig(file, format="pdf", metadata={"CreationDate": None}, **options)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", **options)
+    with replacing(Path(directory, f"{name}.png")) as file:
+        PIL.Image.open(drawn).convert("RGB").quantize(256).save(file, format="png", optimize=True)
 
 
 def show(figure, results, name):
-    """Save a figure of the study and show it, crisp and with its caption as alternative text."""
+    """Save a figure and show it, crisp, its caption as alternative text, linked to the file."""
     save(figure, f"{results}/figures", name)
     plt.close(figure)
     path = Path(results, "figures", f"{name}.png")
     width, _ = PIL.Image.open(path).size
-    alt = FIGURES[name]
-    display(IPython.display.Image(path.read_bytes(), width=round(width / PIXEL_RATIO), alt=alt))
+    data = base64.b64encode(path.read_bytes()).decode()
+    display(
+        HTML(
+            f'<a href="../figures/{name}.png"><img src="data:image/png;base64,{data}" '
+            f'width="{round(width / PIXEL_RATIO)}" alt="{html.escape(FIGURES[name])}"></a>'
+        )
+    )
 
 
 def metric_panels(chains, metrics, models, baselines=None, columns=2):
@@ -253,6 +264,7 @@ def ranking_panels(ranking):
         figsize=(4.9 * columns, 0.3 * sum(heights)),
         squeeze=False,
         height_ratios=heights,
+        layout="constrained",
     )
     for axis in axes.flat[len(models) :]:
         axis.set_axis_off()
@@ -277,7 +289,6 @@ def ranking_panels(ranking):
         )
         axis.set(title=model_label(model), xlabel="Privacy bound ε", ylabel="")
         axis.tick_params(axis="y", rotation=0)
-    figure.tight_layout()
     return figure
 
 
@@ -291,7 +302,7 @@ def claims_figure(claims):
     """
     claims = claims[claims["cells"] > 0].iloc[::-1]
     sides = {"for": "#009E73", "open": "#D0D5DA", "against": "#D55E00"}
-    figure, axis = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(claims)))
+    figure, axis = plt.subplots(figsize=(8.4, 1.2 + 0.42 * len(claims)), layout="constrained")
     left = np.zeros(len(claims))
     for side, colour in sides.items():
         share = 100 * (claims[side] / claims["cells"]).to_numpy()
@@ -307,7 +318,6 @@ def claims_figure(claims):
     axis.set(xlim=(0, 100), xlabel="Cells (%)")
     axis.grid(False)
     axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)
-    figure.tight_layout()
     return figure
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-PARTS = ("src/dpmcmc", "notebooks")
-SUFFIXES = {".py", ".ipynb", ".j2", ".css"}
+PARTS = ("Snakefile", "src/dpmcmc", "workflow", "notebooks", "envs")
+SUFFIXES = {"", ".py", ".ipynb", ".j2", ".css", ".smk", ".yaml", ".rst", ".txt"}
 
 
 def tree_digest(root):
@@ -20,27 +20,30 @@ def tree_digest(root):
     """
     digest = hashlib.sha256()
     for part in PARTS:
-        for file in sorted(Path(root, part).rglob("*")):
-            if file.suffix in SUFFIXES and not any(p.startswith(".") for p in file.parts[-2:]):
+        for file in [Path(root, part), *sorted(Path(root, part).rglob("*"))]:
+            if file.is_file() and file.suffix in SUFFIXES:
                 digest.update(file.relative_to(root).as_posix().encode())
                 digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def record(config, source):
+def record(config, notebooks, source):
     """Provenance of a study as it is now.
 
     Parameters
     ----------
     config : dict
         As resolved from all its files.
+    notebooks : list of (str, list of str)
+        Names of the study's notebooks, in the order of reading, with their figures.
     source : str
         `tree_digest` of the checkout.
 
     Returns
     -------
     dict
-        study, date (UTC), source, platform, processor, python, packages (name to version), config.
+        study, date (UTC), source, platform, processor, python, packages (name to version),
+        notebooks, config.
     """
     packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
     return {
@@ -51,6 +54,7 @@ def record(config, source):
         "processor": processor(),
         "python": platform.python_version(),
         "packages": dict(sorted(packages.items(), key=lambda item: item[0].lower())),
+        "notebooks": notebooks,
         "config": config,
     }
 

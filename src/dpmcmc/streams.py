@@ -1,7 +1,8 @@
 """Random streams: one for each purpose, model, algorithm, epsilon and seed index.
 
-Every stream comes from a stable hash of what it is for, so no two jobs share one, and a result
-never depends on the order of jobs, on cores, or on what else ran.
+Every stream comes from a stable hash of what it is for, so no two jobs share one (but for
+`clipping_streams`, on purpose), and a result never depends on the order of jobs, on cores, or on
+what else ran.
 """
 
 import hashlib
@@ -47,9 +48,14 @@ def chain_streams(study_seed, model_id, algorithm_id, epsilon, seed):
     return three_streams(seed_sequence(study_seed, "chain", model_id, algorithm_id, epsilon, seed))
 
 
-def clipping_streams(study_seed, model_id, algorithm_id, bound, seed):
-    """The streams of a chain of the clipping study; the bound as it stands in paths."""
-    return three_streams(seed_sequence(study_seed, "clipping", model_id, algorithm_id, bound, seed))
+def clipping_streams(study_seed, model_id, algorithm_id, seed):
+    """The streams of a chain of the clipping study: the same at every bound.
+
+    Chains are compared in pairs, one bound with another. With the same random numbers, what sets
+    the two apart is what clipping has changed, and not chance: common random numbers, a standard
+    way to lessen the variance of a difference. No other two jobs share a stream.
+    """
+    return three_streams(seed_sequence(study_seed, "clipping", model_id, algorithm_id, seed))
 
 
 def three_streams(sequence):

@@ -44,21 +44,13 @@ def analysis_tables(chains, baselines, accounting=None, clipping=None):
     chains, baselines, accounting, clipping : DataFrame
         Tables of the study; it may be without the last two.
     """
-    nothing = pd.DataFrame(columns=["model", "algorithm"])
-    claims, cells = evaluate(
-        {
-            "chains": chains,
-            "baselines": baselines,
-            "accounting": nothing if accounting is None else accounting,
-            "clipping": nothing if clipping is None else clipping,
-        }
-    )
-    tables = {"ranking": ranking(chains), "claims": claims, "claim-cells": cells}
-    if clipping is None:
-        return tables
-    effects = clipping_effects(clipping, baselines)
-    thresholds = clipping_thresholds(clipping, effects)
-    return tables | {"clipping-effects": effects, "clipping-thresholds": thresholds}
+    given = {"chains": chains, "baselines": baselines, "accounting": accounting}
+    tables = {"ranking": ranking(chains)}
+    if clipping is not None:
+        tables["clipping-effects"] = given["effects"] = clipping_effects(clipping, baselines)
+        tables["clipping-thresholds"] = clipping_thresholds(clipping, given["effects"])
+    tables["claims"], tables["claim-cells"] = evaluate(given)
+    return tables
 
 
 def concatenate(paths):

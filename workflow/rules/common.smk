@@ -142,6 +142,15 @@ def baseline_table_settings(wildcards):
     return as_json(study.baseline_table(wildcards.model))
 
 
+def notebook_settings(notebook):
+    return as_json(notebook.parameters | {"results": RESULTS, "rendered": list(study.notebooks())})
+
+
+def provenance_settings():
+    notebooks = [[name, notebook.figures] for name, notebook in study.notebooks().items()]
+    return as_json({"config": study.config, "notebooks": notebooks, "source": tree_digest(ROOT)})
+
+
 # Files that a rule gathers.
 
 

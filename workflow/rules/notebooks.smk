@@ -20,7 +20,7 @@ for name, notebook in study.notebooks().items():
             mem_mb=notebook_memory,
             runtime=short_runtime,
         params:
-            spec=as_json(notebook.parameters | {"results": RESULTS}),
+            spec=notebook_settings(notebook),
             failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",
             source=NOTEBOOK_SOURCE,
         message:
@@ -42,7 +42,7 @@ rule record_provenance:
         mem_mb=small_memory,
         runtime=short_runtime,
     params:
-        spec=as_json({"config": study.config, "source": tree_digest(ROOT)}),
+        spec=provenance_settings(),
     message:
         "Record what makes the study"
     shell:
@@ -66,13 +66,12 @@ rule build_index:
         mem_mb=small_memory,
         runtime=short_runtime,
     params:
-        spec=as_json({"notebooks": [[name, n.figures] for name, n in study.notebooks().items()]}),
         source=NOTEBOOK_SOURCE,
         results=subpath(output[0], parent=True),
         sources=ROOT / "notebooks",
     message:
         "Index of all results"
     shell:
-        "python -m dpmcmc index --spec {params.spec:q} --results {params.results:q}"
+        "python -m dpmcmc index --results {params.results:q}"
         " --sources {params.sources:q} --output {output.page:q} --readme {output.readme:q}"
         " > {log:q} 2>&1"
