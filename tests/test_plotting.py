@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpmcmc import plotting
-from dpmcmc.samplers import ALGORITHMS
+from dpmcmc.samplers import ALGORITHMS, CLIPPED
 
 
 def chains_table(mmd, algorithm="dp-hmc", iterations=50):
@@ -70,7 +70,7 @@ def test_fractions_are_drawn_in_percent():
 
 
 def test_every_algorithm_has_a_label_and_a_colour_of_its_own():
-    assert set(plotting.LABELS) == set(ALGORITHMS)
+    assert set(plotting.LABELS) == {*ALGORITHMS, *CLIPPED}
     colours = [plotting.algorithm_colour(algorithm) for algorithm in ALGORITHMS]
     assert len(set(colours)) == len(colours)
 

@@ -68,11 +68,13 @@ def draw_posterior(spec, dataset, purpose, *labels):
 
 def budget(spec, output):
     """Work out how many iterations epsilon and delta allow, as JSON."""
-    from dpmcmc.accounting import accountant, max_iterations
+    from dpmcmc.accounting import accountant, guess_iterations, max_iterations
 
     release = release_of(spec)
     delta = accountant(spec["accountant"])
-    iterations = max_iterations(delta, release, spec["epsilon"], spec["delta"])
+    bound = spec["epsilon"], spec["delta"]
+    guess = guess_iterations(spec["accountant"], release, *bound)
+    iterations = max_iterations(delta, release, *bound, guess)
     if iterations > MAX_ITERATIONS:
         raise JobError(
             f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "
@@ -85,7 +87,8 @@ def budget(spec, output):
         "target_delta": spec["delta"],
         "accountant": spec["accountant"],
         "iterations": iterations,
-        "delta": delta(release, iterations, spec["epsilon"]),
+        # Transforms in dp_accounting differ in the last digits from run to run.
+        "delta": float(f"{delta(release, iterations, spec['epsilon']):.10g}"),
     }
     write_json(record, output)
 

@@ -5,6 +5,7 @@ iterations of a release (`dpmcmc.accounting.releases`) cost at epsilon. It knows
 data, and raises a TypeError, with the reason, for a release that it cannot price.
 """
 
+import math
 from importlib import import_module
 
 ACCOUNTANTS = {
@@ -39,15 +40,35 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0):
     int
         k with delta(k) <= target_delta < delta(k + 1); 0 if not even one iteration fits.
     """
-    fits = guess if delta(release, guess, epsilon) <= target_delta else 0
-    stride = 1
-    while delta(release, fits + stride, epsilon) <= target_delta:
+    costs = {}
+
+    def is_within(iterations):
+        costs[iterations] = delta(release, iterations, epsilon)
+        return costs[iterations] <= target_delta
+
+    fits = guess if is_within(guess) else 0
+    stride = max(1, fits // 8)
+    while is_within(fits + stride):
         fits, stride = fits + stride, 2 * stride
     too_many = fits + stride
+    do_interpolate = True
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if delta(release, middle, epsilon) <= target_delta:
+        if do_interpolate and fits and 0 < costs.get(fits, 0) < costs[too_many]:
+            # The logarithm of the cost is nearly linear in that of the iterations.
+            share = math.log(target_delta / costs[fits]) / math.log(costs[too_many] / costs[fits])
+            middle = round(fits * (too_many / fits) ** share)
+            middle = min(max(middle, fits + 1), too_many - 1)
+        do_interpolate = not do_interpolate  # every other step halves: it cannot get stuck
+        if is_within(middle):
             fits = middle
         else:
             too_many = middle
     return fits
+
+
+def guess_iterations(name, release, epsilon, target_delta):
+    """Where the search of a slow accountant may start: what a fast one allows; else 0."""
+    if name != "published-pld":
+        return 0
+    return max_iterations(accountant("rdp"), release, epsilon, target_delta)

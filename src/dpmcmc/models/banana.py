@@ -88,8 +88,9 @@ class Banana(Model):
 
     def gradient_coefficients(self, theta):
         """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
-        jacobian = self._straighten_jacobian(theta) * self.precisions[:, None]
-        return jacobian, jacobian.T @ self.straighten(theta)
+        jacobian = self._scaled_identity.copy()
+        jacobian[1, 0] = self._bend_rate(theta) * self.precisions[1]
+        return jacobian, self._pull_back(theta, self.precisions * self.straighten(theta))
 
     def log_prior_ratio(self, theta, theta_new):
         """ln p(theta_new) - ln p(theta)."""
@@ -98,12 +99,20 @@ class Banana(Model):
 
     def grad_log_prior(self, theta):
         """Gradient of the log prior, (d,)."""
-        return -(self._straighten_jacobian(theta).T @ self.straighten(theta)) / self.prior_variance
+        return self._pull_back(theta, self.straighten(theta) / -self.prior_variance)
 
-    def _straighten_jacobian(self, theta):
-        jacobian = np.eye(self.dimension)
-        jacobian[1, 0] = 2 * self.curvature * theta[0]
-        return jacobian
+    @cached_property
+    def _scaled_identity(self):
+        return np.diag(self.precisions)
+
+    def _bend_rate(self, theta):
+        """The one entry off the diagonal of the Jacobian D of `straighten`: d y_2 / d theta_1."""
+        return 2 * self.curvature * theta[0]
+
+    def _pull_back(self, theta, gradient):
+        """D^T times a gradient in y, (d,), in place."""
+        gradient[0] += self._bend_rate(theta) * gradient[1]
+        return gradient
 
     def sample_posterior(self, rng, statistics, size):
         """Exact draws of the tempered posterior (Theorem 5.2), (size, d)."""
