@@ -32,6 +32,8 @@ def test_words_for_lists_and_intervals():
     assert pages.link("a", "text", ["a"]) == "[text](a.html)"
     assert pages.link("b", "text", ["a"]) == "text"
     assert pages.about_seeds(20) == "" and "one chain" in pages.about_seeds(1)
+    assert pages.percent(0) == "0.00 %" and pages.percent(3e-9) == "<0.01 %"
+    assert pages.percent(0.0317) == "3.17 %"
     assert pages.listing(["a"]) == "a"
     assert pages.listing(["a", "b", "c"]) == "a, b and c"
     assert pages.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]

@@ -15,6 +15,7 @@ from dpmcmc.files import read_csv, read_json
 
 TEMPLATES = Path(__file__).with_name("templates")
 PREVIEWED_ROWS = 20  # of a table, on the index
+LONG = 30  # letters: a column of longer texts stays wide on a phone
 
 
 def render(template, **values):
@@ -148,7 +149,14 @@ def table_html(table, formats=None, group=None):
         return format(value, formats.get(column, default))
 
     columns = [
-        {"name": column, "is_number": pd.api.types.is_numeric_dtype(table[column])}
+        {
+            "name": column,
+            "kind": "number"
+            if pd.api.types.is_numeric_dtype(table[column])
+            else "long"
+            if table[column].map(str).map(len).max() > LONG
+            else "",
+        }
         for column in table
     ]
     rows, previous = [], None
@@ -168,6 +176,11 @@ def interval(value, low, high, spec=".3f"):
 
 
 FEW = 6  # seeds, below which a bootstrap interval is far too short
+
+
+def percent(fraction):
+    """Text of a small fraction, such as that of clipped rows."""
+    return "<0.01 %" if 0 < fraction < 1e-4 else f"{100 * fraction:.2f} %"
 
 
 def about_seeds(number):
