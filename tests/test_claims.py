@@ -153,7 +153,7 @@ def test_claims_name_models_algorithms_and_accountants_that_exist(config):
     accountants = {n for names in config["figures"]["accounting"]["curves"].values() for n in names}
     known = {*config["models"], *ALGORITHMS, *accountants}
     for claim in claims.CLAIMS:
-        assert claim.cells and claim.section in {"6.1", "6.2", "6.3", "7"}
+        assert claim.cells and claim.section in {"6.1", "6.2", "6.3", "Conclusions"}
         for entry in claim.cells:
             assert {part for part in entry if isinstance(part, str)} <= known
             assert len(set(entry)) == len(entry)
@@ -175,16 +175,16 @@ def test_the_claims_are_those_of_the_chapter():
             "minibatch-dp-penalty",
             "dp-penalty",
         ),
-        ("7", "lower_mmd", "tempered-banana-2d", "dp-hmc", "minibatch-dp-penalty"),
+        ("Conclusions", "lower_mmd", "tempered-banana-2d", "dp-hmc", "minibatch-dp-penalty"),
         ("6.3", "lower_mmd", "tempered-banana-2d", "dp-hmc", "dp-penalty"),
         ("6.3", "lower_mmd", "flat-banana-2d", "dp-penalty", "dp-hmc"),
         ("6.3", "lower_mmd", "correlated-gauss-2d", "dp-hmc", "dp-penalty"),
         ("6.3", "not_lower_mmd", "narrow-banana-2d", "dp-hmc", "dp-penalty"),
-        ("7", "lower_mmd", "gauss-30d", "dp-penalty-ocu-gwmh", "dp-penalty"),
-        ("7", "not_lower_mmd", "flat-banana-2d", "dp-penalty-ocu-gwmh", "dp-penalty"),
+        ("Conclusions", "lower_mmd", "gauss-30d", "dp-penalty-ocu-gwmh", "dp-penalty"),
+        ("Conclusions", "not_lower_mmd", "flat-banana-2d", "dp-penalty-ocu-gwmh", "dp-penalty"),
         ("6.3", "falls_with_epsilon", "flat-banana-2d", "dp-penalty"),
         ("6.3", "does_not_fall", "narrow-banana-2d", "dp-penalty"),
-        ("7", "above_baselines", "gauss-30d", "dp-penalty"),
+        ("Conclusions", "above_baselines", "gauss-30d", "dp-penalty"),
         ("6.3", "clips_less_than", "flat-banana-2d", "dp-penalty", 0.1),
     ]
     assert len({claim.statement for claim in claims.CLAIMS}) == len(claims.CLAIMS)

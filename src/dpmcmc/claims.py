@@ -23,7 +23,7 @@ SHARE = 0.8
 class Claim(NamedTuple):
     """A row of the table of claims."""
 
-    section: str  # of the thesis
+    section: str  # of the thesis; its conclusions are chapter 7
     statement: str
     rule: callable  # function of the tables and one entry of `cells` that yields its Cells
     cells: list
@@ -192,7 +192,7 @@ CLAIMS = [
     ),
     # "Not better than the algorithms using the full data" has no direction; HMC is their best here.
     Claim(
-        "7",
+        "Conclusions",
         "Even with tempering, the subsampling algorithms are worse than DP HMC on all the data",
         lower_mmd,
         [(model, "dp-hmc", name) for model in TEMPERED for name in SUBSAMPLED],
@@ -226,13 +226,13 @@ CLAIMS = [
         ],
     ),
     Claim(
-        "7",
+        "Conclusions",
         "OCU + GWMH is best on 30 dimensions",
         lower_mmd,
         [("gauss-30d", "dp-penalty-ocu-gwmh", name) for name in ("dp-penalty", "dp-hmc")],
     ),
     Claim(
-        "7",
+        "Conclusions",
         "On the other models, OCU + GWMH does not beat DP penalty without it",
         not_lower_mmd,
         [
@@ -259,7 +259,7 @@ CLAIMS = [
         ],
     ),
     Claim(
-        "7",
+        "Conclusions",
         "On the harder models all algorithms stay above the baselines, even at the largest epsilon",
         above_baselines,
         [(model, name) for model in HARD for name in FULL_DATA],
