@@ -254,8 +254,7 @@ def ranking_panels(ranking):
     rows = -(-len(models) // columns)
     algorithms_of = ranking.groupby("model")["algorithm"].unique()
     heights = [
-        4
-        + max(len(algorithms_of[model]) for model in models[row * columns : (row + 1) * columns])
+        4 + max(len(algorithms_of[model]) for model in models[row * columns : (row + 1) * columns])
         for row in range(rows)
     ]
     figure, axes = plt.subplots(
