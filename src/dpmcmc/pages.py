@@ -16,15 +16,19 @@ from dpmcmc.files import read_csv, read_json
 TEMPLATES = Path(__file__).with_name("templates")
 PREVIEWED_ROWS = 20  # of a table, on the index
 LONG = 30  # letters: a column of longer texts stays wide on a phone
+FEW = 6  # seeds, below which a bootstrap interval is far too short
+
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(TEMPLATES),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 def render(template, **values):
     """HTML of a template; values are escaped unless they are Markup."""
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template(template).render(**values)
+    return ENVIRONMENT.get_template(template).render(**values)
 
 
 def notebook_page(path):
@@ -148,17 +152,12 @@ def table_html(table, formats=None, group=None):
         default = ",.0f" if float(value).is_integer() and abs(value) < 1e15 else ".4g"
         return format(value, formats.get(column, default))
 
-    columns = [
-        {
-            "name": column,
-            "kind": "number"
-            if pd.api.types.is_numeric_dtype(table[column])
-            else "long"
-            if table[column].map(str).map(len).max() > LONG
-            else "",
-        }
-        for column in table
-    ]
+    def kind(values):
+        if pd.api.types.is_numeric_dtype(values):
+            return "number"
+        return "long" if values.map(str).map(len).max() > LONG else ""
+
+    columns = [{"name": column, "kind": kind(table[column])} for column in table]
     rows, previous = [], None
     for record in table.to_dict("records"):
         is_new = group is not None and record[group] != previous
@@ -173,9 +172,6 @@ def table_html(table, formats=None, group=None):
 def interval(value, low, high, spec=".3f"):
     """Text of an estimate with its interval, on one line."""
     return f"{value:{spec}}\N{NO-BREAK SPACE}[{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
-
-
-FEW = 6  # seeds, below which a bootstrap interval is far too short
 
 
 def percent(fraction):

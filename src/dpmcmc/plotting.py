@@ -160,8 +160,7 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
         if baselines is not None and metric in baselines:
             lines = baselines.loc[baselines["model"] == model, metric]
         draw_boxes(axis, of_model, metric)
-        for value in lines:
-            axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
+        draw_baselines(axis, lines)
         highest = scale_of(metric) * max([0, *of_model[metric].dropna(), *lines])
         axis.set_ylim(0, 1.08 * highest if highest > 0 else 1)
         axis.set(title=model_label(model), xlabel="Privacy bound ε", ylabel=METRICS[metric])
@@ -171,9 +170,7 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
         for algorithm in present["algorithm"].unique()
     ]
     if baselines is not None:
-        samples = baselines.loc[baselines["model"].isin(models), "baseline"].nunique()
-        label = f"Exact posterior samples ({samples} baselines)"
-        handles.append(Line2D([], [], color=BASELINE_COLOUR, linewidth=0.8, label=label))
+        handles.append(baseline_handle(baselines[baselines["model"].isin(models)]))
     figure.tight_layout()
     columns_of_legend = min(len(handles), columns + 1)
     figure.legend(
@@ -215,25 +212,17 @@ def clipping_panels(clipping, baselines):
                 color=algorithm_colour(algorithm),
             )
         for axis in (top, bottom):
-            for value in baselines.loc[baselines["model"] == model, "mmd"]:
-                axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
+            draw_baselines(axis, baselines.loc[baselines["model"] == model, "mmd"])
             axis.set(ylabel=METRICS["mmd"], ylim=(0, 1.05 * chains["mmd"].max()))
         top.set(title=model_label(model), xlabel="Clip bound (times the length of the step)")
         bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
     figure.tight_layout()
-    samples = baselines["baseline"].nunique()
     handles = [
         *(
             Patch(facecolor=algorithm_colour(name), label=algorithm_label(name))
             for name in algorithms
         ),
-        Line2D(
-            [],
-            [],
-            color=BASELINE_COLOUR,
-            linewidth=0.8,
-            label=f"Exact posterior samples ({samples} baselines)",
-        ),
+        baseline_handle(baselines),
     ]
     figure.legend(
         handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
@@ -370,6 +359,18 @@ def draw_curves(axis, curves, by):
             label=label,
         )
     axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
+
+
+def draw_baselines(axis, values):
+    """A line for the metric of each exact posterior sample."""
+    for value in values:
+        axis.axhline(value, color=BASELINE_COLOUR, linewidth=0.6, alpha=0.7, zorder=3)
+
+
+def baseline_handle(baselines):
+    """Entry of a legend for these lines."""
+    label = f"Exact posterior samples ({baselines['baseline'].nunique()} baselines)"
+    return Line2D([], [], color=BASELINE_COLOUR, linewidth=0.8, label=label)
 
 
 def scale_of(metric):

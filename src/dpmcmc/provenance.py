@@ -19,12 +19,17 @@ def tree_digest(root):
         Top of the checkout.
     """
     digest = hashlib.sha256()
-    for part in PARTS:
+    add_files(digest, root, *PARTS)
+    return digest.hexdigest()[:16]
+
+
+def add_files(digest, root, *parts):
+    """Feed names and contents of the source files in parts of a tree to a digest."""
+    for part in parts:
         for file in [Path(root, part), *sorted(Path(root, part).rglob("*"))]:
             if file.is_file() and file.suffix in SUFFIXES:
                 digest.update(file.relative_to(root).as_posix().encode())
                 digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def record(config, notebooks, source):

@@ -527,9 +527,7 @@ def check_clipping(clipping, models):
     """Models must be known, lists of the model's dimension, bounds different in paths."""
     for algorithm, settings in clipping["algorithms"].items():
         check_model_settings(f"clipping.algorithms.{algorithm}", settings, models)
-    for text, count in Counter(map(format_epsilon, clipping["bounds"])).items():
-        if count > 1:
-            raise ConfigError(f"clipping.bounds: lists {text} twice (to six digits)")
+    check_no_twins("clipping.bounds", clipping["bounds"])
 
 
 def check_figures(figures, models, algorithms):
@@ -557,13 +555,18 @@ def check_figures(figures, models, algorithms):
             )
 
 
+def check_no_twins(where, numbers):
+    """No two numbers of a list may look alike in a path."""
+    for text, count in Counter(map(format_epsilon, numbers)).items():
+        if count > 1:
+            raise ConfigError(f"{where}: lists {text} twice (to six digits)")
+
+
 def check_epsilons(runs):
     """Map from epsilon as in paths to its value; two values must not look alike in a path."""
     values = {float(epsilon) for run in runs for epsilon in run["epsilons"]}
     for i, run in enumerate(runs):
-        for text, count in Counter(map(format_epsilon, run["epsilons"])).items():
-            if count > 1:
-                raise ConfigError(f"runs[{i}].epsilons: lists {text} twice (to six digits)")
+        check_no_twins(f"runs[{i}].epsilons", run["epsilons"])
     epsilons = {}
     for value in sorted(values):
         other = epsilons.setdefault(format_epsilon(value), value)

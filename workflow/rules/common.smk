@@ -24,7 +24,7 @@ os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "M
 
 from dpmcmc.build_kernels import kernel_build
 from dpmcmc.captions import FIGURES, TABLES
-from dpmcmc.provenance import tree_digest
+from dpmcmc.provenance import add_files, tree_digest
 from dpmcmc.study import CORRECTED, ConfigError, Study, dimension
 
 try:
@@ -55,13 +55,7 @@ def source_digest(*names):
     into imported modules.
     """
     digest = hashlib.sha256()
-    for name in ("jobs.py", "files.py", *names):
-        path = SOURCE / "dpmcmc" / name
-        for file in sorted(path.rglob("*.*")) if path.is_dir() else [path]:
-            if file.suffix == ".pyc":
-                continue
-            digest.update(file.relative_to(SOURCE).as_posix().encode())
-            digest.update(file.read_bytes())
+    add_files(digest, SOURCE, *(f"dpmcmc/{name}" for name in ("jobs.py", "files.py", *names)))
     digest.update(" ".join(version(library) for library in ("numpy", "numba", "scipy")).encode())
     if "kernels.py" in names:
         digest.update(kernel_build().encode())
