@@ -32,10 +32,16 @@ def arguments(rng, name, m, n):
         yield from (
             (rows(rng, (m, n)), rng.standard_normal(m), 0.1, b) for b in (0.0, 1.5, math.inf)
         )
-    elif name == "clipped_gradient_sum":
+    elif name == "clipped_row_ratio_sum":
+        yield from (
+            (np.ascontiguousarray(rows(rng, (m, n)).T), rng.standard_normal(m), 0.1, b)
+            for b in (0.0, 1.5, math.inf)
+        )
+    elif name == "clipped_gradient_block_sum":
+        blocks = np.arange(0, -(-n // kernels.GRADIENT_BLOCK), 2)
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)
         offset = rng.standard_normal(4)
-        yield from ((rows(rng, (m, n)), jacobian, offset, b) for b in (0.0, 1.5, math.inf))
+        yield from ((rows(rng, (m, n)), blocks, jacobian, offset, b) for b in (0.0, 1.5, math.inf))
     elif name == "sorted_ratio_sum":
         column = np.sort(rng.standard_normal(n))
         sums = np.append(0.0, np.cumsum(column - 0.3))
@@ -47,10 +53,14 @@ def arguments(rng, name, m, n):
             (np.ascontiguousarray(statistics.T), codes, slope, 0.1, b, slope / 20, -0.1, 0.9 * b)
             for b in (0.1, 2, 99)
         )
-    elif name == "gradient_norms":
-        yield rows(rng, (m, n)), rng.standard_normal((m, 4)), rng.standard_normal(4)
-    elif name == "selected_sum":
-        yield rows(rng, (m, n)), rng.standard_normal(m), 1.0 * (rng.random(n) < 0.7)
+    elif name == "resting_block_sum":
+        middles, jacobian = rng.standard_normal((2, n)), rng.standard_normal((2, 4))
+        widths, lengths = rng.random((2, n)), rng.random(n)
+        sums, shift = rng.standard_normal((m, n)), rng.standard_normal(4)
+        yield from (
+            (middles, widths, lengths, sums, jacobian, shift, 1.2, 0.1, 0.3, b)
+            for b in (0.0, 3.0, math.inf)
+        )
     elif name == "gaussian_kernel_sum":
         yield rng.standard_normal((m, n)), rng.standard_normal((m, 50)), 1.3
     elif name == "gaussian_kernel_pair_sum":

@@ -71,19 +71,32 @@ def test_sums_over_many_rows_are_accurate():
     assert abs(gradient[0] - exact) < 2e-14 * exact
 
 
+@pytest.mark.parametrize("bound", [0.0, 0.7, math.inf])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_norms_and_sums_of_chosen_rows_are_those_of_numpy(shape):
+def test_rows_side_by_side_have_the_same_sums(shape, bound):
+    rng = np.random.default_rng(shape[1])
+    statistics, slope = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    slope[1:] *= rng.random(shape[0] - 1) < 0.7
+    statistics[-1, ::7] = math.nan
+    expected = kernels.clipped_ratio_sum(statistics, slope, 0.1, bound)
+    result = kernels.clipped_row_ratio_sum(statistics.T, slope, 0.1, bound)
+    assert result[2] == expected[2]
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12 * shape[1])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_blocks_of_rows_are_summed_like_any_rows(shape):
     rng = np.random.default_rng(shape[1])
     statistics, offset = rng.standard_normal(shape), rng.standard_normal(4)
     jacobian = rng.standard_normal((shape[0], 4)) * (rng.random((shape[0], 4)) < 0.7)
-    norms = kernels.gradient_norms(statistics, jacobian, offset)
-    expected = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
-    np.testing.assert_allclose(norms, expected, rtol=1e-12)
-    chosen, centre = rng.random(shape[1]) < 0.7, rng.standard_normal(shape[0])
-    expected = (statistics - centre[:, None])[:, chosen].sum(axis=1)
+    size = kernels.GRADIENT_BLOCK
+    blocks = np.flatnonzero(rng.random(-(-shape[1] // size)) < 0.6)
+    chosen = np.isin(np.arange(shape[1]) // size, blocks)
+    expected = numpy_gradient_sum(statistics[:, chosen], jacobian, offset, 1.5)
     statistics[:, ~chosen] = math.nan  # not touched
-    total = kernels.selected_sum(statistics, centre, chosen)
-    np.testing.assert_allclose(total, expected, rtol=1e-12, atol=1e-12 * shape[1])
+    total, count = kernels.clipped_gradient_block_sum(statistics, blocks, jacobian, offset, 1.5)
+    np.testing.assert_allclose(total, expected[0], rtol=1e-12, atol=1e-12 * shape[1])
+    assert count == expected[1]
 
 
 BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308]

@@ -7,7 +7,15 @@ import pytest
 
 from dpmcmc.kernels import clipped_ratio_sum
 from dpmcmc.models import Target, build_model
-from dpmcmc.models.ratio_sums import USES, CodedRows, RatioSums, SortedColumn
+from dpmcmc.models.ratio_sums import (
+    PREFIX_BLOCK,
+    USES,
+    BatchRatioSums,
+    CodedRows,
+    RatioSums,
+    SortedColumn,
+    prefix_sums,
+)
 
 NUM_ROWS = 6000
 BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e160, 1e20]
@@ -143,3 +151,25 @@ def test_an_infinite_bound_needs_sums_alone():
         expected, _, _ = clipped_ratio_sum(target.statistics, slope, intercept, math.inf)
         assert (total, count) == (pytest.approx(expected, rel=1e-12), 0)
     assert "many" in target._ratio_sums.prepared
+
+
+@pytest.mark.parametrize("size", [1, PREFIX_BLOCK - 1, PREFIX_BLOCK, PREFIX_BLOCK + 1, 100_000])
+def test_prefix_sums_keep_the_digits_of_small_differences(size):
+    values = np.sort(np.random.default_rng(3).standard_normal(size))
+    exact = np.append(0.0, values.cumsum(dtype=np.longdouble))
+    scale = np.abs(exact).max()
+    assert np.abs(prefix_sums(values) - exact).max() < 2e-15 * scale
+    if size == 100_000:  # where one running sum loses digits
+        assert np.abs(values.cumsum() - exact[1:]).max() > 2e-14 * scale
+
+
+def test_batches_have_the_same_sums_before_and_after_the_data_are_copied_by_row():
+    rng = np.random.default_rng(3)
+    statistics = rng.standard_normal((3, NUM_ROWS))
+    sums, slope = BatchRatioSums(statistics), np.array([0.5, 0.0, -2.0])
+    for i in range(20):
+        batch = rng.choice(NUM_ROWS, 500 + 200 * (i > 15), replace=False)
+        result = sums.at(slope, 0.1, 1.5, batch)
+        expected = clipped_ratio_sum(statistics[:, batch], slope, 0.1, 1.5)
+        assert result == (*(pytest.approx(x, abs=1e-10) for x in expected[:2]), expected[2])
+        assert (sums.rows is None) == (i < 11)

@@ -16,46 +16,22 @@ from dpmcmc.files import JobError, read_csv, read_json, replacing, write_csv, wr
 
 def main(arguments=None):
     """Run one command; exits with one line on stderr for a JobError."""
-    parser = argparse.ArgumentParser(prog="python -m dpmcmc", description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(required=True, metavar="command")
-
-    def command(function, *files, spec=True):
-        name = function.__name__.replace("_", "-")
-        subparser = commands.add_parser(name, help=function.__doc__.splitlines()[0])
-        if spec:
-            subparser.add_argument("--spec", type=json.loads, required=True)
-        for file in files:
-            nargs = file[-1] if file[-1] in "+*" else None
-            subparser.add_argument(f"--{file.rstrip('+*')}", required=True, nargs=nargs)
-        subparser.set_defaults(function=function)
-
-    command(jobs.dataset, "output")
-    command(jobs.reference, "dataset", "output")
-    command(jobs.baselines, "dataset", "output")
-    command(jobs.budget, "output")
-    command(jobs.accounting_curve, "output")
-    command(jobs.correction, "output", spec=False)
-    command(jobs.chain, "dataset", "reference", "budget", "correction*", "output")
-    command(jobs.clipped_chain, "dataset", "output")
-    command(jobs.baseline_table, "reference", "baselines", "output")
-    command(jobs.chain_table, "reference", "chains", "budgets", "output", "timings", "budget-table")
-    command(jobs.clipping_table, "reference", "chains", "output")
-    command(study_tables, "chains+", "timings+", "baselines+", "budgets+", "clipping*", "output")
-    command(
-        analysis_tables, "chains", "baselines", "accounting*", "clipping*", "output", spec=False
+    name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
+    commands = {function.__name__.replace("_", "-"): function for function in OPTIONS}
+    if name not in commands:
+        sys.exit(f"usage: python -m dpmcmc command ...; the commands are {', '.join(commands)}")
+    function = commands[name]
+    parser = argparse.ArgumentParser(
+        prog=f"python -m dpmcmc {name}", description=function.__doc__.splitlines()[0]
     )
-    command(accounting_table, "curves+", "output", spec=False)
-    command(provenance, "output")
-    command(index, "results", "sources", "output", "readme", spec=False)
-    command(docs_status, "docs", "root", spec=False)
-    command(notebook, "notebook", "output", "html", "failed")
-
-    options = vars(parser.parse_args(arguments))
-    function = options.pop("function")
+    for option in OPTIONS[function].split():
+        kind = json.loads if option == "spec" else str
+        many = option[-1] if option[-1] in "+*" else None
+        parser.add_argument(f"--{option.rstrip('+*')}", type=kind, required=True, nargs=many)
     try:
-        function(**{key.replace("-", "_"): value for key, value in options.items()})
+        function(**vars(parser.parse_args(options)))
     except JobError as error:
-        sys.exit(f"{function.__name__.replace('_', '-')}: {error}")
+        sys.exit(f"{name}: {error}")
 
 
 def study_tables(spec, chains, timings, baselines, budgets, clipping, output):
@@ -142,3 +118,26 @@ def docs_status(docs, root):
         changes.append("config.yaml has changed")
     state = f"older than the code: {' and '.join(changes)}" if changes else "up to date"
     print(f"{docs}, made on {made['date']} from source {made['source']}, is {state}")
+
+
+# Options of each command; with * or + they take any number of paths.
+OPTIONS = {
+    jobs.dataset: "spec output",
+    jobs.reference: "spec dataset output",
+    jobs.baselines: "spec dataset output",
+    jobs.budget: "spec output",
+    jobs.accounting_curve: "spec output",
+    jobs.correction: "output",
+    jobs.chain: "spec dataset reference budget correction* output",
+    jobs.clipped_chain: "spec dataset output",
+    jobs.baseline_table: "spec reference baselines output",
+    jobs.chain_table: "spec reference chains budgets output timings budget-table",
+    jobs.clipping_table: "spec reference chains output",
+    study_tables: "spec chains+ timings+ baselines+ budgets+ clipping* output",
+    analysis_tables: "chains baselines accounting* clipping* output",
+    accounting_table: "curves+ output",
+    provenance: "spec output",
+    index: "results sources output readme",
+    docs_status: "docs root",
+    notebook: "spec notebook output html failed",
+}

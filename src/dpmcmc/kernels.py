@@ -23,6 +23,7 @@ from dpmcmc.build_kernels import library_path, load_library
 BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
 GROUPS = 64  # of rows, in a block; a group without a row in doubt is passed over at once
 GRADIENT_BLOCK = 256  # rows a block: a block of 30-dimensional gradients stays in the second level
+ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 LIBRARY = load_library(library_path())
@@ -45,6 +46,14 @@ def vector(array):
     return array
 
 
+def indices(array):
+    """Array as a kernel reads it; machine code checks nothing, not even their range."""
+    array = np.ascontiguousarray(array, np.int64)
+    if array.ndim != 1:
+        raise TypeError(f"a kernel takes indices here, not an array of shape {array.shape}")
+    return array
+
+
 def byte_matrix(array):
     """Array as a kernel reads it; machine code checks nothing."""
     array = np.ascontiguousarray(array)
@@ -56,6 +65,7 @@ def byte_matrix(array):
 TYPES = {
     matrix: "float64[:, ::1]",
     vector: "float64[::1]",
+    indices: "int64[::1]",
     byte_matrix: "int8[:, ::1]",
     float: "float64",
 }
@@ -139,6 +149,47 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
             for i in range(size):
                 ratios[i] += slope_j * column_j[i]
         # Block sums first, then a sum of blocks: the rounding error grows with n / BLOCK only.
+        block_total = 0.0
+        block_squares = 0.0
+        block_inside = 0
+        for i in range(size):
+            ratio = ratios[i]
+            block_inside += (-bound <= ratio) & (ratio <= bound)
+            ratio = ratio if ratio == ratio else 0.0
+            ratio = min(max(ratio, -bound), bound)
+            block_total += ratio
+            block_squares += ratio * ratio
+        total += block_total
+        squares += block_squares
+        num_inside += block_inside
+    return total, squares, num_rows - num_inside
+
+
+@compiled("Tuple((float64, float64, int64))", matrix, vector, float, float)
+def clipped_row_ratio_sum(rows, slope, intercept, bound):
+    """What `clipped_ratio_sum` returns, of rows whose statistics lie side by side.
+
+    Parameters
+    ----------
+    rows : (n, m) array
+        t(x) of every row.
+    slope, intercept, bound
+        As for `clipped_ratio_sum`.
+    """
+    num_rows = rows.shape[0]
+    used = np.flatnonzero(slope)
+    buffer = np.empty(GRADIENT_BLOCK)
+    total = 0.0
+    squares = 0.0
+    num_inside = 0
+    for start in range(0, num_rows, GRADIENT_BLOCK):
+        size = min(GRADIENT_BLOCK, num_rows - start)
+        ratios = buffer[:size]
+        ratios[:] = -intercept
+        for j in used:
+            coefficient = slope[j]
+            for i in range(size):
+                ratios[i] += coefficient * rows[start + i, j]
         block_total = 0.0
         block_squares = 0.0
         block_inside = 0
@@ -295,14 +346,22 @@ def clipped_ratio_excess(rows, codes, slope, intercept, bound, weights, shift, l
     return excess, num_clipped
 
 
-@compiled("Tuple((float64[::1], int64))", matrix, matrix, vector, float)
 def clipped_gradient_sum(statistics, jacobian, offset, bound):
-    """Sum over the rows of the gradient g = jacobian^T t - offset, clipped in Euclidean norm.
+    """What `clipped_gradient_block_sum` returns for all the rows."""
+    blocks = np.arange(-(-statistics.shape[1] // GRADIENT_BLOCK))
+    return clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound)
+
+
+@compiled("Tuple((float64[::1], int64))", matrix, indices, matrix, vector, float)
+def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
+    """Sum over some rows of the gradient g = jacobian^T t - offset, clipped in Euclidean norm.
 
     Parameters
     ----------
     statistics : (m, n) array
         t(x) of every row x.
+    blocks : (k,) array of int
+        Which blocks of rows are summed: block i has the rows from i GRADIENT_BLOCK on.
     jacobian : (m, d) array
         Derivative of the natural parameter; entries that are zero cost nothing.
     offset : (d,) array
@@ -317,8 +376,9 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
     num_clipped : int
         Rows with a norm above the bound, or without a finite norm.
     """
-    num_statistics, num_rows = statistics.shape
+    num_statistics = statistics.shape[0]
     dimension = offset.shape[0]
+    num_rows = 0
     gradients = np.empty((dimension, GRADIENT_BLOCK))
     buffer = np.empty(GRADIENT_BLOCK)
     total = np.zeros(dimension)
@@ -340,8 +400,10 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
             other[num_other] = k
             num_other += 1
     num_in_fours = num_single - num_single % 4
-    for start in range(0, num_rows, GRADIENT_BLOCK):
-        size = min(GRADIENT_BLOCK, num_rows - start)
+    for block in blocks:
+        start = block * GRADIENT_BLOCK
+        size = min(GRADIENT_BLOCK, statistics.shape[1] - start)
+        num_rows += size
         scale = buffer[:size]  # squared norms at first, factors later
         scale[:] = 0.0
         for e in range(num_other):
@@ -424,49 +486,82 @@ def clipped_gradient_sum(statistics, jacobian, offset, bound):
     return total, num_rows - num_inside
 
 
-@compiled("float64[::1]", matrix, matrix, vector)
-def gradient_norms(statistics, jacobian, offset):
-    """Euclidean norm of the gradient jacobian^T t - offset of every row, (n,).
+@compiled(
+    "Tuple((float64[::1], int64[::1]))",
+    matrix,
+    matrix,
+    vector,
+    matrix,
+    matrix,
+    vector,
+    float,
+    float,
+    float,
+    float,
+)
+def resting_block_sum(
+    middles, widths, lengths, sums, jacobian, shift, steepness, mixing, pull, bound
+):
+    """Sum of the statistics over the blocks of rows in which no gradient is clipped.
 
-    Same arguments as `clipped_gradient_sum`.
+    In a block |u_j - middle_j| <= width_j and r <= length, and the squared norm of a gradient is
+    at most |jacobian^T u - shift|^2 + steepness r^2 + 2 (mixing |u| + pull) r.
+
+    Parameters
+    ----------
+    middles, widths : (q, k) arrays
+        Middle and half width of each of q coordinates in each of k blocks.
+    lengths : (k,) array
+    sums : (m, k) array
+        Sum of each statistic over the rows of each block.
+    jacobian : (q, d) array
+    shift : (d,) array
+    steepness, mixing, pull : float
+    bound : float
+
+    Returns
+    -------
+    total : (m,) array
+        Sum over the blocks where that is at most the squared bound.
+    active : array of int
+        Indices of the other blocks.
     """
-    num_statistics, num_rows = statistics.shape
-    buffer = np.empty(GRADIENT_BLOCK)
-    norms = np.zeros(num_rows)
-    for start in range(0, num_rows, GRADIENT_BLOCK):
-        size = min(GRADIENT_BLOCK, num_rows - start)
-        component = buffer[:size]
-        squared = norms[start : start + size]
-        for k in range(offset.shape[0]):
-            component[:] = -offset[k]
-            for j in range(num_statistics):
-                coefficient = jacobian[j, k]
-                if coefficient != 0.0:
-                    column = statistics[j, start : start + size]
-                    for i in range(size):
-                        component[i] += coefficient * column[i]
-            for i in range(size):
-                squared[i] += component[i] * component[i]
-        for i in range(size):
-            squared[i] = math.sqrt(squared[i])
-    return norms
-
-
-@compiled("float64[::1]", matrix, vector, vector)
-def selected_sum(statistics, centre, selected):
-    """Sum of t(x) - centre over the rows with `selected` > 0, (m,); the others are not touched."""
-    num_statistics, num_rows = statistics.shape
-    total = np.zeros(num_statistics)
-    for j in range(num_statistics):
-        for start in range(0, num_rows, BLOCK):
-            size = min(BLOCK, num_rows - start)
-            column = statistics[j, start : start + size]
-            weight = selected[start : start + size]
-            block_total = 0.0
-            for i in range(size):
-                block_total += column[i] - centre[j] if weight[i] > 0.0 else 0.0
-            total[j] += block_total
-    return total
+    num_coordinates, num_blocks = middles.shape
+    farthest = np.zeros(num_blocks)  # squared length of u
+    for j in range(num_coordinates):
+        for i in range(num_blocks):
+            largest = abs(middles[j, i]) + widths[j, i]
+            farthest[i] += largest * largest
+    squared = np.empty(num_blocks)
+    for i in range(num_blocks):
+        twice = 2.0 * (mixing * math.sqrt(farthest[i]) + pull)
+        squared[i] = (steepness * lengths[i] + twice) * lengths[i]
+    middle = np.empty(num_blocks)
+    most = np.empty(num_blocks)
+    for k in range(shift.shape[0]):
+        middle[:] = -shift[k]
+        most[:] = ROUNDING * abs(shift[k])
+        for j in range(num_coordinates):
+            coefficient = jacobian[j, k]
+            if coefficient != 0.0:
+                for i in range(num_blocks):
+                    middle[i] += coefficient * middles[j, i]
+                    most[i] += abs(coefficient) * (widths[j, i] + ROUNDING * abs(middles[j, i]))
+        for i in range(num_blocks):
+            largest = abs(middle[i]) + most[i]
+            squared[i] += largest * largest
+    total = np.zeros(sums.shape[0])
+    active = np.empty(num_blocks, np.int64)
+    num_active = 0
+    for i in range(num_blocks):
+        at_most = squared[i] * (1.0 + ROUNDING)
+        if at_most <= bound * bound and at_most < math.inf:
+            for j in range(sums.shape[0]):
+                total[j] += sums[j, i]
+        else:
+            active[num_active] = i
+            num_active += 1
+    return total, active[:num_active]
 
 
 @compiled("float64", matrix, matrix, float)

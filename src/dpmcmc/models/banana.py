@@ -65,13 +65,14 @@ class Banana(Model):
     def straighten(self, theta):
         """y(theta): theta with a theta_1^2 added to its second component; theta is (..., d)."""
         straight = np.array(theta, dtype=float)
-        straight[..., 1] += self.curvature * straight[..., 0] ** 2
+        first = straight.T[0]
+        straight.T[1] += self.curvature * first * first
         return straight
 
     def bend(self, straight):
         """Inverse of `straighten`."""
         theta = np.array(straight, dtype=float)
-        theta[..., 1] -= self.curvature * theta[..., 0] ** 2
+        theta.T[1] -= self.curvature * theta.T[0] ** 2
         return theta
 
     def simulate(self, rng):

@@ -1,40 +1,43 @@
-"""Sums of clipped gradients at positions near each other, without reading every row each time."""
+"""Sums of clipped gradients without reading every row each time."""
 
 import math
 
 import numpy as np
 
-from dpmcmc.kernels import clipped_gradient_sum, gradient_norms, selected_sum
+from dpmcmc.kernels import (
+    GRADIENT_BLOCK,
+    ROUNDING,
+    clipped_gradient_block_sum,
+    clipped_gradient_sum,
+    resting_block_sum,
+)
+from dpmcmc.models.ratio_sums import SortedColumn
 
-ANCHOR_COST = 4  # of setting an anchor, in passes over all rows
-SCALES = 2.0 ** np.arange(-1, 7)  # of a new region, in units of how far positions went
-PAUSE = 500  # positions that are passed over all rows after no region has promised less work
-SAMPLE = 16  # every so many rows stand for all when a scale is chosen
-ROUNDING = 1e-10  # far above what rounding changes in a norm, relative to the terms it comes from
+SAMPLE = 4096  # rows that say where the bulk of the data is
+BULK = 10  # median deviations from the median that rows of the bulk are within
+WEAK = 0.1  # a correlation that is left out
+PARALLEL = 1e-14  # what rounding leaves across the line of a parallel vector, relative
 FINITE = 1e150  # a norm up to this has a finite square
 
 
-class GradientSums:
-    """What `clipped_gradient_sum` returns, for one data set and one position after another.
+class BlockedGradients:
+    """What `clipped_gradient_sum` returns, for one data set of two statistics or more.
 
-    With g_i = J^T t_i - o the gradient of row i at the present position and g0_i, J0, o0 those at
-    an earlier one, the anchor, for any fixed centre c
+    Rows near each other make up a block, in coordinates u in which the bulk of the data is about
+    round, t = centre + factor u: a box of the first two, and for the others the largest length r.
+    With K = factor^T J, rows A and B of it for the boxed and the other coordinates, and
+    s = offset - J^T centre, a gradient is g = a + B^T u_B with a = A^T u_A - s, so that
 
-        g_i - g0_i = (J - J0)^T (t_i - c) + s  with  s = (J - J0)^T c - (o - o0).
+        |g|^2 <= |a|^2 + |B B^T| r^2 + 2 (|B A^T| |u_A| + |B s|) r.
 
-    So wherever |J_j - J0_j| <= r_j in each row j of J, and |s| <= r_s (the region),
+    Where the largest value in a block is at most the squared bound, none of its rows is clipped.
+    The block is *at rest*: its gradients add up to a function of the sum of its statistics. The
+    rows of the other blocks are clipped and summed one by one; a row that is not finite makes its
+    block one of these.
 
-        |g_i| <= |g0_i| + sum_j r_j |t_ij - c_j| + r_s.
-
-    Where the right-hand side is at most the bound, row i is not clipped anywhere in the region.
-    Such rows are *at rest*: their gradients add up to J^T (sum of t_i) - (number of rows) o. The
-    others are *active*: clipped and summed one by one. A row without a finite norm is active, as
-    it fails the comparison. Outside the region, the present position becomes the anchor.
-
-    Where the anchor is and how far its region reaches decide about speed alone: sum and count are
-    those of the pass over all rows, a function of the data and the position, up to the order of
-    summation. Comparisons leave a margin for rounding. So the clip holds for every row, and
-    neither it nor the privacy that rests on it depends on the anchor or on the chain's past.
+    Which rows make up a block decides about speed alone: sum and count are those of the pass over
+    all rows, up to the order of summation. Comparisons leave a margin for rounding. So the clip
+    holds for every row, and neither it nor the privacy that rests on it depends on the blocks.
 
     Parameters
     ----------
@@ -43,15 +46,19 @@ class GradientSums:
     """
 
     def __init__(self, statistics):
-        num_statistics, num_rows = statistics.shape
-        centre = selected_sum(statistics, np.zeros(num_statistics), np.ones(num_rows)) / num_rows
-        self.statistics = statistics
-        self.centre = np.where(np.isfinite(centre), centre, 0.0)
-        self.distances = gradient_norms(statistics, np.eye(num_statistics), self.centre)
-        self.anchor = (None, None, None)
-        self.unit = np.zeros(num_statistics + 1)
-        self.num_uses = 1
-        self.pause = 0
+        num_rows = statistics.shape[1]
+        self.centre, self.factor = centre_and_factor(statistics)
+        boxed, lengths = round_coordinates(statistics, self.centre, self.factor)
+        order = order_of_blocks([*boxed, lengths] if len(statistics) > 2 else boxed)
+        starts = np.arange(0, num_rows, GRADIENT_BLOCK)
+        boxed, lengths = boxed.take(order, axis=1), lengths[order]
+        low, high = (f.reduceat(boxed, starts, axis=1) for f in (np.minimum, np.maximum))
+        self.middles, self.widths = (low + high) / 2, (high - low) / 2
+        self.lengths = np.maximum.reduceat(lengths, starts)
+        self.statistics = statistics.take(order, axis=1)
+        self.sizes = np.diff(starts, append=num_rows)
+        self.sums = np.add.reduceat(self.statistics, starts, axis=1)
+        self.sums -= self.sizes * self.centre[:, None]
 
     def at(self, jacobian, offset, bound):
         """Sum of the clipped gradients, (d,), and how many were clipped.
@@ -62,78 +69,135 @@ class GradientSums:
         offset : (d,) array
         bound : float
         """
-        is_finite = math.isfinite(jacobian.sum() + offset.sum())
-        if is_finite and not self.pause and not self._is_covered(jacobian, offset, bound):
-            self._set_anchor(jacobian, offset, bound)
-        if self.pause or not is_finite:
-            self.pause = max(0, self.pause - 1)
-            return clipped_gradient_sum(self.statistics, jacobian, offset, bound)
-        total, num_clipped = clipped_gradient_sum(self.active, jacobian, offset, bound)
-        if self.num_rest:
-            rest = self.rest_sum @ jacobian - self.num_rest * offset.astype(np.longdouble)
-            total += rest.astype(float)
+        shift = offset - self.centre @ jacobian
+        rest, active = self.rest(jacobian, shift, bound)
+        total, num_clipped = clipped_gradient_block_sum(
+            self.statistics, active, jacobian, offset, bound
+        )
+        num_at_rest = self.statistics.shape[1] - self.sizes[active].sum()
+        if num_at_rest:
+            total += rest @ jacobian - num_at_rest * shift
         return total, num_clipped
 
-    def _is_covered(self, jacobian, offset, bound):
-        """Whether the position is in the region; if so, remember how far it went."""
-        anchor_jacobian, anchor_offset, anchor_bound = self.anchor
-        if bound != anchor_bound:
-            return False
-        jacobian, offset = up_to_rotation(jacobian, offset)
-        change = jacobian - anchor_jacobian
-        shift = self.centre @ change - (offset - anchor_offset)
-        went = np.sqrt([*np.einsum("jk,jk->j", change, change), shift @ shift])
-        if (went <= self.region).all():
-            self.farthest = np.maximum(self.farthest, went)
-            self.num_uses += 1
-            return True
-        self.unit = np.where(self.farthest > 0, self.farthest, went)
-        return False
-
-    def _set_anchor(self, jacobian, offset, bound):
-        """Make the position the anchor of a region whose size promises the least work."""
-        limit = min(bound, FINITE)
-        norms = gradient_norms(self.statistics, jacobian, offset)
-        jacobian, offset = up_to_rotation(jacobian, offset)
-        size = np.linalg.norm(jacobian) + SCALES[-1] * np.linalg.norm(self.unit)
-        size_of_rest = size * np.linalg.norm(self.centre) + np.linalg.norm(offset)
-        norms += ROUNDING * (size * self.distances + size_of_rest)
-
-        spread = np.full_like(norms, self.unit[-1])
-        for j in np.flatnonzero(self.unit[:-1]):
-            spread += self.unit[j] * np.abs(self.statistics[j] - self.centre[j])
-        some = norms[::SAMPLE] + SCALES[:, None] * spread[::SAMPLE] <= limit
-        work = ANCHOR_COST / (SCALES * self.num_uses) + 1 - some.mean(axis=1)
-        best = work.argmin()
-        self.farthest = np.zeros_like(self.unit)
-        self.num_uses = 1
-        if work[best] > 0.9 and self.unit.any():
-            self.pause = PAUSE
-            self.anchor = (None, None, None)
-            self.unit = np.zeros_like(self.unit)
-            return
-
-        at_rest = norms + SCALES[best] * spread <= limit
-        self.num_rest = np.count_nonzero(at_rest)
-        # More digits where there are any: the sum is far larger than what is left of it below.
-        self.rest_sum = selected_sum(self.statistics, self.centre, at_rest).astype(np.longdouble)
-        self.rest_sum += self.num_rest * self.centre.astype(np.longdouble)
-        self.active = self.statistics.take(np.flatnonzero(~at_rest), axis=1)
-        self.anchor = jacobian, offset, bound
-        self.region = SCALES[best] * self.unit
+    def rest(self, jacobian, shift, bound):
+        """Sum of t - centre over the blocks at rest, (m,), and the indices of the others."""
+        slopes = self.factor.T @ jacobian
+        a, b = slopes[:2], slopes[2:]
+        if len(b):
+            steepness = np.abs(b @ b.T).sum(axis=1).max()  # at least the largest eigenvalue
+            mixing = math.sqrt(((b @ a.T) ** 2).sum())
+            pull = b @ shift
+            rounding = ROUNDING * math.sqrt((b * b).sum() * (shift @ shift))
+            pull = math.sqrt(pull @ pull) + rounding
+        else:
+            steepness = mixing = pull = 0.0
+        return resting_block_sum(
+            self.middles,
+            self.widths,
+            self.lengths,
+            self.sums,
+            a,
+            shift,
+            steepness,
+            mixing,
+            pull,
+            bound,
+        )
 
 
-def up_to_rotation(jacobian, offset):
-    """J and o after a rotation of all gradients, which changes no norm.
+def centre_and_factor(statistics):
+    """Median of the data, (m,), and a Cholesky factor of the covariance of their bulk, (m, m).
 
-    With a single statistic the rotation takes J onto the first axis, so that a position that
-    turns around the origin, as on the circle, stays where it is. With more, it is the identity.
+    Both from a sample of the rows, without its weak correlations, and finite: 0 and the identity
+    where there is nothing better. Far rows, as long as they are few, do not move them.
     """
-    if len(jacobian) > 1:
-        return jacobian, offset
-    length = math.sqrt(jacobian[0] @ jacobian[0])
-    if length == 0:
-        return jacobian, offset
-    along = (jacobian[0] @ offset) / length
-    across = offset - along / length * jacobian[0]
-    return np.array([[length, 0.0]]), np.array([along, math.sqrt(across @ across)])
+    sample = statistics[:, :: -(-statistics.shape[1] // SAMPLE)]
+    centre = median(sample)
+    centre = np.where(np.isfinite(centre), centre, 0.0)
+    deviations = sample - centre[:, None]
+    sizes = np.abs(deviations)
+    bulk = (sizes <= BULK * median(sizes)[:, None]).all(axis=0)
+    covariance = np.cov(deviations[:, bulk])
+    scale = np.sqrt(np.diag(covariance))
+    covariance[np.abs(covariance) < WEAK * np.outer(scale, scale)] = 0.0
+    try:
+        factor = np.linalg.cholesky(covariance)
+        if np.isfinite(np.linalg.inv(factor)).all():
+            return centre, factor
+    except np.linalg.LinAlgError:
+        pass
+    return centre, np.eye(len(statistics))
+
+
+def median(values):
+    """The upper median of each row of numbers, (m,)."""
+    middle = values.shape[1] // 2
+    return np.partition(values, middle)[:, middle]
+
+
+def round_coordinates(statistics, centre, factor):
+    """The first two coordinates u of every row, (2, n), and the length of the others, (n,)."""
+    num_rows = statistics.shape[1]
+    inverse = np.linalg.inv(factor)
+    boxed, lengths = np.empty((2, num_rows)), np.empty(num_rows)
+    for start in range(0, num_rows, SAMPLE):
+        some = slice(start, start + SAMPLE)
+        with np.errstate(all="ignore"):  # what is not finite stays so
+            u = inverse @ (statistics[:, some] - centre[:, None])
+            boxed[:, some] = u[:2]
+            lengths[some] = np.sqrt((u[2:] ** 2).sum(axis=0))
+    return boxed, lengths
+
+
+def order_of_blocks(coordinates, rows=None):
+    """An order of the rows in which those of a block have nearly the same coordinates.
+
+    Sorted by the first into slices of whole blocks, then each slice by the others.
+    """
+    rows = np.arange(len(coordinates[0])) if rows is None else rows
+    rows = rows[coordinates[0][rows].argsort()]
+    if len(coordinates) == 1:
+        return rows
+    num_blocks = len(rows) / GRADIENT_BLOCK
+    size = GRADIENT_BLOCK * math.ceil(num_blocks ** (1 - 1 / len(coordinates)))
+    slices = (rows[start : start + size] for start in range(0, len(rows), size))
+    return np.concatenate([order_of_blocks(coordinates[1:], some) for some in slices])
+
+
+class SortedGradients:
+    """What `clipped_gradient_sum` returns, for one data set of a single statistic.
+
+    Where the offset is a multiple c of the Jacobian j, all gradients j (t_i - c) lie on one line,
+    as on the circle. Clipping them is clipping the numbers |j| (t_i - c), whose sum a sorted
+    column gives in O(log n). Elsewhere, all rows are read.
+
+    Parameters
+    ----------
+    statistics : (1, n) array
+        t(x) of every row.
+    """
+
+    def __init__(self, statistics):
+        self.statistics = statistics
+        self.column = SortedColumn(statistics, 0)
+
+    def at(self, jacobian, offset, bound):
+        """Sum of the clipped gradients, (d,), and how many were clipped.
+
+        Parameters
+        ----------
+        jacobian : (1, d) array
+        offset : (d,) array
+        bound : float
+        """
+        j = jacobian[0]
+        length = math.sqrt(j @ j)
+        if 0 < length < FINITE:
+            along = j @ offset / length
+            across = offset - along / length * j
+            if across @ across <= (PARALLEL * along) ** 2:
+                result = self.column.at(np.array([length]), along, bound)
+                if result is not None:
+                    total, num_clipped = result
+                    return total / length * j, num_clipped
+        return clipped_gradient_sum(self.statistics, jacobian, offset, bound)

@@ -5,18 +5,19 @@ import math
 import numpy as np
 
 from dpmcmc.kernels import (
+    ROUNDING,
     clipped_ratio_excess,
     clipped_ratio_sum,
-    selected_sum,
+    clipped_row_ratio_sum,
     sorted_ratio_sum,
 )
 
-USES = 64  # passes over all rows before a preparation is taken to pay
+USES = 24  # passes over all rows before a preparation is taken to pay
 MANY = 6  # statistics from which on codes are faster to read
 FEW = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
+PREFIX_BLOCK = 256
 LEVELS = 127  # codes are whole numbers between -127 and 127
 SINGLE = 2e-7  # above what one operation in single precision changes, relative
-ROUNDING = 1e-10  # above what rounding changes in a ratio, relative to the terms it comes from
 
 
 class RatioSums:
@@ -66,6 +67,48 @@ class RatioSums:
         return self.prepared[key]
 
 
+class BatchRatioSums:
+    """What `clipped_ratio_sum` returns for one batch after another of one data set.
+
+    A row's statistics lie far apart in memory, and reading them takes longer than all else. So
+    after as many rows have been drawn as there are, the data are copied row by row.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+        t(x) of every row.
+    """
+
+    def __init__(self, statistics):
+        self.statistics = statistics
+        self.num_drawn = 0
+        self.rows = None
+        self.buffer = np.empty((0, len(statistics)))
+
+    def at(self, slope, intercept, bound, batch):
+        """Sum of the clipped ratios and of their squares, and how many were clipped.
+
+        Parameters
+        ----------
+        slope : (m,) array
+        intercept : float
+        bound : float
+        batch : (b,) array of int
+            Indices of rows.
+        """
+        if self.rows is None:
+            self.num_drawn += len(batch)
+            if self.num_drawn < self.statistics.shape[1]:
+                return clipped_ratio_sum(
+                    self.statistics.take(batch, axis=1), slope, intercept, bound
+                )
+            self.rows = np.ascontiguousarray(self.statistics.T)
+        if len(self.buffer) != len(batch):
+            self.buffer = np.empty((len(batch), len(self.statistics)))
+        self.rows.take(batch, axis=0, out=self.buffer, mode="clip")
+        return clipped_row_ratio_sum(self.buffer, slope, intercept, bound)
+
+
 class SortedColumn:
     """Ratios that use one statistic: those inside the bound are a stretch of the sorted column.
 
@@ -80,9 +123,7 @@ class SortedColumn:
         self.j = j
         self.column = np.sort(statistics[j])
         self.centre = self.column[len(self.column) // 2]
-        # More digits, where there are any: a difference of two sums is far smaller than they are.
-        sums = np.cumsum(self.column - self.centre, dtype=np.longdouble)
-        self.sums = np.concatenate([[0.0], sums.astype(float)])
+        self.sums = prefix_sums(self.column - self.centre)
         self.terms = np.abs(self.column[[0, -1]]).sum()  # not finite if a value is not
 
     def at(self, slope, intercept, bound):
@@ -91,6 +132,22 @@ class SortedColumn:
         if not ROUNDING * (abs(slope) * self.terms + abs(intercept)) < bound:
             return None
         return sorted_ratio_sum(self.column, self.sums, self.centre, slope, intercept, bound)
+
+
+def prefix_sums(values):
+    """Sums of the first 0, 1, ..., n values, (n + 1,).
+
+    Sums within blocks, and sums of blocks in more digits, where there are any: a difference of two
+    sums may be far smaller than they are.
+    """
+    num_blocks = -(-len(values) // PREFIX_BLOCK)
+    blocks = np.zeros((num_blocks, PREFIX_BLOCK))
+    blocks.ravel()[: len(values)] = values
+    blocks.cumsum(axis=1, out=blocks)
+    before = np.zeros(num_blocks)
+    before[1:] = blocks[:-1, -1].cumsum(dtype=np.longdouble)
+    blocks += before[:, None]
+    return np.concatenate([[0.0], blocks.ravel()[: len(values)]])
 
 
 class CodedRows:
@@ -115,20 +172,20 @@ class CodedRows:
         num_statistics, num_rows = statistics.shape
         self.rows = np.ascontiguousarray(statistics.T)  # few are read, here and there
         self.codes = np.empty(statistics.shape, np.int8)
-        self.widths, self.spreads = np.empty((2, num_statistics))
-        ones = np.ones(num_rows)
-        self.centre = selected_sum(statistics, np.zeros(num_statistics), ones) / num_rows
+        self.widths, self.spreads, total = np.empty((3, num_statistics))
+        with np.errstate(all="ignore"):
+            self.centre = statistics.mean(axis=1)
         self.is_finite = bool(np.isfinite(self.centre).all())
         if self.is_finite:
             for j in range(num_statistics):
                 deviations = statistics[j] - self.centre[j]
                 self.widths[j] = max(deviations.max(), -deviations.min()) / LEVELS or 1.0
                 self.spreads[j] = deviations.std()
+                total[j] = deviations.sum()
                 self.codes[j] = np.rint(deviations / self.widths[j])
         self.terms = np.abs(self.centre) + LEVELS * self.widths
         # More digits, where there are any: what is subtracted from this sum is nearly as large.
-        self.total = selected_sum(statistics, self.centre, ones).astype(np.longdouble)
-        self.total += num_rows * self.centre.astype(np.longdouble)
+        self.total = total + num_rows * self.centre.astype(np.longdouble)
 
     def at(self, slope, intercept, bound):
         """Sum and count as `RatioSums.at`; None if many rows would have to be read for it."""

@@ -7,9 +7,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
-from dpmcmc.models.gradient_sums import GradientSums
+from dpmcmc.models.gradient_sums import BlockedGradients, SortedGradients
 from dpmcmc.models.model import Model
-from dpmcmc.models.ratio_sums import RatioSums
+from dpmcmc.models.ratio_sums import BatchRatioSums, RatioSums
 
 SMALL = 4096  # rows: up to this many are read faster than one decides which to read
 LARGE = 100 * 2**20  # bytes of data of which no rearranged copies are made
@@ -87,6 +87,8 @@ class Target:
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0.0, 0
+        if self._is_prepared:
+            return self._batch_ratio_sums.at(slope, intercept, bound, batch)
         return clipped_ratio_sum(self.statistics.take(batch, axis=1), slope, intercept, bound)
 
     def clipped_gradient(self, theta, bound):
@@ -122,6 +124,10 @@ class Target:
         return RatioSums(self.statistics)
 
     @cached_property
+    def _batch_ratio_sums(self):
+        return BatchRatioSums(self.statistics)
+
+    @cached_property
     def _gradients(self):
         """Results of `clipped_gradient`: a trajectory starts where an earlier one started or ended.
 
@@ -132,7 +138,8 @@ class Target:
     @cached_property
     def _gradient_sum(self):
         if self._is_prepared:
-            return GradientSums(self.statistics).at
+            kind = SortedGradients if len(self.statistics) == 1 else BlockedGradients
+            return kind(self.statistics).at
         return partial(clipped_gradient_sum, self.statistics)
 
     def log_density_ratio(self, theta, theta_new):
