@@ -58,8 +58,8 @@ MODELS = {
 BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e160, 1e20]
 
 
-def gradient_sums(statistics):
-    return (SortedGradients if len(statistics) == 1 else BlockedGradients)(statistics)
+def gradient_sums(model, statistics):
+    return Target(model, statistics)._gradient_sums
 
 
 def num_not_read(sums, jacobian, offset, bound):
@@ -105,7 +105,7 @@ def test_the_sum_and_the_count_are_those_of_all_rows(name, rows, quantile):
         for bad in BAD:
             statistics[rng.integers(len(statistics)), rng.integers(NUM_ROWS)] = bad
         statistics[:, 17] = math.nan
-    sums, num_saved = gradient_sums(statistics), 0
+    sums, num_saved = gradient_sums(model, statistics), 0
     for theta in positions(rng, model):
         jacobian, offset = model.gradient_coefficients(theta)
         expected, expected_count = clipped_gradient_sum(statistics, jacobian, offset, bound)
@@ -126,11 +126,24 @@ def test_the_sum_and_the_count_are_those_of_all_rows(name, rows, quantile):
 @pytest.mark.parametrize(("name", "most"), [("flat banana", 0.5), ("straight", 0.7)])
 def test_rows_that_are_far_from_the_clip_are_not_read(name, most):
     model = build_model(MODELS[name])
-    sums = gradient_sums(model.simulate(np.random.default_rng(3)))
+    sums = gradient_sums(model, model.simulate(np.random.default_rng(3)))
     jacobian, offset = model.gradient_coefficients(model.true_theta)
     norms = np.linalg.norm(jacobian.T @ sums.statistics - offset[:, None], axis=0)
     saved = num_not_read(sums, jacobian, offset, np.quantile(norms, 0.9))
     assert saved > (1 - most) * NUM_ROWS
+
+
+@pytest.mark.parametrize("coordinates", [np.zeros((3, 3)), np.ones((3, 2)), np.tri(3) * 50])
+def test_any_coordinates_give_the_same_sums(coordinates):
+    rng = np.random.default_rng(3)
+    statistics = rng.standard_normal((3, NUM_ROWS))
+    sums = BlockedGradients(statistics, coordinates)
+    for _ in range(20):
+        jacobian, offset, bound = rng.standard_normal((3, 4)), rng.standard_normal(4), 4.0
+        expected, expected_count = clipped_gradient_sum(statistics, jacobian, offset, bound)
+        total, count = sums.at(jacobian, offset, bound)
+        assert count == expected_count
+        np.testing.assert_allclose(total, expected, rtol=1e-11, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -145,7 +158,7 @@ def test_one_row_moves_the_sum_by_no_more_than_the_clip(bad, name):
     jacobian, offset = model.gradient_coefficients(model.true_theta)
     norms = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
     bound = np.quantile(norms, 0.9)
-    pair = gradient_sums(statistics), gradient_sums(substituted)
+    pair = gradient_sums(model, statistics), gradient_sums(model, substituted)
     steps = np.random.default_rng(5).standard_normal((200, model.dimension))
     for step in steps.cumsum(axis=0):
         coefficients = model.gradient_coefficients(model.true_theta + 1e-3 * step)
@@ -159,8 +172,8 @@ def test_a_gradient_is_remembered_where_a_trajectory_may_start_again(monkeypatch
     first, others = np.zeros(3), np.random.default_rng(1).standard_normal((200, 3))
     total, count = target.clipped_gradient(first, 1.5)
     calls = []
-    at = target._gradient_sum
-    target.__dict__["_gradient_sum"] = lambda *arguments: calls.append(arguments) or at(*arguments)
+    at = target._gradient_sums.at
+    target._gradient_sums.at = lambda *arguments: calls.append(arguments) or at(*arguments)
     for theta in others[:60]:
         target.clipped_gradient(theta, 1.5)
     again, again_count = target.clipped_gradient(first.copy(), 1.5)

@@ -160,7 +160,7 @@ def test_prefix_sums_keep_the_digits_of_small_differences(size):
     scale = np.abs(exact).max()
     assert np.abs(prefix_sums(values) - exact).max() < 2e-15 * scale
     if size == 100_000:  # where one running sum loses digits
-        assert np.abs(values.cumsum() - exact[1:]).max() > 2e-14 * scale
+        assert np.abs(values.cumsum() - exact[1:]).max() > 4e-15 * scale
 
 
 def test_batches_have_the_same_sums_before_and_after_the_data_are_copied_by_row():

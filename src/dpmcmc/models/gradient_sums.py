@@ -13,9 +13,8 @@ from dpmcmc.kernels import (
 )
 from dpmcmc.models.ratio_sums import SortedColumn
 
-SAMPLE = 4096  # rows that say where the bulk of the data is
-BULK = 10  # median deviations from the median that rows of the bulk are within
-WEAK = 0.1  # a correlation that is left out
+SAMPLE = 4096  # rows
+CONDITION = 1e6  # largest condition number of a Jacobian that gives coordinates
 PARALLEL = 1e-14  # what rounding leaves across the line of a parallel vector, relative
 FINITE = 1e150  # a norm up to this has a finite square
 
@@ -23,10 +22,11 @@ FINITE = 1e150  # a norm up to this has a finite square
 class BlockedGradients:
     """What `clipped_gradient_sum` returns, for one data set of two statistics or more.
 
-    Rows near each other make up a block, in coordinates u in which the bulk of the data is about
-    round, t = centre + factor u: a box of the first two, and for the others the largest length r.
-    With K = factor^T J, rows A and B of it for the boxed and the other coordinates, and
-    s = offset - J^T centre, a gradient is g = a + B^T u_B with a = A^T u_A - s, so that
+    Rows near each other make up a block, in coordinates u that are the gradients at some position
+    (J0 its Jacobian), but for a shift: u = J0^T (t - centre). A block is a box of the first two
+    coordinates, and for the others the largest length r. With K = J0^-1 J, rows A and B of it for
+    the boxed and the other coordinates, and s = offset - J^T centre, a gradient is
+    g = a + B^T u_B with a = A^T u_A - s, so that
 
         |g|^2 <= |a|^2 + |B B^T| r^2 + 2 (|B A^T| |u_A| + |B s|) r.
 
@@ -43,12 +43,17 @@ class BlockedGradients:
     ----------
     statistics : (m, n) array
         t(x) of every row.
+    jacobian : (m, d) array
+        J0; any other would do, if it cannot be inverted the identity does.
     """
 
-    def __init__(self, statistics):
-        num_rows = statistics.shape[1]
-        self.centre, self.factor = centre_and_factor(statistics)
-        boxed, lengths = round_coordinates(statistics, self.centre, self.factor)
+    def __init__(self, statistics, jacobian):
+        num_statistics, num_rows = statistics.shape
+        self.centre = centre(statistics)
+        self.factor = np.eye(num_statistics)
+        if jacobian.shape == self.factor.shape and np.linalg.cond(jacobian) < CONDITION:
+            self.factor = np.linalg.inv(jacobian).T
+        boxed, lengths = boxed_coordinates(statistics, self.centre, self.factor)
         order = order_of_blocks([*boxed, lengths] if len(statistics) > 2 else boxed)
         starts = np.arange(0, num_rows, GRADIENT_BLOCK)
         boxed, lengths = boxed.take(order, axis=1), lengths[order]
@@ -105,37 +110,15 @@ class BlockedGradients:
         )
 
 
-def centre_and_factor(statistics):
-    """Median of the data, (m,), and a Cholesky factor of the covariance of their bulk, (m, m).
-
-    Both from a sample of the rows, without its weak correlations, and finite: 0 and the identity
-    where there is nothing better. Far rows, as long as they are few, do not move them.
-    """
+def centre(statistics):
+    """About the median of the data, (m,), which far rows do not move; 0 if it is not finite."""
     sample = statistics[:, :: -(-statistics.shape[1] // SAMPLE)]
-    centre = median(sample)
-    centre = np.where(np.isfinite(centre), centre, 0.0)
-    deviations = sample - centre[:, None]
-    sizes = np.abs(deviations)
-    bulk = (sizes <= BULK * median(sizes)[:, None]).all(axis=0)
-    covariance = np.cov(deviations[:, bulk])
-    scale = np.sqrt(np.diag(covariance))
-    covariance[np.abs(covariance) < WEAK * np.outer(scale, scale)] = 0.0
-    try:
-        factor = np.linalg.cholesky(covariance)
-        if np.isfinite(np.linalg.inv(factor)).all():
-            return centre, factor
-    except np.linalg.LinAlgError:
-        pass
-    return centre, np.eye(len(statistics))
+    middle = sample.shape[1] // 2
+    median = np.partition(sample, middle)[:, middle]
+    return np.where(np.isfinite(median), median, 0.0)
 
 
-def median(values):
-    """The upper median of each row of numbers, (m,)."""
-    middle = values.shape[1] // 2
-    return np.partition(values, middle)[:, middle]
-
-
-def round_coordinates(statistics, centre, factor):
+def boxed_coordinates(statistics, centre, factor):
     """The first two coordinates u of every row, (2, n), and the length of the others, (n,)."""
     num_rows = statistics.shape[1]
     inverse = np.linalg.inv(factor)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -108,7 +108,11 @@ class Target:
         key = theta.tobytes(), bound
         result = self._gradients.pop(key, None)
         if result is None:
-            result = self._gradient_sum(*self.model.gradient_coefficients(theta), bound)
+            jacobian, offset = self.model.gradient_coefficients(theta)
+            if self._is_prepared:
+                result = self._gradient_sums.at(jacobian, offset, bound)
+            else:
+                result = clipped_gradient_sum(self.statistics, jacobian, offset, bound)
             if len(self._gradients) == REMEMBERED:
                 del self._gradients[next(iter(self._gradients))]  # the one asked for longest ago
         self._gradients[key] = result
@@ -136,11 +140,11 @@ class Target:
         return {}
 
     @cached_property
-    def _gradient_sum(self):
-        if self._is_prepared:
-            kind = SortedGradients if len(self.statistics) == 1 else BlockedGradients
-            return kind(self.statistics).at
-        return partial(clipped_gradient_sum, self.statistics)
+    def _gradient_sums(self):
+        if len(self.statistics) == 1:
+            return SortedGradients(self.statistics)
+        jacobian, _ = self.model.gradient_coefficients(self.model.true_theta)
+        return BlockedGradients(self.statistics, jacobian)
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered, from the summed statistics alone."""
