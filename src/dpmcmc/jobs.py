@@ -68,10 +68,12 @@ def draw_posterior(spec, dataset, purpose, *labels):
 
 def budget(spec, output):
     """Work out how many iterations epsilon and delta allow, as JSON."""
+    from functools import cache
+
     from dpmcmc.accounting import accountant, guess_iterations, max_iterations
 
     release = release_of(spec)
-    delta = accountant(spec["accountant"])
+    delta = cache(accountant(spec["accountant"]))
     bound = spec["epsilon"], spec["delta"]
     guess = guess_iterations(spec["accountant"], release, *bound)
     iterations = max_iterations(delta, release, *bound, guess)

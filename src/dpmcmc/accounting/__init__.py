@@ -46,21 +46,22 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0):
         costs[iterations] = delta(release, iterations, epsilon)
         return costs[iterations] <= target_delta
 
-    fits = guess if is_within(guess) else 0
-    stride = max(1, fits // 8)
+    fits = guess if guess and is_within(guess) else 0
+    stride = max(1, fits // 2)
     while is_within(fits + stride):
         fits, stride = fits + stride, 2 * stride
     too_many = fits + stride
-    do_interpolate = True
+    does_fit = []
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if do_interpolate and fits and 0 < costs.get(fits, 0) < costs[too_many]:
-            # The logarithm of the cost is nearly linear in that of the iterations.
+        # The logarithm of the cost is nearly linear in that of the iterations. Where two steps
+        # have moved the same end, the next one halves.
+        if does_fit[-2:] not in ([True, True], [False, False]) and costs.get(fits, 0) > 0:
             share = math.log(target_delta / costs[fits]) / math.log(costs[too_many] / costs[fits])
             middle = round(fits * (too_many / fits) ** share)
             middle = min(max(middle, fits + 1), too_many - 1)
-        do_interpolate = not do_interpolate  # every other step halves: it cannot get stuck
-        if is_within(middle):
+        does_fit.append(is_within(middle))
+        if does_fit[-1]:
             fits = middle
         else:
             too_many = middle
