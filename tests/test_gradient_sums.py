@@ -67,8 +67,8 @@ def num_not_read(sums, jacobian, offset, bound):
         length = np.linalg.norm(jacobian)
         result = sums.column.at(np.array([length]), jacobian[0] @ offset / length, bound)
         return 0 if result is None else NUM_ROWS
-    _, active = sums.rest(jacobian, offset - sums.centre @ jacobian, bound)
-    return NUM_ROWS - sums.sizes[active].sum()
+    rest, _ = sums.rest(jacobian, offset - sums.centre @ jacobian, bound)
+    return rest[-1]
 
 
 def positions(rng, model):

@@ -502,7 +502,7 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
 def resting_block_sum(
     middles, widths, lengths, sums, jacobian, shift, steepness, mixing, pull, bound
 ):
-    """Sum of the statistics over the blocks of rows in which no gradient is clipped.
+    """Add up what belongs to the blocks of rows in which no gradient is clipped.
 
     In a block |u_j - middle_j| <= width_j and r <= length, and the squared norm of a gradient is
     at most |jacobian^T u - shift|^2 + steepness r^2 + 2 (mixing |u| + pull) r.
@@ -512,8 +512,8 @@ def resting_block_sum(
     middles, widths : (q, k) arrays
         Middle and half width of each of q coordinates in each of k blocks.
     lengths : (k,) array
-    sums : (m, k) array
-        Sum of each statistic over the rows of each block.
+    sums : (s, k) array
+        What is to be added up.
     jacobian : (q, d) array
     shift : (d,) array
     steepness, mixing, pull : float
@@ -521,7 +521,7 @@ def resting_block_sum(
 
     Returns
     -------
-    total : (m,) array
+    total : (s,) array
         Sum over the blocks where that is at most the squared bound.
     active : array of int
         Indices of the other blocks.

@@ -61,9 +61,9 @@ class BlockedGradients:
         self.middles, self.widths = (low + high) / 2, (high - low) / 2
         self.lengths = np.maximum.reduceat(lengths, starts)
         self.statistics = statistics.take(order, axis=1)
-        self.sizes = np.diff(starts, append=num_rows)
-        self.sums = np.add.reduceat(self.statistics, starts, axis=1)
-        self.sums -= self.sizes * self.centre[:, None]
+        sizes = np.diff(starts, append=num_rows)
+        sums = np.add.reduceat(self.statistics, starts, axis=1) - sizes * self.centre[:, None]
+        self.sums = np.vstack([sums, sizes])
 
     def at(self, jacobian, offset, bound):
         """Sum of the clipped gradients, (d,), and how many were clipped.
@@ -79,13 +79,12 @@ class BlockedGradients:
         total, num_clipped = clipped_gradient_block_sum(
             self.statistics, active, jacobian, offset, bound
         )
-        num_at_rest = self.statistics.shape[1] - self.sizes[active].sum()
-        if num_at_rest:
-            total += rest @ jacobian - num_at_rest * shift
+        if rest[-1] > 0:
+            total += rest[:-1] @ jacobian - rest[-1] * shift
         return total, num_clipped
 
     def rest(self, jacobian, shift, bound):
-        """Sum of t - centre over the blocks at rest, (m,), and the indices of the others."""
+        """Blocks at rest: sum of t - centre and number of rows, (m + 1,); indices of the others."""
         slopes = self.factor.T @ jacobian
         a, b = slopes[:2], slopes[2:]
         if len(b):

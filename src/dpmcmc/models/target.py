@@ -161,4 +161,4 @@ class Target:
 
 def is_finite(slope, intercept, theta_new):
     """Whether a proposal and its ratios can be computed with."""
-    return math.isfinite(intercept + slope.sum() + theta_new.sum())
+    return math.isfinite(intercept + np.add.reduce(slope) + np.add.reduce(theta_new))

@@ -98,5 +98,6 @@ def log_uniform(rng):
 
 def ratio_bound(clip_bound, theta, theta_new):
     """Clip bound of one row's ratio: clip_bound |theta_new - theta|_2, and 0 for no step."""
-    length = math.sqrt(((theta_new - theta) ** 2).sum())
+    step = theta_new - theta
+    length = math.sqrt(step @ step)
     return clip_bound * length if length > 0 else 0.0
