@@ -58,7 +58,7 @@ def arguments(rng, name, m, n):
         widths, lengths = rng.random((2, n)), rng.random(n)
         sums, shift = rng.standard_normal((m, n)), rng.standard_normal(4)
         yield from (
-            (middles, widths, lengths, sums, jacobian, shift, 1.2, 0.1, 0.3, b)
+            (middles, widths, lengths, sums, jacobian, shift, 1e-9, 1.2, 0.1, 0.3, b)
             for b in (0.0, 3.0, math.inf)
         )
     elif name == "gaussian_kernel_sum":

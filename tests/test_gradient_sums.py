@@ -67,7 +67,7 @@ def num_not_read(sums, jacobian, offset, bound):
         length = np.linalg.norm(jacobian)
         result = sums.column.at(np.array([length]), jacobian[0] @ offset / length, bound)
         return 0 if result is None else NUM_ROWS
-    rest, _ = sums.rest(jacobian, offset - sums.centre @ jacobian, bound)
+    rest, _ = sums.rest(jacobian, offset - sums.centre @ jacobian, 0.0, bound)
     return rest[-1]
 
 
@@ -164,6 +164,22 @@ def test_one_row_moves_the_sum_by_no_more_than_the_clip(bad, name):
         coefficients = model.gradient_coefficients(model.true_theta + 1e-3 * step)
         totals = [sums.at(*coefficients, bound)[0] for sums in pair]
         assert np.linalg.norm(totals[0] - totals[1]) <= 2 * bound * (1 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("bad", [0.0, *BAD])
+def test_without_a_clip_sums_are_enough_unless_a_row_is_not_finite(bad):
+    model = build_model(MODELS["banana"])
+    statistics = model.simulate(np.random.default_rng(3))
+    statistics[1, 5] = bad
+    target = Target(model, statistics)
+    for theta in np.random.default_rng(5).standard_normal((20, 3)):
+        total, count = target.clipped_gradient(theta, math.inf)
+        coefficients = model.gradient_coefficients(theta)
+        expected, expected_count = clipped_gradient_sum(statistics, *coefficients, math.inf)
+        assert count == expected_count == (not abs(bad) < 1e150)
+        np.testing.assert_allclose(total, expected, rtol=1e-11, atol=1e-9)
+    assert ("_gradient_sums" in target.__dict__) == (count > 0)
 
 
 def test_a_gradient_is_remembered_where_a_trajectory_may_start_again(monkeypatch):

@@ -498,9 +498,10 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     float,
     float,
     float,
+    float,
 )
 def resting_block_sum(
-    middles, widths, lengths, sums, jacobian, shift, steepness, mixing, pull, bound
+    middles, widths, lengths, sums, jacobian, shift, slack, steepness, mixing, pull, bound
 ):
     """Add up what belongs to the blocks of rows in which no gradient is clipped.
 
@@ -516,6 +517,8 @@ def resting_block_sum(
         What is to be added up.
     jacobian : (q, d) array
     shift : (d,) array
+    slack : float
+        Added to the largest value of each component of jacobian^T u - shift, for rounding.
     steepness, mixing, pull : float
     bound : float
 
@@ -540,7 +543,7 @@ def resting_block_sum(
     most = np.empty(num_blocks)
     for k in range(shift.shape[0]):
         middle[:] = -shift[k]
-        most[:] = ROUNDING * abs(shift[k])
+        most[:] = slack
         for j in range(num_coordinates):
             coefficient = jacobian[j, k]
             if coefficient != 0.0:

@@ -75,7 +75,9 @@ class BlockedGradients:
         bound : float
         """
         shift = offset - self.centre @ jacobian
-        rest, active = self.rest(jacobian, shift, bound)
+        # What rounding may change in a component of a gradient, and far more than that.
+        slack = ROUNDING * (norm(offset) + norm(self.centre) * norm(jacobian))
+        rest, active = self.rest(jacobian, shift, slack, bound)
         total, num_clipped = clipped_gradient_block_sum(
             self.statistics, active, jacobian, offset, bound
         )
@@ -83,18 +85,15 @@ class BlockedGradients:
             total += rest[:-1] @ jacobian - rest[-1] * shift
         return total, num_clipped
 
-    def rest(self, jacobian, shift, bound):
+    def rest(self, jacobian, shift, slack, bound):
         """Blocks at rest: sum of t - centre and number of rows, (m + 1,); indices of the others."""
         slopes = self.factor.T @ jacobian
         a, b = slopes[:2], slopes[2:]
+        steepness = mixing = pull = 0.0
         if len(b):
             steepness = np.abs(b @ b.T).sum(axis=1).max()  # at least the largest eigenvalue
-            mixing = math.sqrt(((b @ a.T) ** 2).sum())
-            pull = b @ shift
-            rounding = ROUNDING * math.sqrt((b * b).sum() * (shift @ shift))
-            pull = math.sqrt(pull @ pull) + rounding
-        else:
-            steepness = mixing = pull = 0.0
+            mixing = norm(b @ a.T)
+            pull = norm(b @ shift) + slack * norm(b)
         return resting_block_sum(
             self.middles,
             self.widths,
@@ -102,11 +101,18 @@ class BlockedGradients:
             self.sums,
             a,
             shift,
+            slack,
             steepness,
             mixing,
             pull,
             bound,
         )
+
+
+def norm(array):
+    """Square root of the sum of squares; `numpy.linalg.norm` takes longer than a pass may."""
+    flat = array.ravel()
+    return math.sqrt(flat @ flat)
 
 
 def centre(statistics):

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
-from dpmcmc.models.gradient_sums import BlockedGradients, SortedGradients
+from dpmcmc.models.gradient_sums import FINITE, BlockedGradients, SortedGradients, norm
 from dpmcmc.models.model import Model
 from dpmcmc.models.ratio_sums import BatchRatioSums, RatioSums
 
@@ -109,7 +109,9 @@ class Target:
         result = self._gradients.pop(key, None)
         if result is None:
             jacobian, offset = self.model.gradient_coefficients(theta)
-            if self._is_prepared:
+            if bound >= FINITE and self._are_finite(jacobian, offset):  # nothing to clip
+                result = self.total_statistics @ jacobian - self.num_rows * offset, 0
+            elif self._is_prepared:
                 result = self._gradient_sums.at(jacobian, offset, bound)
             else:
                 result = clipped_gradient_sum(self.statistics, jacobian, offset, bound)
@@ -117,6 +119,16 @@ class Target:
                 del self._gradients[next(iter(self._gradients))]  # the one asked for longest ago
         self._gradients[key] = result
         return result
+
+    def _are_finite(self, jacobian, offset):
+        """Whether the gradients of all rows have finite norms."""
+        return norm(jacobian) * self._largest_norm + norm(offset) < FINITE
+
+    @cached_property
+    def _largest_norm(self):
+        """Not below |t(x)| of any row."""
+        largest = max(self.statistics.max(), -self.statistics.min())
+        return math.sqrt(len(self.statistics)) * largest
 
     @property
     def _is_prepared(self):
