@@ -50,7 +50,7 @@ def arguments(rng, name, m, n):
         slope, statistics = rng.standard_normal(m), rng.standard_normal((m, n))
         codes = np.rint(20 * np.clip(statistics, -6, 6)).astype(np.int8)
         yield from (
-            (np.ascontiguousarray(statistics.T), codes, slope, 0.1, b, slope / 20, -0.1, 0.9 * b)
+            (np.ascontiguousarray(statistics.T), codes, n // 3, slope, 0.1, b, slope / 20, -0.1, b)
             for b in (0.1, 2, 99)
         )
     elif name == "resting_block_sum":

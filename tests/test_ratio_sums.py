@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpmcmc.kernels import clipped_ratio_sum
-from dpmcmc.models import Target, build_model
 from dpmcmc.models.ratio_sums import (
+    MANY_USES,
     PREFIX_BLOCK,
     USES,
     BatchRatioSums,
@@ -123,34 +123,14 @@ def test_preparation_waits_until_it_pays():
         assert (2 in sums.prepared) == (i > USES)
         sums.at(one, 0.1, 2.0)
     assert list(sums.prepared) == [2]
-    for _ in range(USES + 5):
+    for _ in range(MANY_USES + 1):
+        assert "many" not in sums.prepared
         sums.at(many, 0.1, 9.0)
     coded = sums.prepared["many"]
     assert coded.at(many, 0.1, 9.0) == sums.at(many, 0.1, 9.0)
     assert coded.at(many, 0.1, 3.0) is None  # three rows in ten are clipped
     sums.at(np.ones(8) * (np.arange(8) < 3), 0.1, 9.0)  # neither one nor many
     assert list(sums.prepared) == [2, "many"]
-
-
-def test_an_infinite_bound_needs_sums_alone():
-    rng = np.random.default_rng(3)
-    model = build_model(
-        dict(
-            kind="gaussian",
-            num_rows=NUM_ROWS,
-            prior_variance=100,
-            covariance=[[1, 0.5], [0.5, 1]],
-            true_position=[0, 3],
-        )
-    )
-    target = Target(model, model.simulate(rng))
-    for _ in range(USES + 5):
-        theta, theta_new = rng.standard_normal((2, 2))
-        total, count = target.clipped_log_likelihood_ratio(theta, theta_new, math.inf)
-        slope, intercept = model.ratio_coefficients(theta, theta_new)
-        expected, _, _ = clipped_ratio_sum(target.statistics, slope, intercept, math.inf)
-        assert (total, count) == (pytest.approx(expected, rel=1e-12), 0)
-    assert "many" in target._ratio_sums.prepared
 
 
 @pytest.mark.parametrize("size", [1, PREFIX_BLOCK - 1, PREFIX_BLOCK, PREFIX_BLOCK + 1, 100_000])

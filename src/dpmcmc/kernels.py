@@ -68,6 +68,7 @@ TYPES = {
     indices: "int64[::1]",
     byte_matrix: "int8[:, ::1]",
     float: "float64",
+    int: "int64",
 }
 
 
@@ -256,6 +257,7 @@ def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
     "Tuple((float64, int64))",
     matrix,
     byte_matrix,
+    int,
     vector,
     float,
     float,
@@ -263,7 +265,7 @@ def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
     float,
     float,
 )
-def clipped_ratio_excess(rows, codes, slope, intercept, bound, weights, shift, limit):
+def clipped_ratio_excess(rows, codes, first, slope, intercept, bound, weights, shift, limit):
     """What clipping adds to the sum of the affine function r = slope . t - intercept.
 
     Only the rows with |weights . code + shift| > limit are looked at; the caller vouches that
@@ -275,6 +277,8 @@ def clipped_ratio_excess(rows, codes, slope, intercept, bound, weights, shift, l
         t(x) of every row, finite; here the statistics of one row lie side by side.
     codes : (m, n) array of int8
         A rough copy of the statistics.
+    first : int
+        The rows before this one are not looked at.
     slope, intercept, bound
         As for `clipped_ratio_sum`.
     weights : (m,) array
@@ -300,7 +304,7 @@ def clipped_ratio_excess(rows, codes, slope, intercept, bound, weights, shift, l
     ratios = np.empty(BLOCK)
     excess = 0.0
     num_clipped = 0
-    for start in range(0, num_rows, BLOCK):
+    for start in range(first, num_rows, BLOCK):
         size = min(BLOCK, num_rows - start)
         rough = buffer[:size]
         rough[:] = shift
@@ -321,9 +325,9 @@ def clipped_ratio_excess(rows, codes, slope, intercept, bound, weights, shift, l
             is_doubtful[i] = not (abs(rough[i]) <= limit)
         is_doubtful[size:] = 0
         any_doubtful[:] = 0
-        for first in range(0, BLOCK, GROUPS):
+        for group in range(0, BLOCK, GROUPS):
             for g in range(GROUPS):
-                any_doubtful[g] |= is_doubtful[first + g]
+                any_doubtful[g] |= is_doubtful[group + g]
         count = 0
         for g in range(GROUPS):
             if any_doubtful[g]:

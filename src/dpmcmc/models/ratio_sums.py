@@ -12,7 +12,8 @@ from dpmcmc.kernels import (
     sorted_ratio_sum,
 )
 
-USES = 24  # passes over all rows before a preparation is taken to pay
+USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
+MANY_USES = 128  # and that all are coded
 MANY = 6  # statistics from which on codes are faster to read
 FEW = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
 PREFIX_BLOCK = 256
@@ -49,9 +50,9 @@ class RatioSums:
         bound : float
         """
         used = slope.nonzero()[0]
-        if len(used) == 1 or len(used) >= MANY or bound == math.inf:
-            key = int(used[0]) if len(used) == 1 else "many"
-            passes_left = self.passes_left.setdefault(key, USES)
+        if len(used) == 1 or len(used) >= MANY:
+            key, uses = (int(used[0]), USES) if len(used) == 1 else ("many", MANY_USES)
+            passes_left = self.passes_left.setdefault(key, uses)
             if passes_left:
                 self.passes_left[key] -= 1
             elif result := self._prepared(key).at(slope, intercept, bound):
@@ -160,8 +161,14 @@ class CodedRows:
         |r_i| <= |sum_j slope_j w_j k_ij + slope . c - intercept| + sum_j |slope_j| w_j / 2,
 
     and where the right-hand side, with a margin for rounding, is at most the bound, row i is not
-    clipped. The others are read in full. The widths w_j fit the farthest row, and are of use
-    only while their sum above is well below the bound; so no row is far out on that scale.
+    clipped. The others are read in full. Rows are in order of their distance from the centre c,
+    in units of the spread s_j of each statistic, since by Cauchy and Schwarz
+
+        |r_i| <= |slope . c - intercept| + |(slope_j s_j)_j| |((t_ij - c_j) / s_j)_j|,
+
+    so that up to some distance there is no need to look. The widths w_j fit the farthest row, and
+    are of use only while their sum above is well below the bound; so no row is far out on that
+    scale.
 
     Parameters
     ----------
@@ -170,19 +177,24 @@ class CodedRows:
 
     def __init__(self, statistics):
         num_statistics, num_rows = statistics.shape
-        self.rows = np.ascontiguousarray(statistics.T)  # few are read, here and there
-        self.codes = np.empty(statistics.shape, np.int8)
+        codes = np.empty(statistics.shape, np.int8)
         self.widths, self.spreads, total = np.empty((3, num_statistics))
+        squared = np.zeros(num_rows)
         with np.errstate(all="ignore"):
             self.centre = statistics.mean(axis=1)
         self.is_finite = bool(np.isfinite(self.centre).all())
         if self.is_finite:
             for j in range(num_statistics):
                 deviations = statistics[j] - self.centre[j]
-                self.widths[j] = max(deviations.max(), -deviations.min()) / LEVELS or 1.0
-                self.spreads[j] = deviations.std()
                 total[j] = deviations.sum()
-                self.codes[j] = np.rint(deviations / self.widths[j])
+                self.widths[j] = max(deviations.max(), -deviations.min()) / LEVELS or 1.0
+                self.spreads[j] = deviations.std() or 1.0
+                codes[j] = np.rint(deviations / self.widths[j])
+                squared += (deviations / self.spreads[j]) ** 2
+        order = squared.argsort()
+        self.distances = np.sqrt(squared[order])
+        self.codes = codes.take(order, axis=1)
+        self.rows = statistics.T.take(order, axis=0)  # few are read, here and there
         self.terms = np.abs(self.centre) + LEVELS * self.widths
         # More digits, where there are any: what is subtracted from this sum is nearly as large.
         self.total = total + num_rows * self.centre.astype(np.longdouble)
@@ -201,15 +213,19 @@ class CodedRows:
         )
         if not (self.is_finite and slack < bound / 2):
             return None
-        spread = math.sqrt(((slope * self.spreads) ** 2).sum())
-        if abs(middle) + slack + FEW * spread > bound:
+        scaled = slope * self.spreads
+        spread = math.sqrt(scaled @ scaled)
+        room = bound - abs(middle) - slack
+        if FEW * spread > room:
             return None
         total = float(self.total @ slope - num_rows * np.longdouble(intercept))
-        if farthest + slack <= bound:
+        first = self.distances.searchsorted((1 - ROUNDING) * room / spread)
+        if first == num_rows:
             return total, 0
         excess, num_clipped = clipped_ratio_excess(
             self.rows,
             self.codes,
+            first,
             slope,
             intercept,
             bound,
