@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpmcmc.kernels import clipped_gradient_sum
-from dpmcmc.models import Target, build_model
+from dpmcmc.models import Target, arranged, build_model
 from dpmcmc.models.gradient_sums import BlockedGradients, SortedGradients
 
 NUM_ROWS = 6000
@@ -96,8 +96,8 @@ def positions(rng, model):
 def test_the_sum_and_the_count_are_those_of_all_rows(name, rows, quantile):
     rng = np.random.default_rng(3)
     model = build_model(MODELS[name])
-    statistics = model.simulate(rng)
     jacobian, offset = model.gradient_coefficients(model.true_theta)
+    statistics = arranged(model.simulate(rng), jacobian)
     norms = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
     bound = {"zero": 0.0, "infinite": math.inf}.get(quantile)
     bound = float(np.quantile(norms, quantile)) if bound is None else bound
@@ -126,8 +126,9 @@ def test_the_sum_and_the_count_are_those_of_all_rows(name, rows, quantile):
 @pytest.mark.parametrize(("name", "most"), [("flat banana", 0.5), ("straight", 0.7)])
 def test_rows_that_are_far_from_the_clip_are_not_read(name, most):
     model = build_model(MODELS[name])
-    sums = gradient_sums(model, model.simulate(np.random.default_rng(3)))
     jacobian, offset = model.gradient_coefficients(model.true_theta)
+    statistics = arranged(model.simulate(np.random.default_rng(3)), jacobian)
+    sums = gradient_sums(model, statistics)
     norms = np.linalg.norm(jacobian.T @ sums.statistics - offset[:, None], axis=0)
     saved = num_not_read(sums, jacobian, offset, np.quantile(norms, 0.9))
     assert saved > (1 - most) * NUM_ROWS
@@ -180,6 +181,16 @@ def test_without_a_clip_sums_are_enough_unless_a_row_is_not_finite(bad):
         assert count == expected_count == (not abs(bad) < 1e150)
         np.testing.assert_allclose(total, expected, rtol=1e-11, atol=1e-9)
     assert ("_gradient_sums" in target.__dict__) == (count > 0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_arranged_data_are_the_same_rows_in_another_order(name):
+    model = build_model(MODELS[name])
+    statistics = model.simulate(np.random.default_rng(3))
+    jacobian, _ = model.gradient_coefficients(model.true_theta)
+    rows = arranged(statistics, jacobian).T
+    assert not np.array_equal(rows, statistics.T)
+    np.testing.assert_array_equal(sorted(rows.tolist()), sorted(statistics.T.tolist()))
 
 
 def test_a_gradient_is_remembered_where_a_trajectory_may_start_again(monkeypatch):

@@ -27,14 +27,19 @@ MAX_ITERATIONS = 10**7  # a chain is held in memory
 
 
 def dataset(spec, output):
-    """Simulate the data set of a model: its statistics t(x), (m, n), as .npy."""
+    """Simulate the data set of a model: its statistics t(x), (m, n), as .npy.
+
+    Rows near each other are stored next to each other, which makes passes over them faster.
+    """
     import numpy as np
 
-    from dpmcmc.models import build_model
+    from dpmcmc.models import arranged, build_model
     from dpmcmc.streams import generator
 
     rng = generator(spec["study_seed"], "data", spec["model"])
-    statistics = build_model(spec["model_settings"]).simulate(rng)
+    model = build_model(spec["model_settings"])
+    jacobian, _ = model.gradient_coefficients(model.true_theta)
+    statistics = arranged(model.simulate(rng), jacobian)
     with replacing(output) as file:
         np.save(file, statistics)
 

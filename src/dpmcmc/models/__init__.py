@@ -3,11 +3,12 @@
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.models.gradient_sums import arranged
 from dpmcmc.models.target import Target
 
 KINDS = {"banana": Banana, "gaussian": Gaussian, "circle": Circle}
 
-__all__ = ["KINDS", "Banana", "Circle", "Gaussian", "Target", "build_model"]
+__all__ = ["KINDS", "Banana", "Circle", "Gaussian", "Target", "arranged", "build_model"]
 
 
 def build_model(settings):

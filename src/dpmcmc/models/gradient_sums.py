@@ -13,7 +13,7 @@ from dpmcmc.kernels import (
 )
 from dpmcmc.models.ratio_sums import SortedColumn
 
-SAMPLE = 4096  # rows
+SAMPLE = 16 * GRADIENT_BLOCK  # rows
 CONDITION = 1e6  # largest condition number of a Jacobian that gives coordinates
 PARALLEL = 1e-14  # what rounding leaves across the line of a parallel vector, relative
 FINITE = 1e150  # a norm up to this has a finite square
@@ -22,11 +22,11 @@ FINITE = 1e150  # a norm up to this has a finite square
 class BlockedGradients:
     """What `clipped_gradient_sum` returns, for one data set of two statistics or more.
 
-    Rows near each other make up a block, in coordinates u that are the gradients at some position
-    (J0 its Jacobian), but for a shift: u = J0^T (t - centre). A block is a box of the first two
-    coordinates, and for the others the largest length r. With K = J0^-1 J, rows A and B of it for
-    the boxed and the other coordinates, and s = offset - J^T centre, a gradient is
-    g = a + B^T u_B with a = A^T u_A - s, so that
+    Rows next to each other make up a block, and those of `arranged` data are near each other, in
+    coordinates u that are the gradients at some position (J0 its Jacobian), but for a shift:
+    u = J0^T (t - centre). A block is a box of the first two coordinates, and for the others the
+    largest length r. With K = J0^-1 J, rows A and B of it for the boxed and the other coordinates,
+    and s = offset - J^T centre, a gradient is g = a + B^T u_B with a = A^T u_A - s, so that
 
         |g|^2 <= |a|^2 + |B B^T| r^2 + 2 (|B A^T| |u_A| + |B s|) r.
 
@@ -35,7 +35,7 @@ class BlockedGradients:
     rows of the other blocks are clipped and summed one by one; a row that is not finite makes its
     block one of these.
 
-    Which rows make up a block decides about speed alone: sum and count are those of the pass over
+    The order of the rows and J0 decide about speed alone: sum and count are those of the pass over
     all rows, up to the order of summation. Comparisons leave a margin for rounding. So the clip
     holds for every row, and neither it nor the privacy that rests on it depends on the blocks.
 
@@ -48,22 +48,20 @@ class BlockedGradients:
     """
 
     def __init__(self, statistics, jacobian):
-        num_statistics, num_rows = statistics.shape
-        self.centre = centre(statistics)
-        self.factor = np.eye(num_statistics)
-        if jacobian.shape == self.factor.shape and np.linalg.cond(jacobian) < CONDITION:
-            self.factor = np.linalg.inv(jacobian).T
-        boxed, lengths = boxed_coordinates(statistics, self.centre, self.factor)
-        order = order_of_blocks([*boxed, lengths] if len(statistics) > 2 else boxed)
-        starts = np.arange(0, num_rows, GRADIENT_BLOCK)
-        boxed, lengths = boxed.take(order, axis=1), lengths[order]
-        low, high = (f.reduceat(boxed, starts, axis=1) for f in (np.minimum, np.maximum))
+        self.statistics = statistics
+        self.centre, self.factor = centre_and_factor(statistics, jacobian)
+        low, high, self.lengths, self.sums = joined(self._blocks(statistics))
         self.middles, self.widths = (low + high) / 2, (high - low) / 2
-        self.lengths = np.maximum.reduceat(lengths, starts)
-        self.statistics = statistics.take(order, axis=1)
-        sizes = np.diff(starts, append=num_rows)
-        sums = np.add.reduceat(self.statistics, starts, axis=1) - sizes * self.centre[:, None]
-        self.sums = np.vstack([sums, sizes])
+
+    def _blocks(self, statistics):
+        """Least and largest boxed coordinates, lengths and sums of blocks, part by part."""
+        for some in parts(statistics):
+            boxed, lengths = boxed_coordinates(some, self.centre, self.factor)
+            starts = np.arange(0, len(lengths), GRADIENT_BLOCK)
+            low, high = (f.reduceat(boxed, starts, axis=1) for f in (np.minimum, np.maximum))
+            sizes = np.diff(starts, append=len(lengths))
+            sums = np.add.reduceat(some, starts, axis=1) - sizes * self.centre[:, None]
+            yield low, high, np.maximum.reduceat(lengths, starts), np.vstack([sums, sizes])
 
     def at(self, jacobian, offset, bound):
         """Sum of the clipped gradients, (d,), and how many were clipped.
@@ -115,26 +113,52 @@ def norm(array):
     return math.sqrt(flat @ flat)
 
 
-def centre(statistics):
-    """About the median of the data, (m,), which far rows do not move; 0 if it is not finite."""
+def arranged(statistics, jacobian):
+    """Data with rows near each other next to each other, for `BlockedGradients`, (m, n).
+
+    Rows are exchangeable: no algorithm heeds their order. Parameters as for `BlockedGradients`.
+    """
+    if len(statistics) == 1:
+        return np.sort(statistics)
+    coordinates = centre_and_factor(statistics, jacobian)
+    boxed, lengths = joined(boxed_coordinates(some, *coordinates) for some in parts(statistics))
+    order = order_of_blocks([*boxed, lengths] if len(statistics) > 2 else boxed)
+    return statistics.take(order, axis=1)
+
+
+def centre_and_factor(statistics, jacobian):
+    """Centre, (m,), and factor, (m, m), of the coordinates u in t = centre + factor u.
+
+    The centre is the mean of the data or, where far rows have moved that, about the median; 0 if
+    that is not finite.
+    """
     sample = statistics[:, :: -(-statistics.shape[1] // SAMPLE)]
-    middle = sample.shape[1] // 2
-    median = np.partition(sample, middle)[:, middle]
-    return np.where(np.isfinite(median), median, 0.0)
+    quarters = [i * sample.shape[1] // 4 for i in (1, 2, 3)]
+    low, median, high = np.partition(sample, quarters)[:, quarters].T
+    with np.errstate(all="ignore"):
+        mean = statistics.mean(axis=1)
+    centre = np.where((low <= mean) & (mean <= high), mean, median)
+    factor = np.eye(len(statistics))
+    if jacobian.shape == factor.shape and np.linalg.cond(jacobian) < CONDITION:
+        factor = np.linalg.inv(jacobian).T
+    return np.where(np.isfinite(centre), centre, 0.0), factor
+
+
+def parts(statistics):
+    """The data in parts of whole blocks, small enough to compute with all at once."""
+    return (statistics[:, i : i + SAMPLE] for i in range(0, statistics.shape[1], SAMPLE))
+
+
+def joined(results):
+    """Arrays made part by part, put together."""
+    return map(np.hstack, zip(*results, strict=True))
 
 
 def boxed_coordinates(statistics, centre, factor):
     """The first two coordinates u of every row, (2, n), and the length of the others, (n,)."""
-    num_rows = statistics.shape[1]
-    inverse = np.linalg.inv(factor)
-    boxed, lengths = np.empty((2, num_rows)), np.empty(num_rows)
-    for start in range(0, num_rows, SAMPLE):
-        some = slice(start, start + SAMPLE)
-        with np.errstate(all="ignore"):  # what is not finite stays so
-            u = inverse @ (statistics[:, some] - centre[:, None])
-            boxed[:, some] = u[:2]
-            lengths[some] = np.sqrt((u[2:] ** 2).sum(axis=0))
-    return boxed, lengths
+    with np.errstate(all="ignore"):  # what is not finite stays so
+        u = np.linalg.inv(factor) @ (statistics - centre[:, None])
+        return u[:2], np.sqrt((u[2:] ** 2).sum(axis=0))
 
 
 def order_of_blocks(coordinates, rows=None):

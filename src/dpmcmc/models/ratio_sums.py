@@ -13,7 +13,7 @@ from dpmcmc.kernels import (
 )
 
 USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
-MANY_USES = 128  # and that all are coded
+MANY_USES = 64  # and that all are coded
 MANY = 6  # statistics from which on codes are faster to read
 FEW = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
 PREFIX_BLOCK = 256

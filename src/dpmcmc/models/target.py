@@ -111,7 +111,7 @@ class Target:
             jacobian, offset = self.model.gradient_coefficients(theta)
             if bound >= FINITE and self._are_finite(jacobian, offset):  # nothing to clip
                 result = self.total_statistics @ jacobian - self.num_rows * offset, 0
-            elif self._is_prepared:
+            elif self._gradient_sums:
                 result = self._gradient_sums.at(jacobian, offset, bound)
             else:
                 result = clipped_gradient_sum(self.statistics, jacobian, offset, bound)
@@ -154,9 +154,11 @@ class Target:
     @cached_property
     def _gradient_sums(self):
         if len(self.statistics) == 1:
-            return SortedGradients(self.statistics)
+            return SortedGradients(self.statistics) if self._is_prepared else None
+        if self.num_rows <= SMALL:
+            return None
         jacobian, _ = self.model.gradient_coefficients(self.model.true_theta)
-        return BlockedGradients(self.statistics, jacobian)
+        return BlockedGradients(self.statistics, jacobian)  # copies nothing
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered, from the summed statistics alone."""
