@@ -61,10 +61,6 @@ def arguments(rng, name, m, n):
             (middles, widths, lengths, sums, jacobian, shift, 1e-9, 1.2, 0.1, 0.3, b)
             for b in (0.0, 3.0, math.inf)
         )
-    elif name == "gaussian_kernel_sum":
-        yield rng.standard_normal((m, n)), rng.standard_normal((m, 50)), 1.3
-    elif name == "gaussian_kernel_pair_sum":
-        yield rng.standard_normal((m, n)), 1.3
     else:
         raise NotImplementedError(name)
 

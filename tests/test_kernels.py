@@ -180,18 +180,3 @@ def test_one_component_moves_read_one_column():
     statistics = np.vstack([np.ones(100), np.full(100, np.nan)])
     total, _, _ = kernels.clipped_ratio_sum(statistics, np.array([0.1, 0.0]), 0.0, 1.0)
     assert total == pytest.approx(10)
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 30])
-def test_kernel_sums_are_those_of_numpy(dimension):
-    rng = np.random.default_rng(dimension)
-    x, y = rng.standard_normal((dimension, 41)), rng.standard_normal((dimension, 67))
-    squared = ((x[:, :, None] - y[:, None, :]) ** 2).sum(axis=0)
-    assert kernels.gaussian_kernel_sum(x, y, 1.3) == pytest.approx(
-        np.exp(-squared / (2 * 1.3**2)).sum(), rel=1e-12
-    )
-    squared = ((x[:, :, None] - x[:, None, :]) ** 2).sum(axis=0)
-    kernel = np.exp(-squared / (2 * 1.3**2))
-    assert kernels.gaussian_kernel_pair_sum(x, 1.3) == pytest.approx(
-        np.triu(kernel, 1).sum(), rel=1e-12
-    )

@@ -26,6 +26,23 @@ def test_mmd_is_that_of_brute_force(dimension):
     assert metrics.mmd(x, y, 1.7) == pytest.approx(brute_force_mmd(x, y, 1.7), rel=1e-10)
 
 
+@pytest.mark.parametrize("size", [2, metrics.BLOCK, metrics.BLOCK + 1, 3 * metrics.BLOCK - 1])
+def test_blocks_visit_each_pair_once(size):
+    rng = np.random.default_rng(size)
+    x, y = rng.standard_normal((size, 3)), rng.standard_normal((67, 3))
+    values = np.exp(-((x[:, None] - y) ** 2).sum(axis=2) / 2)
+    assert metrics.kernel_sum(x, y) == pytest.approx(values.sum(), rel=1e-13)
+    values = np.exp(-((x[:, None] - x) ** 2).sum(axis=2) / 2)
+    assert metrics.kernel_pair_sum(x) == pytest.approx(np.triu(values, 1).sum(), rel=1e-13)
+
+
+def test_samples_far_from_the_origin_lose_no_digits():
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((90, 2)), 0.5 + rng.standard_normal((80, 2))
+    far = 2.0**20  # a shift that itself rounds little
+    assert metrics.mmd(x + far, y + far, 1.7) == pytest.approx(metrics.mmd(x, y, 1.7), rel=1e-8)
+
+
 def test_mmd_squared_estimates_its_closed_form_without_bias():
     # N(0, 1) against N(m, 1), bandwidth s: 2 s / sqrt(s^2 + 2) (1 - exp(-m^2 / (2 (s^2 + 2)))).
     rng, m, s = np.random.default_rng(4), 0.8, 1.2

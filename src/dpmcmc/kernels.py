@@ -2,7 +2,7 @@
 
 Every model of the chapter is an exponential family with a statistic t(x) in R^m, so a
 log-likelihood ratio of one row is an affine function of t(x), and so is its gradient. One pass
-clips and sums ratios, one clips and sums gradients; a third sums the kernel of the MMD.
+clips and sums ratios, one clips and sums gradients.
 
 Statistics are held as an array of shape (m, n): one contiguous stretch of memory a statistic.
 A statistic with coefficient zero is not read, which makes a one-component move read one column.
@@ -569,61 +569,3 @@ def resting_block_sum(
             active[num_active] = i
             num_active += 1
     return total, active[:num_active]
-
-
-@compiled("float64", matrix, matrix, float)
-def gaussian_kernel_sum(points, others, bandwidth):
-    """Sum of exp(-|x - y|^2 / (2 bandwidth^2)) over every x in points and y in others.
-
-    Parameters
-    ----------
-    points : (d, k) array
-    others : (d, l) array
-    bandwidth : float
-        Standard deviation of the kernel, in the units of the points.
-    """
-    dimension, num_points = points.shape
-    num_others = others.shape[1]
-    factor = -0.5 / (bandwidth * bandwidth)
-    squared = np.empty(num_others)
-    total = 0.0
-    for i in range(num_points):
-        squared[:] = 0.0
-        for k in range(dimension):
-            coordinate = points[k, i]
-            row = others[k]
-            for j in range(num_others):
-                difference = row[j] - coordinate
-                squared[j] += difference * difference
-        row_total = 0.0
-        for j in range(num_others):
-            row_total += math.exp(factor * squared[j])
-        total += row_total
-    return total
-
-
-@compiled("float64", matrix, float)
-def gaussian_kernel_pair_sum(points, bandwidth):
-    """Sum of the Gaussian kernel over the unordered pairs of distinct columns of points.
-
-    Same arguments as `gaussian_kernel_sum`; each pair is visited once.
-    """
-    dimension, num_points = points.shape
-    factor = -0.5 / (bandwidth * bandwidth)
-    buffer = np.empty(num_points)
-    total = 0.0
-    for i in range(num_points - 1):
-        size = num_points - i - 1
-        squared = buffer[:size]
-        squared[:] = 0.0
-        for k in range(dimension):
-            coordinate = points[k, i]
-            row = points[k, i + 1 :]
-            for j in range(size):
-                difference = row[j] - coordinate
-                squared[j] += difference * difference
-        row_total = 0.0
-        for j in range(size):
-            row_total += math.exp(factor * squared[j])
-        total += row_total
-    return total

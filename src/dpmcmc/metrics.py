@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import gaussian_kernel_pair_sum, gaussian_kernel_sum
+BLOCK = 64  # points whose kernel values with all others are in memory at once
 
 
 def kept_draws(positions):
@@ -41,12 +41,36 @@ def mmd(draws, reference, bandwidth):
     bandwidth : float
         Standard deviation of the kernel.
     """
-    x, y = np.ascontiguousarray(draws.T), np.ascontiguousarray(reference.T)
-    k, l = len(draws), len(reference)  # noqa: E741
-    within_x = 2 * gaussian_kernel_pair_sum(x, bandwidth) / (k * (k - 1))
-    within_y = 2 * gaussian_kernel_pair_sum(y, bandwidth) / (l * (l - 1))
-    between = gaussian_kernel_sum(x, y, bandwidth) / (k * l)
+    centre = reference.mean(axis=0)  # near both: squared distances then lose no digits
+    x, y = (draws - centre) / bandwidth, (reference - centre) / bandwidth
+    k, l = len(x), len(y)  # noqa: E741
+    within_x = 2 * kernel_pair_sum(x) / (k * (k - 1))
+    within_y = 2 * kernel_pair_sum(y) / (l * (l - 1))
+    between = kernel_sum(x, y) / (k * l)
     return math.sqrt(abs(within_x + within_y - 2 * between))
+
+
+def kernel(x, y):
+    """exp(-|x - y|^2 / 2) of every x, (k, d), and y, (l, d): (k, l)."""
+    values = x @ y.T
+    values -= (x * x).sum(axis=1)[:, None] / 2
+    values -= (y * y).sum(axis=1) / 2
+    return np.exp(values, out=values)
+
+
+def kernel_sum(x, y):
+    """Sum of the kernel over every x and y, block by block."""
+    return sum(kernel(x[i : i + BLOCK], y).sum() for i in range(0, len(x), BLOCK))
+
+
+def kernel_pair_sum(x):
+    """Sum of the kernel over the unordered pairs of distinct points, each visited once."""
+    total = 0.0
+    for i in range(0, len(x), BLOCK):
+        values = kernel(x[i : i + BLOCK], x[i:])
+        square = values[:, : len(values)]  # pairs within the block, each there twice
+        total += values.sum() - (square.sum() + np.trace(square)) / 2
+    return total
 
 
 def mean_error(draws, reference, posterior_mean=None):
