@@ -382,13 +382,12 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     """
     num_statistics = statistics.shape[0]
     dimension = offset.shape[0]
-    num_rows = 0
-    gradients = np.empty((dimension, GRADIENT_BLOCK))
-    buffer = np.empty(GRADIENT_BLOCK)
+    component = np.empty(GRADIENT_BLOCK)
+    scale = np.empty(GRADIENT_BLOCK)  # squared norms at first, factors later
+    weighted = np.empty(num_statistics)
     total = np.zeros(dimension)
-    num_inside = 0
-    # Components of one statistic are cheap enough to be computed twice: for the norm, then for the
-    # sum. They are taken four at a time, for speed; the others are kept in between.
+    num_clipped = 0
+    # Components of a single statistic are taken four at a time, for speed.
     single = np.empty(dimension, np.int64)
     source = np.empty(dimension, np.int64)
     other = np.empty(dimension, np.int64)
@@ -404,20 +403,19 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             other[num_other] = k
             num_other += 1
     num_in_fours = num_single - num_single % 4
+    entry_rows, entry_columns = np.nonzero(jacobian)
     for block in blocks:
         start = block * GRADIENT_BLOCK
-        size = min(GRADIENT_BLOCK, statistics.shape[1] - start)
-        num_rows += size
-        scale = buffer[:size]  # squared norms at first, factors later
+        stop = min(start + GRADIENT_BLOCK, statistics.shape[1])
+        size = stop - start
         scale[:] = 0.0
         for e in range(num_other):
             k = other[e]
-            component = gradients[k, :size]
             component[:] = -offset[k]
             for j in range(num_statistics):
                 coefficient = jacobian[j, k]
                 if coefficient != 0.0:
-                    column = statistics[j, start : start + size]
+                    column = statistics[j, start:stop]
                     for i in range(size):
                         component[i] += coefficient * column[i]
             for i in range(size):
@@ -427,67 +425,60 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             o_a, o_b, o_c, o_d = offset[a], offset[b], offset[c], offset[d]
             j_a, j_b = jacobian[source[e], a], jacobian[source[e + 1], b]
             j_c, j_d = jacobian[source[e + 2], c], jacobian[source[e + 3], d]
-            t_a = statistics[source[e], start : start + size]
-            t_b = statistics[source[e + 1], start : start + size]
-            t_c = statistics[source[e + 2], start : start + size]
-            t_d = statistics[source[e + 3], start : start + size]
+            t_a, t_b = statistics[source[e], start:stop], statistics[source[e + 1], start:stop]
+            t_c, t_d = statistics[source[e + 2], start:stop], statistics[source[e + 3], start:stop]
             for i in range(size):
                 g_a, g_b = j_a * t_a[i] - o_a, j_b * t_b[i] - o_b
                 g_c, g_d = j_c * t_c[i] - o_c, j_d * t_d[i] - o_d
                 scale[i] += (g_a * g_a + g_b * g_b) + (g_c * g_c + g_d * g_d)
         for e in range(num_in_fours, num_single):
-            a, t_a = single[e], statistics[source[e], start : start + size]
+            a, t_a = single[e], statistics[source[e], start:stop]
             j_a, o_a = jacobian[source[e], a], offset[a]
             for i in range(size):
                 g_a = j_a * t_a[i] - o_a
                 scale[i] += g_a * g_a
-        block_inside = 0
+        num_inside = 0
+        weight = 0.0
         for i in range(size):
             norm = math.sqrt(scale[i])
-            block_inside += (norm <= bound) & (norm < math.inf)
+            num_inside += (norm <= bound) & (norm < math.inf)
             factor = bound / norm if norm > bound else 1.0
-            scale[i] = factor if norm < math.inf else 0.0
-        num_inside += block_inside
-        for e in range(num_other):
-            component = gradients[other[e], :size]
-            block_total = 0.0
-            for i in range(size):
-                scaled = scale[i] * component[i]
-                block_total += scaled if scale[i] > 0.0 else 0.0
-            total[other[e]] += block_total
-        for e in range(0, num_in_fours, 4):
-            a, b, c, d = single[e], single[e + 1], single[e + 2], single[e + 3]
-            o_a, o_b, o_c, o_d = offset[a], offset[b], offset[c], offset[d]
-            j_a, j_b = jacobian[source[e], a], jacobian[source[e + 1], b]
-            j_c, j_d = jacobian[source[e + 2], c], jacobian[source[e + 3], d]
-            t_a = statistics[source[e], start : start + size]
-            t_b = statistics[source[e + 1], start : start + size]
-            t_c = statistics[source[e + 2], start : start + size]
-            t_d = statistics[source[e + 3], start : start + size]
+            factor = factor if norm < math.inf else 0.0
+            scale[i] = factor
+            weight += factor
+        num_clipped += size - num_inside
+        # The gradients times their factors add up to jacobian^T (sum of factor t) - weight offset.
+        # A row with factor 0 may hold anything.
+        for j in range(0, num_statistics - 3, 4):
+            t_a, t_b = statistics[j, start:stop], statistics[j + 1, start:stop]
+            t_c, t_d = statistics[j + 2, start:stop], statistics[j + 3, start:stop]
             sum_a = 0.0
             sum_b = 0.0
             sum_c = 0.0
             sum_d = 0.0
             for i in range(size):
-                g_a, g_b = scale[i] * (j_a * t_a[i] - o_a), scale[i] * (j_b * t_b[i] - o_b)
-                g_c, g_d = scale[i] * (j_c * t_c[i] - o_c), scale[i] * (j_d * t_d[i] - o_d)
-                sum_a += g_a if scale[i] > 0.0 else 0.0
-                sum_b += g_b if scale[i] > 0.0 else 0.0
-                sum_c += g_c if scale[i] > 0.0 else 0.0
-                sum_d += g_d if scale[i] > 0.0 else 0.0
-            total[a] += sum_a
-            total[b] += sum_b
-            total[c] += sum_c
-            total[d] += sum_d
-        for e in range(num_in_fours, num_single):
-            a, t_a = single[e], statistics[source[e], start : start + size]
-            j_a, o_a = jacobian[source[e], a], offset[a]
+                factor = scale[i]
+                sum_a += factor * (t_a[i] if factor > 0.0 else 0.0)
+                sum_b += factor * (t_b[i] if factor > 0.0 else 0.0)
+                sum_c += factor * (t_c[i] if factor > 0.0 else 0.0)
+                sum_d += factor * (t_d[i] if factor > 0.0 else 0.0)
+            weighted[j] = sum_a
+            weighted[j + 1] = sum_b
+            weighted[j + 2] = sum_c
+            weighted[j + 3] = sum_d
+        for j in range(num_statistics - num_statistics % 4, num_statistics):
+            t_a = statistics[j, start:stop]
             sum_a = 0.0
             for i in range(size):
-                g_a = scale[i] * (j_a * t_a[i] - o_a)
-                sum_a += g_a if scale[i] > 0.0 else 0.0
-            total[a] += sum_a
-    return total, num_rows - num_inside
+                factor = scale[i]
+                sum_a += factor * (t_a[i] if factor > 0.0 else 0.0)
+            weighted[j] = sum_a
+        for k in range(dimension):
+            total[k] -= weight * offset[k]
+        for e in range(entry_rows.shape[0]):
+            j, k = entry_rows[e], entry_columns[e]
+            total[k] += jacobian[j, k] * weighted[j]
+    return total, num_clipped
 
 
 @compiled(
