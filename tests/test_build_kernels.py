@@ -32,11 +32,6 @@ def arguments(rng, name, m, n):
         yield from (
             (rows(rng, (m, n)), rng.standard_normal(m), 0.1, b) for b in (0.0, 1.5, math.inf)
         )
-    elif name == "clipped_row_ratio_sum":
-        yield from (
-            (np.ascontiguousarray(rows(rng, (m, n)).T), rng.standard_normal(m), 0.1, b)
-            for b in (0.0, 1.5, math.inf)
-        )
     elif name == "clipped_gradient_block_sum":
         blocks = np.arange(0, -(-n // kernels.GRADIENT_BLOCK), 2)
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)

@@ -71,19 +71,6 @@ def test_sums_over_many_rows_are_accurate():
     assert abs(gradient[0] - exact) < 2e-14 * exact
 
 
-@pytest.mark.parametrize("bound", [0.0, 0.7, math.inf])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_rows_side_by_side_have_the_same_sums(shape, bound):
-    rng = np.random.default_rng(shape[1])
-    statistics, slope = rng.standard_normal(shape), rng.standard_normal(shape[0])
-    slope[1:] *= rng.random(shape[0] - 1) < 0.7
-    statistics[-1, ::7] = math.nan
-    expected = kernels.clipped_ratio_sum(statistics, slope, 0.1, bound)
-    result = kernels.clipped_row_ratio_sum(statistics.T, slope, 0.1, bound)
-    assert result[2] == expected[2]
-    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12 * shape[1])
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_blocks_of_rows_are_summed_like_any_rows(shape):
     rng = np.random.default_rng(shape[1])

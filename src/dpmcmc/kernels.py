@@ -166,47 +166,6 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
     return total, squares, num_rows - num_inside
 
 
-@compiled("Tuple((float64, float64, int64))", matrix, vector, float, float)
-def clipped_row_ratio_sum(rows, slope, intercept, bound):
-    """What `clipped_ratio_sum` returns, of rows whose statistics lie side by side.
-
-    Parameters
-    ----------
-    rows : (n, m) array
-        t(x) of every row.
-    slope, intercept, bound
-        As for `clipped_ratio_sum`.
-    """
-    num_rows = rows.shape[0]
-    used = np.flatnonzero(slope)
-    buffer = np.empty(GRADIENT_BLOCK)
-    total = 0.0
-    squares = 0.0
-    num_inside = 0
-    for start in range(0, num_rows, GRADIENT_BLOCK):
-        size = min(GRADIENT_BLOCK, num_rows - start)
-        ratios = buffer[:size]
-        ratios[:] = -intercept
-        for j in used:
-            coefficient = slope[j]
-            for i in range(size):
-                ratios[i] += coefficient * rows[start + i, j]
-        block_total = 0.0
-        block_squares = 0.0
-        block_inside = 0
-        for i in range(size):
-            ratio = ratios[i]
-            block_inside += (-bound <= ratio) & (ratio <= bound)
-            ratio = ratio if ratio == ratio else 0.0
-            ratio = min(max(ratio, -bound), bound)
-            block_total += ratio
-            block_squares += ratio * ratio
-        total += block_total
-        squares += block_squares
-        num_inside += block_inside
-    return total, squares, num_rows - num_inside
-
-
 @compiled("Tuple((float64, int64))", vector, vector, float, float, float, float)
 def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
     """What `clipped_ratio_sum` returns for one statistic, in O(log n).

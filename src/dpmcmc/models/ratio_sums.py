@@ -8,7 +8,6 @@ from dpmcmc.kernels import (
     ROUNDING,
     clipped_ratio_excess,
     clipped_ratio_sum,
-    clipped_row_ratio_sum,
     sorted_ratio_sum,
 )
 
@@ -84,7 +83,7 @@ class BatchRatioSums:
         self.statistics = statistics
         self.num_drawn = 0
         self.rows = None
-        self.buffer = np.empty((0, len(statistics)))
+        self.row_buffer = self.column_buffer = np.empty((0, 0))
 
     def at(self, slope, intercept, bound, batch):
         """Sum of the clipped ratios and of their squares, and how many were clipped.
@@ -104,10 +103,12 @@ class BatchRatioSums:
                     self.statistics.take(batch, axis=1), slope, intercept, bound
                 )
             self.rows = np.ascontiguousarray(self.statistics.T)
-        if len(self.buffer) != len(batch):
-            self.buffer = np.empty((len(batch), len(self.statistics)))
-        self.rows.take(batch, axis=0, out=self.buffer, mode="clip")
-        return clipped_row_ratio_sum(self.buffer, slope, intercept, bound)
+        if len(self.row_buffer) != len(batch):
+            self.row_buffer = np.empty((len(batch), len(self.statistics)))
+            self.column_buffer = np.empty(self.row_buffer.T.shape)
+        self.rows.take(batch, axis=0, out=self.row_buffer, mode="clip")
+        self.column_buffer[:] = self.row_buffer.T
+        return clipped_ratio_sum(self.column_buffer, slope, intercept, bound)
 
 
 class SortedColumn:
