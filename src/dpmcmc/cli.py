@@ -15,7 +15,7 @@ from dpmcmc.files import JobError, read_csv, read_json, replacing, write_csv, wr
 
 
 def main(arguments=None):
-    """Run one command; exits with one line on stderr for a JobError."""
+    """Run one command; exits with one line on stderr for what the user can mend."""
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
     commands = {function.__name__.replace("_", "-"): function for function in OPTIONS}
     if name not in commands:
@@ -30,7 +30,7 @@ def main(arguments=None):
         parser.add_argument(f"--{option.rstrip('+*')}", type=kind, required=True, nargs=many)
     try:
         function(**vars(parser.parse_args(options)))
-    except JobError as error:
+    except (JobError, OSError) as error:
         sys.exit(f"{name}: {error}")
 
 

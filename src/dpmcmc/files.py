@@ -12,16 +12,22 @@ class JobError(Exception):
 
 @contextmanager
 def replacing(path):
-    """Open a temporary file beside `path` for writing; on success, it takes that name."""
+    """Open a temporary file beside `path` for writing; on success, it takes that name.
+
+    Raises JobError where it cannot be written, for instance because the disk is full.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(temporary, "wb") as file:
+                yield file
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise JobError(f"{path} cannot be written ({error.strerror or error})") from error
 
 
 @contextmanager

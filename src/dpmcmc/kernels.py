@@ -22,7 +22,7 @@ from dpmcmc.build_kernels import library_path, load_library
 
 BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
 GROUPS = 64  # of rows, in a block; a group without a row in doubt is passed over at once
-GRADIENT_BLOCK = 256  # rows a block: a block of 30-dimensional gradients stays in the second level
+GRADIENT_BLOCK = 256  # rows a block: one of 30 statistics, read twice, stays in the second level
 ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
