@@ -191,10 +191,14 @@ def chain_jobs(results, base):
         header += ["base CPU s", "base / this"]
         rows.append(["all", "", f"{totals[0]:.1f}", *[""] * 5, f"{totals[1]:.1f}"])
         rows[-1].append(f"{totals[1] / totals[0]:.1f}")
+        version = ["git", "-C", base, "log", "-1", "--format=%h of %cs (%s)"]
+        version = subprocess.run(version, capture_output=True, text=True, check=True).stdout
+        about_base = f"Base is version {version.strip()}, run in turn with this one.\n\n"
     return (
         "## Chain jobs\n\nOne process each, seed 0, epsilon 4 (circle: 1), one thread. CPU seconds of "
         f"the whole process, seen from outside (median of {REPEATS}); its parts as the job of the last "
         "of them reports them; the rest is the interpreter's own start and end, and writing.\n\n"
+        + (about_base if base else "")
         + table(header, rows)
     )
 
