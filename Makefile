@@ -1,9 +1,12 @@
 # make        set up the environment and run the whole study with all cores
 # make test   set up the environment and run all checks
+# make torture       the checks of interruption and damage, at length
+# make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick.yaml)
 # make report the whole study, and its Snakemake report in one file
 # make docs   copy the study's pages, figures and tables to docs/, for those who only read
 # make docs-status  whether code or settings have changed since
+# make cluster       install what the profiles for clusters need (docs/cluster.md)
 # make bench  measure what the study costs (docs/benchmark.md); BASE=directory compares with
 #             another checkout. It takes the time of the whole study, and needs its results.
 # make lock   resolve the requirements anew (envs/requirements.txt)
@@ -13,8 +16,11 @@ CORES ?= all
 RESULTS = results/chapter-6
 DOCS = docs/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
+COMPILE = .venv/lock/bin/pip-compile --quiet --allow-unsafe --generate-hashes --strip-extras \
+    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-header \
+    --annotation-style line
 
-.PHONY: study quick test report docs docs-status bench lock
+.PHONY: study quick test torture test-cluster cluster report docs docs-status bench lock
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -24,6 +30,16 @@ quick: .venv/ready
 
 test: .venv/ready
 	.venv/bin/pytest
+
+torture: .venv/ready
+	.venv/bin/pytest --capture=no --kills 20 tests/test_mutations.py \
+	    tests/workflow/test_interruption.py
+
+test-cluster: cluster
+	.venv/bin/pytest --capture=no tests/cluster/check_cluster.py
+
+cluster: .venv/ready
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/cluster.txt
 
 report: study
 	$(SNAKEMAKE) --report $(RESULTS)/report.html
@@ -60,7 +76,7 @@ bench: study
 lock:
 	$(PYTHON) -m venv .venv/lock
 	.venv/lock/bin/pip install --quiet pip-tools
-	.venv/lock/bin/pip-compile --quiet --upgrade --all-extras --build-deps-for editable \
-	    --allow-unsafe --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links \
-	    --no-emit-trusted-host --no-header --annotation-style line \
+	$(COMPILE) --upgrade --extra workflow --extra test --build-deps-for editable \
 	    --output-file envs/requirements.txt pyproject.toml
+	$(COMPILE) --extra cluster --constraint envs/requirements.txt \
+	    --output-file envs/cluster.txt pyproject.toml

@@ -5,9 +5,6 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: f"{workflow.basedir}/config.yaml"
-
-
 report: "workflow/report/workflow.rst"
 
 
@@ -25,3 +22,13 @@ rule all:
     default_target: True
     input:
         f"{RESULTS}/index.html",
+
+
+rule tables:
+    input:
+        table_files(study.all_tables),
+        f"{RESULTS}/provenance.json",
+
+
+onerror:
+    report_full_disk()

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,10 @@ import yaml
 from dpmcmc.models import Banana, Circle, Gaussian, Target
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--kills", type=int, default=3, help="times a running study is killed")
 
 
 @pytest.fixture
@@ -52,3 +57,27 @@ def small_target(request):
     """A small data set of each kind of model; the banana is tempered with T = 1/2."""
     model = SMALL_MODELS[request.param]
     return Target(model, model.simulate(np.random.default_rng(7)))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A copy of the tree in which the tiny study has run undisturbed, with two cores."""
+    from running import TINY, copy_tree, snakemake
+
+    directory = copy_tree(tmp_path_factory.mktemp("tiny"))
+    snakemake(directory, "--cores", 2, *TINY)
+    return directory
+
+
+@pytest.fixture
+def fresh(tmp_path_factory):
+    """A copy of the tree without results."""
+    from running import copy_tree
+
+    return copy_tree(tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture
+def finished(tiny, tmp_path_factory):
+    """A copy of `tiny` to spoil; times of files are kept, so there is nothing to run."""
+    return Path(shutil.copytree(tiny, tmp_path_factory.mktemp("finished") / "tree"))

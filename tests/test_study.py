@@ -13,22 +13,12 @@ from dpmcmc.accounting import ACCOUNTANTS
 from dpmcmc.models import KINDS
 from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.samplers import CLIPPED as CLIPPED_SAMPLERS
-from dpmcmc.study import Cell, ConfigError, Study, format_epsilon, is_covariance
-
-
-def merge(base, overlay):
-    """As Snakemake merges a --configfile: maps are merged, lists replaced."""
-    for key, value in overlay.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            merge(base[key], value)
-        else:
-            base[key] = value
-    return base
+from dpmcmc.study import Cell, ConfigError, Study, format_epsilon, is_covariance, merged
 
 
 @pytest.fixture
 def quick(config):
-    return merge(config, yaml.safe_load((ROOT / "studies/quick.yaml").read_text()))
+    return merged(config, yaml.safe_load((ROOT / "studies/quick.yaml").read_text()))
 
 
 def test_the_full_study_is_the_published_one(config, schema):
@@ -219,7 +209,7 @@ BAD = [
     ("figures/trajectory/model", "gauss-30d", "model gauss-30d must have dimension 2"),
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "circle"}, "is not a valid id"),
-    ("bad\nkey", 1, "config: unknown key bad key; valid keys: study"),
+    ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
     ("seed", 10**400, "seed: must be a whole number"),
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
     ("delta_times_n", 2, "delta_times_n: must be at most 1, not 2"),
@@ -295,3 +285,17 @@ def test_covariances():
     assert is_covariance([[2, 1, 0], [1, 2, 1], [0, 1, 2]], 3)
     assert not is_covariance([[1, 1], [1, 1]], 2)
     assert not is_covariance([[1, 0]], 2)
+
+
+def test_null_removes_and_maps_are_merged(config, schema):
+    changes = {
+        "clipping": None,
+        "figures": {"accounting": None},
+        "models": {"circle": {"num_rows": 9}},
+    }
+    study = Study(merged(config, changes), schema)
+    assert not study.clipping_cells and not study.accounting_curves
+    assert study.models["circle"]["num_rows"] == 9
+    assert study.models["circle"]["sharpness"] == config["models"]["circle"]["sharpness"]
+    assert config["models"]["circle"]["num_rows"] == 100_000 and "clipping" in config
+    assert merged({"a": 1}, {"a": {"b": None, "c": 2}}) == {"a": {"c": 2}}

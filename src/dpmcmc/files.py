@@ -33,11 +33,11 @@ def replacing(path):
 @contextmanager
 def reading(path):
     """Turn whatever a damaged file raises into a JobError that names the file."""
-    from zipfile import BadZipFile
-
     try:
         yield
-    except (ValueError, EOFError, KeyError, BadZipFile) as error:
+    except (JobError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # a wrong bit may lead NumPy and zipfile anywhere
         raise JobError(f"{path} is damaged ({error}); delete it and run again") from error
 
 

@@ -1,5 +1,9 @@
 """Execute notebooks with papermill."""
 
+import os
+import sys
+from pathlib import Path
+
 import papermill
 
 
@@ -8,7 +12,9 @@ class NotebookError(Exception):
 
 
 def execute(source, output, parameters):
-    """Execute a notebook in this environment's kernel, from the current directory.
+    """Execute a notebook from the current directory, in the kernel of this environment.
+
+    One of that name that the user has installed elsewhere is not taken.
 
     Parameters
     ----------
@@ -22,6 +28,7 @@ def execute(source, output, parameters):
     NotebookError
         If a cell raises.
     """
+    os.environ["JUPYTER_PATH"] = str(Path(sys.prefix, "share/jupyter"))
     try:
         papermill.execute_notebook(
             source, output, parameters, kernel_name="python3", progress_bar=False

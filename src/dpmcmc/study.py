@@ -6,10 +6,13 @@ workflow is parsed; it stays clear of NumPy and everything slow.
 """
 
 import math
+import reprlib
 from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
 import jsonschema
+import yaml
 
 
 class ConfigError(ValueError):
@@ -339,6 +342,86 @@ class Study:
         return notebooks
 
 
+def load_study(default, overlays, overrides, schema):
+    """The study of a configuration file and of what extends it.
+
+    Parameters
+    ----------
+    default : path
+        config.yaml.
+    overlays : iterable of path
+        Files that were merged into `overrides`; read again for what merging hides.
+    overrides : dict
+        Changes of the configuration, merged by the rules of `merged`.
+    schema : dict
+        JSON schema of the configuration.
+
+    Raises
+    ------
+    ConfigError
+        For a file that cannot be read, a key given twice, and all that `Study` refuses.
+    """
+    config = merged({}, read_config(default))
+    for path in overlays:
+        read_config(path)
+    check_extent(overrides)
+    return Study(merged(config, overrides), schema)
+
+
+def merged(config, changes):
+    """Maps are merged, null removes a key, all else is replaced (RFC 7396, JSON Merge Patch)."""
+    result = dict(config) if isinstance(config, dict) else {}
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict):
+            result[key] = merged(result.get(key), value)
+        else:
+            result[key] = value
+    return result
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Plain YAML; a key that a map has twice is an error."""
+
+    def construct_mapping(self, node, deep=False):
+        if isinstance(node, yaml.MappingNode):
+            given = set()
+            for key_node, _ in node.value:
+                if key_node.tag != "tag:yaml.org,2002:merge":
+                    key = self.construct_object(key_node, deep=True)
+                    if key in given:
+                        raise ConfigError(f"{_name(key)} is given twice{_line(key_node)}")
+                    given.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read_config(path):
+    """Contents of a configuration file, a map in YAML or JSON.
+
+    Raises ConfigError, which names the file, if it is none or gives a key twice, or asks Snakemake
+    to evaluate it as a template.
+    """
+    try:
+        config = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_StrictLoader)
+        check_extent(config)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except yaml.MarkedYAMLError as error:
+        where = _line(error) if error.problem_mark else ""
+        raise ConfigError(f"{path}: no valid YAML: {error.problem}{where}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        reason = "too deep" if isinstance(error, RecursionError) else _cut(str(error))
+        raise ConfigError(f"{path}: no valid YAML: {reason}") from None
+    if not isinstance(config, dict):
+        raise ConfigError(f"{path}: must be a map, not {_short(config)}")
+    if "__use_yte__" in config:
+        raise ConfigError(f"{path}: unknown key __use_yte__; templates are not evaluated here")
+    return config
+
+
 def format_epsilon(epsilon):
     """Epsilon as it stands in paths: 4, 4.0 and 4.00 are all "4"."""
     return format(float(epsilon), "g")
@@ -368,6 +451,29 @@ _Validator = jsonschema.validators.extend(
 )
 
 
+MOST_ENTRIES = 10**6  # of a configuration; those of a part that is repeated by an alias count again
+LARGEST = 10**300  # of whole numbers; Python does not even print those of thousands of digits
+
+
+def check_extent(value, where="config", sizes=None):
+    """Raise a ConfigError for what cannot be handled, or printed; return the number of entries."""
+    sizes = {} if sizes is None else sizes
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise ConfigError(f"{where.removeprefix('config.')}: must be a finite number")
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in sizes:
+        sizes[id(value)] = math.inf  # until it is known: what contains itself has no end
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        sizes[id(value)] = 1 + sum(
+            check_extent(entry, f"{where}.{_name(key)}", sizes) for key, entry in entries
+        )
+    if sizes[id(value)] > MOST_ENTRIES:
+        where = where.removeprefix("config.")
+        raise ConfigError(f"{where}: has more than {MOST_ENTRIES} entries, or contains itself")
+    return sizes[id(value)]
+
+
 def check_schema(config, schema):
     """Raise a ConfigError for the first key that does not meet the schema."""
     error = jsonschema.exceptions.best_match(_Validator(schema).iter_errors(config))
@@ -388,7 +494,7 @@ def explain(error):
     """One line for an error of the schema: where, what, and what would be valid."""
     where = "config"
     for step in error.absolute_path:
-        where += f"[{step}]" if isinstance(step, int) else f".{step}"
+        where += f"[{step}]" if isinstance(step, int) else f".{_name(step)}"
     where = where.removeprefix("config.")
     limit, value = error.validator_value, error.instance
     match error.validator:
@@ -579,9 +685,24 @@ def check_epsilons(runs):
 
 
 def _list(names):
-    return ", ".join(map(str, names))
+    return ", ".join(map(_name, names))
+
+
+def _name(key):
+    return _cut(key) if isinstance(key, str) and key.isprintable() else _short(key)
 
 
 def _short(value):
-    text = repr(value)
+    try:
+        return _cut(reprlib.repr(value))
+    except ValueError:  # Python does not print whole numbers of thousands of digits
+        return "a huge number"
+
+
+def _cut(text):
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _line(marked):
+    mark = getattr(marked, "problem_mark", None) or marked.start_mark
+    return f" (line {mark.line + 1})"

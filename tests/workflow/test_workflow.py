@@ -1,10 +1,7 @@
 """The real workflow, in a copy of the tree: the quick study runs every rule."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,55 +12,12 @@ import PIL.Image
 import pytest
 import yaml
 from conftest import ROOT
+from running import QUICK, copy_tree, jobs, run, snakemake
 
 from dpmcmc import metrics
 from dpmcmc.models import Target, build_model
 from dpmcmc.samplers import ALGORITHMS, run_chain
 from dpmcmc.streams import chain_streams, generator, start_point
-
-QUICK = ["--configfile", "studies/quick.yaml"]
-PARTS = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
-
-
-def copy_tree(directory):
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(ROOT / part, directory / part, ignore=ignored)
-        else:
-            shutil.copy(ROOT / part, directory / part)
-    return directory
-
-
-def run(directory, *arguments, check=True):
-    """Run a command in the copy; the output of a failure is in the test's report."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    result = subprocess.run(
-        [*map(str, arguments)],
-        cwd=directory,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if check and result.returncode:
-        pytest.fail(f"{arguments}:\n{result.stdout[-4000:]}\n{result.stderr[-4000:]}")
-    return result
-
-
-def snakemake(directory, *arguments, check=True):
-    executable = Path(sys.executable).with_name("snakemake")
-    return run(directory, executable, "--nocolor", *arguments, check=check)
-
-
-def jobs(directory, *arguments):
-    """How many jobs of each rule a dry run announces."""
-    output = snakemake(directory, "--dry-run", *arguments)
-    lines = re.findall(r"^ ([\w ]+?) +(\d+) *$", output.stdout + output.stderr, flags=re.MULTILINE)
-    counts = {rule.replace(" ", "_"): int(count) for rule, count in lines}
-    counts.pop("total", None)
-    return counts
 
 
 @pytest.fixture(scope="module")
@@ -482,23 +436,6 @@ def test_a_changed_source_reruns_what_it_makes(tree, file, reruns):
     assert set(counts) == reruns
     if "run_chain" in reruns:
         assert counts["run_chain"] == 154
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("seeds=0", "seeds: must be at least 1, not 0"),
-        ("sedes=3", "config: unknown key sedes; valid keys: study, seed, seeds"),
-        ("study=../x", "study: '../x' is not a valid id"),
-    ],
-)
-def test_a_bad_configuration_stops_before_any_job_with_one_line(tmp_path, setting, message):
-    result = snakemake(copy_tree(tmp_path), "--dry-run", "--config", setting, check=False)
-    assert result.returncode != 0
-    output = result.stdout + result.stderr
-    (line,) = [line for line in output.splitlines() if line.startswith("Configuration error: ")]
-    assert message in line and "Traceback" not in output
-    assert not (tmp_path / "results").exists()
 
 
 def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -25,11 +26,14 @@ os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "M
 from dpmcmc.build_kernels import kernel_build
 from dpmcmc.captions import FIGURES, TABLES
 from dpmcmc.provenance import add_files, tree_digest
-from dpmcmc.study import CORRECTED, ConfigError, Study, dimension
+from dpmcmc.study import CORRECTED, ConfigError, dimension, load_study
 
 try:
-    study = Study(
-        config, yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+    study = load_study(
+        ROOT / "config.yaml",
+        workflow.configfiles,
+        config,
+        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
     )
 except ConfigError as error:
     sys.exit(f"Configuration error: {error}")
@@ -272,3 +276,9 @@ def table_runtime(wildcards, attempt):
 def megabytes_of_dataset(model):
     settings = study.models[model]
     return settings["num_rows"] * dimension(settings) * 8 // 2**20
+
+
+def report_full_disk():
+    """Say so, as the logs of jobs cannot where they lie on that disk."""
+    if os.path.isdir(RESULTS) and shutil.disk_usage(RESULTS).free < 2**16:
+        print(f"No space left on the disk of {RESULTS}; make some and run again", file=sys.stderr)

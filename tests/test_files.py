@@ -1,0 +1,100 @@
+"""Files are written whole or not at all, and a damaged one never passes for a sound one."""
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from dpmcmc.files import JobError, read_json, read_npy, read_npz, replacing, write_json
+
+ARRAYS = {
+    "positions": np.random.default_rng(1).standard_normal((50, 3)),
+    "is_accepted": np.arange(50) % 2 == 0,
+    "record": np.array('{"model": "circle", "epsilon": 4}'),
+}
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    path = tmp_path / "a.json"
+    write_json({"a": 1}, path)
+    with pytest.raises(KeyError), replacing(path) as file:
+        file.write(b"half")
+        raise KeyError
+    assert read_json(path) == {"a": 1} and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(JobError, match=r"file/a\.json cannot be written \("):
+        write_json({}, tmp_path / "file/a.json")
+    (tmp_path / "b.json").mkdir()
+    with pytest.raises(JobError, match=r"b\.json cannot be written \(Is a directory"):
+        write_json({}, tmp_path / "b.json")
+
+
+def test_any_damage_of_a_chain_file_is_noticed(tmp_path):
+    path = tmp_path / "chain.npz"
+    with replacing(path) as file:
+        np.savez(file, **ARRAYS)
+    sound = path.read_bytes()
+    rng, noticed = random.Random(3), 0
+    damaged = [sound[:size] for size in range(0, len(sound), 37)]
+    for _ in range(600):
+        contents = bytearray(sound)
+        for i in rng.sample(range(len(sound)), rng.choice([1, 2, 8])):
+            contents[i] ^= 1 << rng.randrange(8)
+        damaged.append(bytes(contents))
+    for contents in damaged:
+        path.write_bytes(contents)
+        try:
+            arrays = read_npz(path)
+        except JobError as error:
+            noticed += 1
+            assert "chain.npz is damaged" in str(error) and "delete it" in str(error)
+            continue
+        # What a reader does not need, such as a date, may be wrong.
+        shared = arrays.keys() & ARRAYS.keys()
+        assert all(np.array_equal(arrays[name], ARRAYS[name]) for name in shared)
+    assert noticed > 0.8 * len(damaged)
+
+
+@pytest.mark.parametrize("size", [0, 1, 60, 128, 1000, -1])
+def test_a_truncated_array_is_noticed(tmp_path, size):
+    path = tmp_path / "a.npy"
+    np.save(path, ARRAYS["positions"])
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(JobError, match=r"a\.npy is damaged .*; delete it and run again"):
+        read_npy(path)
+
+
+def test_no_pickle_is_read(tmp_path):
+    trap = np.array([Trap()], dtype=object)
+    np.save(tmp_path / "a.npy", trap, allow_pickle=True)
+    np.savez(tmp_path / "a.npz", positions=trap)
+    with pytest.raises(JobError, match="damaged"):
+        read_npy(tmp_path / "a.npy")
+    with pytest.raises(JobError, match="damaged"):
+        read_npz(tmp_path / "a.npz")
+    assert not Trap.sprung
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("workflow/**/*.smk"), ROOT / "Snakefile"]
+    assert len(sources) > 40
+    for path in [*sources, *ROOT.glob("notebooks/*.ipynb")]:
+        text = path.read_text()
+        assert not re.search(r"\bpickle\b(?!=False)|allow_pickle=True|read_pickle", text), path
+        assert not re.search(r"yaml\.(unsafe_|full_)?load\((?!.*_StrictLoader)", text), path
+        assert not re.search(r"\b(eval|exec|os\.system)\(", text), path
+
+
+class Trap:
+    sprung = False
+
+    def __reduce__(self):
+        return setattr, (Trap, "sprung", True)
+
+
+def test_reading_says_nothing_of_damage_where_there_is_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_npy(Path(tmp_path, "none.npy"))

@@ -1,0 +1,96 @@
+"""Every configuration runs, or is refused with one clear line."""
+
+import json
+from collections import Counter
+
+import pytest
+import yaml
+from conftest import ROOT
+from mutations import EITHER, REFUSED, mutations
+
+from dpmcmc.models import build_model
+from dpmcmc.samplers import ALGORITHMS, CLIPPED
+from dpmcmc.study import ConfigError, load_study, merged
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A configuration with every section, but of one model each."""
+    config = merged(
+        yaml.safe_load((ROOT / "config.yaml").read_text()),
+        yaml.safe_load((ROOT / "studies/quick.yaml").read_text()),
+    )
+    models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
+    config["models"] = {model: config["models"][model] for model in models}
+    config["runs"] = [
+        {
+            "models": ["flat-banana-2d"],
+            "algorithms": list(config["algorithms"]),
+            "epsilons": [4, 6],
+        },
+        {"models": models, "algorithms": ["dp-penalty", "dp-hmc"], "epsilons": [1]},
+    ]
+    config["figures"]["bananas"] = ["flat-banana-2d"]
+    config["figures"]["hard_models"] = ["correlated-gauss-2d"]
+    sections = [entry["settings"] for entry in config["algorithms"].values()]
+    for section in [*sections, *config["clipping"]["algorithms"].values()]:
+        for model in section.keys() - set(models):
+            del section[model]
+    return config
+
+
+def work_out(study):
+    """All that the workflow asks of a study when it plans the jobs."""
+    for cell in study.cells:
+        spec = study.chain(*cell, 0)
+        sampler = ALGORITHMS[cell.algorithm](**spec["settings"])
+        budget = study.budget(*cell)
+        sampler.release(budget["num_rows"], budget["likelihood_power"])
+        json.dumps([spec, budget, study.chain_table(cell.model)], allow_nan=False)
+    for cell in study.clipping_cells:
+        spec = study.clipped_chain(*cell, 0)
+        settings = {k: v for k, v in spec["settings"].items() if k != "iterations"}
+        CLIPPED[cell.algorithm](**settings, clip_bound=float(spec["bound"]))
+        json.dumps([spec, study.clipping_table(cell.model)], allow_nan=False)
+    for model in study.model_ids:
+        spec = [study.baselines(model), study.baseline_table(model)]
+        json.dumps(spec, allow_nan=False)
+        if study.models[model].get("dimension", 2) < 100:
+            build_model(study.models[model])
+    curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
+    notebooks = [notebook.parameters for notebook in study.notebooks().values()]
+    json.dumps([curves, notebooks, study.all_tables, len(study.seeds)], allow_nan=False)
+
+
+def outcome(path, text, schema):
+    """None if a configuration is taken, else the message."""
+    path.write_bytes(text.encode())
+    try:
+        study = load_study(path, [], {}, schema)
+    except ConfigError as error:
+        return str(error)
+    work_out(study)
+    return None
+
+
+def test_the_configuration_that_is_mutated_is_valid(tmp_path, small, schema):
+    assert outcome(tmp_path / "config.yaml", yaml.safe_dump(small), schema) is None
+
+
+def test_mutated_configurations_run_or_are_refused_with_one_line(tmp_path, small, schema):
+    tried, taken, unclear = Counter(), Counter(), []
+    for mutation in mutations(small):
+        message = outcome(tmp_path / "config.yaml", mutation.text, schema)
+        tried[mutation.kind] += 1
+        if message is None:
+            taken[mutation.kind] += 1
+        else:
+            is_clear = 10 < len(message) < 1000 and message.isprintable()
+            if not is_clear or not any(key in message for key in mutation.keys):
+                unclear.append((mutation.kind, mutation.keys, message[:1000]))
+    assert not unclear, f"{len(unclear)} messages: {unclear[:20]}"
+    print("\n" + "\n".join(f"{kind}: {n}, {taken[kind]} run" for kind, n in tried.items()))
+    assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
+    assert not taken.keys() & REFUSED, {kind: taken[kind] for kind in taken.keys() & REFUSED}
+    assert all(taken[kind] < tried[kind] for kind in EITHER)
+    assert {kind for kind in EITHER if not taken[kind]} <= {"huge"}

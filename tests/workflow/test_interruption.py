@@ -1,0 +1,184 @@
+"""What is killed, full, damaged or forbidden says so, and resumes to the same tables."""
+
+import ctypes
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from running import TINY, copy_tree, environment, run, snakemake, tables
+
+STUDY = ["--cores", "2", *TINY]
+NOBODY = 65534
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1  # of prctl(2) and capabilities(7)
+
+
+def start(directory, **options):
+    """Start the tiny study in a process group of its own."""
+    executable = Path(sys.executable).with_name("snakemake")
+    return subprocess.Popen(
+        [str(executable), "--nocolor", *STUDY],
+        cwd=directory,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def resume(directory):
+    """As README says."""
+    snakemake(directory, "--unlock")
+    snakemake(directory, *STUDY)
+
+
+def running_in(directory):
+    """Processes at work in a directory."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            if Path(os.readlink(link)).is_relative_to(directory):
+                found.append(link.parent.name)
+        except OSError:  # it has ended, or is none of ours
+            continue
+    return found
+
+
+def test_a_killed_study_resumes_to_the_same_tables(tiny, tmp_path_factory, request):
+    begin = time.monotonic()
+    undisturbed = copy_tree(tmp_path_factory.mktemp("undisturbed"))
+    snakemake(undisturbed, *STUDY)
+    duration = time.monotonic() - begin
+    rng, survived = random.Random(6), 0
+    while survived < request.config.getoption("--kills"):
+        directory = copy_tree(tmp_path_factory.mktemp("killed"))
+        moment = rng.uniform(0.5, duration)
+        process = start(directory)
+        try:
+            process.wait(moment)
+            continue  # it was done before
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        made = len(list(directory.glob("results/tiny/**/*.npz")))
+        assert not running_in(directory)
+        resume(directory)
+        assert tables(directory) == tables(tiny)
+        survived += 1
+        print(f"killed after {moment:.1f} s of {duration:.1f} s, with {made} of 24 chains: resumed")
+        shutil.rmtree(directory)
+
+
+def flipped(contents):
+    """With one bit wrong in each of 64 bytes."""
+    damaged = bytearray(contents)
+    for i in range(0, len(damaged), max(1, len(damaged) // 64)):
+        damaged[i] ^= 1 << (i % 8)
+    return bytes(damaged)
+
+
+DAMAGES = {
+    "empty": lambda contents: b"",
+    "truncated": lambda contents: contents[: len(contents) // 2],
+    "one byte short": lambda contents: contents[:-1],
+    "flipped bits": flipped,
+    "text": lambda contents: b"Service unavailable\n" * 50,
+}
+CHAIN = "chains/flat-banana-2d/dp-barker/epsilon-4/seed-1.npz"
+CASES = [
+    (CHAIN, "truncated"),
+    (CHAIN, "flipped bits"),
+    ("data/flat-banana-2d.npy", "truncated"),
+    ("budgets/flat-banana-2d/dp-barker/epsilon-4.json", "truncated"),
+]
+MORE_CASES = [
+    *((CHAIN, damage) for damage in ("empty", "one byte short", "text")),
+    *(("reference/tempered-banana-2d.npy", damage) for damage in ("empty", "one byte short")),
+    ("baselines/flat-banana-2d.npy", "text"),
+    ("barker-correction.json", "flipped bits"),
+    ("tables/models/flat-banana-2d/chains.csv", "empty"),
+    ("tables/chains.csv", "flipped bits"),
+]
+
+
+def pytest_generate_tests(metafunc):
+    if "damage" in metafunc.fixturenames:
+        everything = metafunc.config.getoption("--kills") > 3
+        metafunc.parametrize(("file", "damage"), CASES + MORE_CASES * everything)
+
+
+def test_a_damaged_file_is_named_and_made_anew_once_deleted(tiny, finished, file, damage):
+    path = finished / "results/tiny" / file
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    result = snakemake(finished, *STUDY, check=False)
+    assert result.returncode
+    output = result.stdout + result.stderr
+    words = " ".join(output.split())
+    assert f"results/tiny/{file} is damaged" in words and "delete it and run again" in words
+    assert "Traceback" not in output
+    path.unlink()
+    snakemake(finished, *STUDY)
+    assert tables(finished) == tables(tiny)
+
+
+def test_a_file_too_large_for_the_disk_is_named_and_nothing_is_lost(tiny, fresh):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    process = start(fresh, preexec_fn=limit)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode and "Traceback" not in output
+    assert "results/tiny/data/flat-banana-2d.npy cannot be written (" in " ".join(output.split())
+    assert not list(fresh.glob("results/**/.*.tmp"))
+    resume(fresh)
+    assert tables(fresh) == tables(tiny)
+
+
+def test_a_full_disk_is_named_and_nothing_is_lost(tiny, fresh):
+    results = fresh / "results"
+    results.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=10000", "tmpfs", results]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a file system may not be mounted here")
+    try:
+        result = snakemake(fresh, *STUDY, check=False)
+        output = result.stdout + result.stderr
+        assert result.returncode and "Traceback" not in output
+        assert "No space left on the disk of results/tiny" in output
+        before = {path: path.stat().st_mtime_ns for path in results.rglob("*.npy")}
+        run(fresh, "mount", "-o", "remount,size=200m", results)
+        resume(fresh)
+        assert tables(fresh) == tables(tiny)
+        assert before.items() <= {p: p.stat().st_mtime_ns for p in results.rglob("*.npy")}.items()
+    finally:
+        subprocess.run(["umount", results], check=True)
+
+
+def test_results_one_may_not_write_are_named(tiny, fresh):
+    """Root may write anywhere, so it gives up that right."""
+    results = fresh / "results"
+    results.mkdir()
+    if os.geteuid() == 0:
+        os.chown(results, NOBODY, NOBODY)
+    else:
+        results.chmod(0o555)
+    process = start(fresh, preexec_fn=drop_right_to_write_anywhere)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode and "Traceback" not in output, output
+    assert "Permission denied: 'results/tiny'" in " ".join(output.split())
+    os.chown(results, os.geteuid(), os.getegid())
+    results.chmod(0o755)
+    snakemake(fresh, *STUDY)  # it has left no lock
+    assert tables(fresh) == tables(tiny)
+
+
+def drop_right_to_write_anywhere():
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)

@@ -1,0 +1,109 @@
+"""What runs again after a change: just what the change concerns."""
+
+import json
+import os
+
+import pytest
+import yaml
+from running import TINY, planned
+
+TABLES = ["budgets", "chains", "claim-cells", "claims", "models", "ranking", "summary", "timings"]
+MODELS = ["flat-banana-2d", "tempered-banana-2d"]
+
+
+def chains(model, algorithm, epsilons=(2, 4), seeds=3):
+    return [
+        f"chains/{model}/{algorithm}/epsilon-{epsilon}/seed-{seed}.npz"
+        for epsilon in epsilons
+        for seed in range(seeds)
+    ]
+
+
+def after_chains(*models):
+    """What follows from chains of some models."""
+    parts = [f"tables/models/{m}/{t}.csv" for m in models for t in ("budgets", "chains", "timings")]
+    return [*parts, *(f"tables/{name}.csv" for name in [*TABLES, "baselines"])]
+
+
+def overlay(directory, changes):
+    path = directory / "overlay.yaml"
+    path.write_text(yaml.safe_dump(changes))
+    return [*TINY, path]
+
+
+def test_nothing_changed_runs_nothing(tiny):
+    assert planned(tiny, *TINY) == []
+
+
+def test_a_touched_source_or_the_same_setting_in_other_words_runs_nothing(tiny, finished):
+    os.utime(finished / "src/dpmcmc/kernels.py")
+    os.utime(finished / "config.yaml")
+    same = {"algorithms": {"dp-penalty": {"settings": {"flat-banana-2d": {"clip_bound": None}}}}}
+    config = yaml.safe_load((finished / "config.yaml").read_text())
+    settings = config["algorithms"]["dp-penalty"]["settings"]["flat-banana-2d"]
+    same["algorithms"]["dp-penalty"]["settings"]["flat-banana-2d"] = dict(
+        reversed(settings.items())
+    )
+    same["runs"] = yaml.safe_load((finished / "studies/tiny.yaml").read_text())["runs"]
+    same["runs"][0]["epsilons"] = [2.0, 4.00]
+    assert planned(finished, *overlay(finished, same)) == []
+
+
+def test_a_setting_reruns_the_chains_of_its_algorithm_on_its_model(tiny, finished):
+    change = {"dp-penalty": {"settings": {"tempered-banana-2d": {"clip_bound": 0.5}}}}
+    expected = chains("tempered-banana-2d", "dp-penalty") + after_chains("tempered-banana-2d")
+    expected += [f"budgets/tempered-banana-2d/dp-penalty/epsilon-{e}.json" for e in (2, 4)]
+    assert planned(finished, *overlay(finished, {"algorithms": change})) == sorted(expected)
+
+
+def test_a_setting_of_an_algorithm_that_does_not_run_here_runs_nothing(tiny, finished):
+    change = {"dp-hmc": {"settings": {"flat-banana-2d": {"step_size": 0.01}}}}
+    assert planned(finished, *overlay(finished, {"algorithms": change})) == []
+
+
+def test_a_setting_of_a_model_reruns_all_of_that_model(tiny, finished):
+    changes = {"models": {"flat-banana-2d": {"curvature": 3}}}
+    model = "flat-banana-2d"
+    expected = [f"{made}/{model}.npy" for made in ("data", "reference", "baselines")]
+    expected += chains(model, "dp-penalty") + chains(model, "dp-barker") + after_chains(model)
+    expected += [f"tables/models/{model}/baselines.csv"]
+    assert planned(finished, *overlay(finished, changes)) == sorted(expected)
+
+
+def test_a_new_seed_and_epsilon_add_chains_alone(tiny, finished):
+    changes = yaml.safe_load((finished / "studies/tiny.yaml").read_text())
+    changes["runs"][0]["epsilons"] = [2, 4, 6]
+    files = planned(finished, *overlay(finished, changes), "--config", "seeds=4")
+    everything = [
+        c for m in MODELS for a in ("dp-penalty", "dp-barker") for c in chains(m, a, (2, 4, 6), 4)
+    ]
+    there = [c for m in MODELS for a in ("dp-penalty", "dp-barker") for c in chains(m, a)]
+    expected = sorted(set(everything) - set(there))
+    assert [file for file in files if file.startswith("chains")] == expected
+    assert not [file for file in files if file.startswith(("data", "reference", "baselines"))]
+
+
+@pytest.mark.parametrize(
+    "file", ["kernels.py", "samplers/hmc.py", "samplers/dp_penalty.py", "streams.py"]
+)
+def test_a_changed_kernel_or_sampler_reruns_every_chain(tiny, finished, file):
+    path = finished / "src/dpmcmc" / file
+    path.write_text(path.read_text() + "\n")
+    everything = [c for m in MODELS for a in ("dp-penalty", "dp-barker") for c in chains(m, a)]
+    files = planned(finished, *TINY)
+    assert [f for f in files if f.startswith("chains")] == sorted(everything)
+    assert (f"data/{MODELS[0]}.npy" in files) == (file in ("kernels.py", "streams.py"))
+
+
+def test_the_prose_of_a_notebook_concerns_no_table(tiny, finished):
+    path = finished / "notebooks/summary.ipynb"
+    notebook = json.loads(path.read_text())
+    cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    cell["source"] = [*cell["source"], "\nOne more sentence."]
+    path.write_text(json.dumps(notebook))
+    assert planned(finished, *TINY) == []
+
+
+def test_a_deleted_table_is_made_anew_and_nothing_before_it(tiny, finished):
+    (finished / "results/tiny/tables/chains.csv").unlink()
+    assert planned(finished, *TINY) == sorted(after_chains())
