@@ -18,6 +18,11 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/notebooks.smk"
 
 
+localrules:
+    record_provenance,
+    build_index,
+
+
 rule all:
     default_target: True
     input:

@@ -6,6 +6,7 @@ is read or changed; ports are free ones.
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -56,6 +57,12 @@ def missing():
     return f"{', '.join(absent)} not installed (packages slurm-wlm, munge)" if absent else ""
 
 
+def version():
+    """Of Slurm, as (year, month)."""
+    output = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=False)
+    return tuple(map(int, re.findall(r"\d+", output.stdout)[:2]))
+
+
 def free_ports(count):
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -82,15 +89,23 @@ def slurm(directory):
             memory=memory,
         )
     )
-    (directory / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
+    plugin = "disabled" if version() >= (23, 2) else "cgroup/v1"  # loaded, but not asked anything
+    (directory / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\n")
     for name in ("state", "spool"):
         (directory / name).mkdir()
     key = directory / "munge.key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o400)
+    # Snakemake's plugin takes the variable away from the srun of a job, which finds it by this.
+    srun = directory / "bin/srun"
+    srun.parent.mkdir()
+    srun.write_text(
+        f'#!/bin/sh\nSLURM_CONF={directory}/slurm.conf exec {shutil.which("srun")} "$@"\n'
+    )
+    srun.chmod(0o755)
     environment = os.environ | {
         "SLURM_CONF": str(directory / "slurm.conf"),
-        "PATH": os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin"]),
+        "PATH": os.pathsep.join([str(srun.parent), os.environ["PATH"], "/usr/sbin", "/sbin"]),
     }
     munged = ["munged", "--foreground", "--force", f"--key-file={key}"]
     munged += [f"--socket={directory}/munge.socket", f"--pid-file={directory}/munge.pid"]

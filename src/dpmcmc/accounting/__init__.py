@@ -14,6 +14,7 @@ ACCOUNTANTS = {
     "rdp": "dpmcmc.accounting.rdp",
     "published-pld": "dpmcmc.accounting.published_pld",
     "barker-rdp": "dpmcmc.accounting.barker_rdp",
+    "certified": "dpmcmc.accounting.certified",
 }
 
 
