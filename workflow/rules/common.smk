@@ -266,7 +266,7 @@ def short_runtime(wildcards, attempt):
 
 
 def chain_runtime(wildcards, attempt):
-    return attempt * 30
+    return attempt * 5
 
 
 def table_runtime(wildcards, attempt):

@@ -23,6 +23,7 @@ from dpmcmc.accounting.releases import BarkerRelease, SubsampledGaussianRelease
 
 MARGIN = 1e-3  # of delta, and
 ROUNDING = 1e-11  # beside it: far above what the rounding of transforms changes
+MOST_LOSSES = 2**17  # above 0 on the grid: large losses of small batches get a coarser one
 NEGLIGIBLE = 1e-20  # largest h of a loss off the grid; it counts as an infinite loss
 
 
@@ -54,6 +55,16 @@ def delta(release, iterations, epsilon):
     return min(1.0, (computed + ROUNDING) / (1 - MARGIN))
 
 
+def epsilon(release, iterations, delta):
+    """Epsilon that the iterations cost at delta, rounded likewise; infinite if delta is too small.
+
+    Parameters as for `delta`.
+    """
+    composed = one_iteration(release).self_compose(iterations)
+    target = delta * (1 - MARGIN) - ROUNDING
+    return float(composed.get_epsilon_for_delta(target)) if target > 0 else math.inf
+
+
 @lru_cache(maxsize=8)
 def one_iteration(release, grid=None):
     """Distribution of the privacy loss of one iteration, on multiples of `grid`, pessimistic."""
@@ -69,9 +80,11 @@ def one_iteration(release, grid=None):
                 "accountant certified prices a SubsampledGaussianRelease or a BarkerRelease, not a "
                 + type(release).__name__
             )
-    highest = 1
-    while curve(release, np.array([highest * grid]))[0] > NEGLIGIBLE:
-        highest *= 2
+    largest = grid
+    while curve(release, np.array([largest]))[0] > NEGLIGIBLE:
+        largest *= 2
+    grid = max(grid, largest / MOST_LOSSES)
+    highest = math.ceil(largest / grid)
     losses = grid * np.arange(-highest, highest + 1)
     # Rounding must not make it increase.
     deltas = np.minimum.accumulate(np.clip(curve(release, losses), 0.0, 1.0))
@@ -100,7 +113,7 @@ def base_curve(release, epsilon):
 
 
 def gaussian_curve(epsilon, distance, variance_p, variance_q):
-    """P(S) - e^epsilon Q(S) for P = N(distance, variance_p), Q = N(0, variance_q), S its best event.
+    """P(S) - e^epsilon Q(S) of the best S, for P = N(distance, variance_p), Q = N(0, variance_q).
 
     S is where the log of the ratio of the densities exceeds epsilon: above a point for equal
     variances, else outside or inside of two roots.

@@ -1,0 +1,116 @@
+"""An independent lower bound of epsilon: below the accountant, near it where that is tight."""
+
+import numpy as np
+import pytest
+
+from dpmcmc.audit import FAR, audit, cases, epsilon_bound
+from dpmcmc.models import Target
+from dpmcmc.samplers import fit_correction
+
+DELTA = 0.01
+CASES = cases(correction=fit_correction())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_found_stays_below_the_accountant(name):
+    most = CASES[name].epsilon(DELTA)
+    statistic, accepted = audit(CASES[name], seed=1, runs=3000, delta=DELTA)
+    assert statistic.epsilon <= most and accepted.epsilon <= most
+    assert statistic.epsilon > 0.15 * most  # and is no empty statement
+
+
+@pytest.mark.parametrize("name", ["dp-penalty, 1", "minibatch-dp-penalty, 1"])
+def test_what_is_found_comes_close_where_the_accountant_is_tight(name):
+    most = CASES[name].epsilon(DELTA)
+    statistic, _ = audit(CASES[name], seed=2, runs=60_000, delta=DELTA)
+    assert 0.75 * most < statistic.epsilon <= most
+
+
+class Weak:
+    """A noise generator that is not as loud as it should be."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def standard_normal(self, *size):
+        return 0.7 * self.rng.standard_normal(*size)
+
+    def __getattr__(self, name):
+        return getattr(self.rng, name)
+
+
+CAUGHT = {
+    "dp-penalty, 1": 12_000,
+    "dp-hmc, 1": 12_000,
+    "minibatch-dp-penalty, 1": 12_000,
+    "dp-barker, all rows, 4": 20_000,
+    "dp-barker-full-data, 1": 12_000,
+}
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_noise_that_is_too_small_is_caught(name):
+    statistic, _ = audit(CASES[name], seed=3, runs=CAUGHT[name], delta=DELTA, noise=Weak)
+    assert statistic.epsilon > CASES[name].epsilon(DELTA)
+
+
+class ClippedAboveOnly(Target):
+    def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        return np.minimum(slope @ self.statistics - intercept, bound).sum(), 0
+
+    def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        ratios = np.minimum(slope @ self.statistics[:, batch] - intercept, bound)
+        return ratios.sum(), (ratios**2).sum(), 0
+
+    def clipped_gradient(self, theta, bound):
+        jacobian, offset = self.model.gradient_coefficients(theta)
+        return np.minimum(jacobian.T @ self.statistics - offset[:, None], bound).sum(axis=1), 0
+
+
+class NumbersOnly(Target):
+    """What lets a row through that is no number."""
+
+    def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        return np.clip(slope @ self.statistics - intercept, -bound, bound).sum(), 0
+
+    def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        ratios = np.clip(slope @ self.statistics[:, batch] - intercept, -bound, bound)
+        return ratios.sum(), (ratios**2).sum(), 0
+
+    def clipped_gradient(self, theta, bound):
+        jacobian, offset = self.model.gradient_coefficients(theta)
+        gradients = jacobian.T @ self.statistics - offset[:, None]
+        return np.clip(gradients, -bound, bound).sum(axis=1), 0
+
+
+@pytest.mark.parametrize("name", ["dp-penalty, 1", "dp-hmc, 1", "minibatch-dp-penalty, 1"])
+def test_a_clip_of_one_side_is_caught(name):
+    statistic, _ = audit(CASES[name], seed=4, runs=2000, delta=DELTA, target_class=ClippedAboveOnly)
+    assert statistic.epsilon > CASES[name].epsilon(DELTA)
+
+
+@pytest.mark.parametrize("name", ["dp-penalty, 1", "dp-hmc, 1", "minibatch-dp-penalty, 1"])
+def test_a_row_that_is_no_number_is_caught_where_it_passes_and_harmless_where_not(name):
+    case = CASES[name]
+    case = case._replace(rows=np.concatenate([[np.nan], case.rows[1:]]))
+    statistic, accepted = audit(case, seed=5, runs=3000, delta=DELTA, target_class=NumbersOnly)
+    assert max(statistic.epsilon, accepted.epsilon) > case.epsilon(DELTA)
+    statistic, accepted = audit(case, seed=5, runs=3000, delta=DELTA)
+    assert max(statistic.epsilon, accepted.epsilon) <= case.epsilon(DELTA)
+
+
+def test_the_rows_are_far_enough_to_be_clipped_everywhere():
+    assert FAR * 0.5 * 0.5 > 1e3  # ratio of a step of 0.5, against bounds below 1
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.3, 0.1), (0.05, 0.001), (0.5, 0.5)])
+def test_bounds_hold_as_often_as_they_say(p, q):
+    """Coverage of the two-count bound at a fixed event, with 95 %."""
+    rng = np.random.default_rng(6)
+    counts = rng.binomial(500, p, 4000), rng.binomial(500, q, 4000)
+    bounds = epsilon_bound(*counts, 500, 0.01, 0.025)
+    assert (bounds <= np.log((p - 0.01) / q)).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 4000)
