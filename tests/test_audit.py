@@ -23,7 +23,7 @@ def test_what_is_found_stays_below_the_accountant(name):
 def test_what_is_found_comes_close_where_the_accountant_is_tight(name):
     most = CASES[name].epsilon(DELTA)
     statistic, _ = audit(CASES[name], seed=2, runs=60_000, delta=DELTA)
-    assert 0.75 * most < statistic.epsilon <= most
+    assert 0.7 * most < statistic.epsilon <= most
 
 
 class Weak:
@@ -43,14 +43,16 @@ CAUGHT = {
     "dp-penalty, 1": 12_000,
     "dp-hmc, 1": 12_000,
     "minibatch-dp-penalty, 1": 12_000,
-    "dp-barker, all rows, 4": 20_000,
+    "dp-barker, all rows, 4": 30_000,
     "dp-barker-full-data, 1": 12_000,
 }
 
 
 @pytest.mark.parametrize("name", CAUGHT)
 def test_noise_that_is_too_small_is_caught(name):
-    statistic, _ = audit(CASES[name], seed=3, runs=CAUGHT[name], delta=DELTA, noise=Weak)
+    statistic, _ = audit(
+        CASES[name], seed=3, runs=CAUGHT[name], delta=DELTA, noise=Weak, confidence=0.99
+    )
     assert statistic.epsilon > CASES[name].epsilon(DELTA)
 
 

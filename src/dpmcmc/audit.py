@@ -88,7 +88,7 @@ def cases(num_rows=16, correction=None):
     n = num_rows
     far = np.full(n, FAR)  # every ratio of an upward step is clipped at +c
     low = np.concatenate([[-FAR], far[1:]])
-    half = FAR * np.where(np.arange(n) % 2, -1.0, 1.0)
+    half = FAR * np.where(np.arange(4 * n) % 2, -1.0, 1.0)
     half_low = np.concatenate([[-FAR], half[1:]])
     tau = 1 / math.sqrt(n)  # mu = 1
     penalty = DPPenalty(FixedStep(), noise_scale=tau, clip_bound=0.1)
@@ -100,16 +100,16 @@ def cases(num_rows=16, correction=None):
         clip_bound=0.1,
         gradient_clip_bound=0.1,
     )
-    minibatch = MinibatchDPPenalty(FixedStep(), 1.0, n // 2, 0.1, sensitivity="exact")
+    minibatch = MinibatchDPPenalty(FixedStep(), 0.5, n // 2, 0.1, sensitivity="exact")
     found = {}
     for k in (1, 4):
         found |= {
             f"dp-penalty, {k}": Case(penalty, low, far, k),
-            f"dp-hmc, {k}": Case(hmc, half_low, half, k),
+            f"dp-hmc, {k}": Case(hmc, half_low[:n], half[:n], k),
             f"minibatch-dp-penalty, {k}": Case(minibatch, low, far, k),
             f"dp-barker, {4 * k}": Case(DPBarker(FixedStep(), n // 2, correction), low, far, 4 * k),
             f"dp-barker, all rows, {4 * k}": Case(
-                DPBarker(FixedStep(), n, correction), half_low, half, 4 * k
+                DPBarker(FixedStep(), 4 * n, correction), half_low, half, 4 * k
             ),
             f"dp-barker-full-data, {k}": Case(
                 FullDataDPBarker(FixedStep(), 0.5, correction), low, far, k
