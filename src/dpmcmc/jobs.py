@@ -75,13 +75,13 @@ def budget(spec, output):
     """Work out how many iterations epsilon and delta allow, as JSON."""
     from functools import cache
 
-    from dpmcmc.accounting import accountant, guess_iterations, max_iterations
+    from dpmcmc.accounting import accountant, first_guess, max_iterations
 
     release = release_of(spec)
     delta = cache(accountant(spec["accountant"]))
     bound = spec["epsilon"], spec["delta"]
-    guess = guess_iterations(spec["accountant"], release, *bound)
-    iterations = max_iterations(delta, release, *bound, guess)
+    guess = first_guess(spec["accountant"], release, *bound)
+    iterations = max_iterations(delta, release, *bound, *guess)
     if iterations > MAX_ITERATIONS:
         raise JobError(
             f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "

@@ -457,6 +457,25 @@ def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"bad.ipynb", "logs"}
 
 
+def test_a_notebook_runs_in_the_kernel_of_the_workflow(tmp_path, monkeypatch):
+    """Not in one of the same name that the user has installed."""
+    import nbformat
+
+    mine = tmp_path / "home/.local/share/jupyter/kernels/python3/kernel.json"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(json.dumps({"argv": ["/bin/false"], "display_name": "mine"}))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "home/.local/share/jupyter"))
+    cells = [
+        nbformat.v4.new_markdown_cell("# Title\n\nA question?"),
+        nbformat.v4.new_code_cell("import sys; print(sys.executable)"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "n.ipynb")
+    command = "--spec {} --notebook n.ipynb --output o.ipynb --html o.html --failed f.ipynb"
+    run(tmp_path, sys.executable, "-m", "dpmcmc", "notebook", *command.split())
+    assert sys.executable in (tmp_path / "o.ipynb").read_text()
+
+
 @pytest.mark.parametrize("damage", ["truncated", "empty"])
 def test_a_damaged_file_is_named_by_the_job_that_reads_it(tree, tmp_path, damage):
     source = (tree / "results/quick/reference/circle.npy").read_bytes()

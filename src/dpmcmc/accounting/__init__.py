@@ -8,6 +8,8 @@ data, and raises a TypeError, with the reason, for a release that it cannot pric
 import math
 from importlib import import_module
 
+from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
+
 ACCOUNTANTS = {
     "zcdp": "dpmcmc.accounting.zcdp",
     "gaussian": "dpmcmc.accounting.gaussian",
@@ -23,7 +25,7 @@ def accountant(name):
     return import_module(ACCOUNTANTS[name]).delta
 
 
-def max_iterations(delta, release, epsilon, target_delta, guess=0):
+def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5):
     """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
 
     Parameters
@@ -34,7 +36,9 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0):
         What one iteration releases.
     epsilon, target_delta : float
     guess : int
-        Iterations that probably cost at most target_delta: the search starts there.
+        About how many they are: the search starts there.
+    spread : float
+        How far they may be above the guess, relative; a matter of speed alone.
 
     Returns
     -------
@@ -48,10 +52,13 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0):
         return costs[iterations] <= target_delta
 
     fits = guess if guess and is_within(guess) else 0
-    stride = max(1, fits // 2)
-    while is_within(fits + stride):
-        fits, stride = fits + stride, 2 * stride
-    too_many = fits + stride
+    too_many = guess if guess and not fits else 0
+    stride = max(1, int(fits * spread))
+    while not too_many:
+        if is_within(fits + stride):
+            fits, stride = fits + stride, 2 * stride
+        else:
+            too_many = fits + stride
     does_fit = []
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -69,8 +76,20 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0):
     return fits
 
 
-def guess_iterations(name, release, epsilon, target_delta):
-    """Where the search of a slow accountant may start: what a fast one allows; else 0."""
-    if name != "published-pld":
-        return 0
-    return max_iterations(accountant("rdp"), release, epsilon, target_delta)
+def first_guess(name, release, epsilon, target_delta):
+    """Where the search of a slow accountant starts: `guess` and `spread` of `max_iterations`.
+
+    For published-pld what rdp allows; for certified the central limit, with the variance of the
+    privacy loss of one iteration in its place.
+    """
+    if name == "published-pld":
+        return max_iterations(accountant("rdp"), release, epsilon, target_delta), 0.5
+    if name == "certified":
+        q = release.sampling_probability
+        if isinstance(release, BarkerRelease):
+            variance = 4 * q**2 / (0.91 * release.batch_size)
+        else:
+            variance = q**2 * math.expm1(min(1 / release.noise_variance, 50.0))
+        normal = GaussianRelease(math.sqrt(variance))
+        return max_iterations(accountant("gaussian"), normal, epsilon, target_delta), 0.01
+    return 0, 0.5
