@@ -10,7 +10,13 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
-from dpmcmc.accounting import ACCOUNTANTS, accountant, max_iterations
+from dpmcmc.accounting import (
+    ACCOUNTANTS,
+    accountant,
+    first_guess,
+    max_iterations,
+    spent_epsilon,
+)
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.samplers import ALGORITHMS
@@ -24,6 +30,7 @@ RELEASES = {
     "rdp": SubsampledGaussianRelease(0.7, 0.01),
     "published-pld": SubsampledGaussianRelease(0.7, 0.01),
     "barker-rdp": BarkerRelease(1300, 0.013),
+    "certified": SubsampledGaussianRelease(0.7, 0.01),
 }
 
 # model, algorithm -> {epsilon: (zCDP, exact)}; None where no value is known.
@@ -108,7 +115,8 @@ def test_hmc_is_charged_one_ratio_and_a_gradient_more_than_it_has_steps():
 @pytest.mark.parametrize("other", ACCOUNTANTS)
 def test_an_accountant_refuses_what_it_cannot_price(name, other):
     release = RELEASES[other]
-    if type(release) is type(RELEASES[name]):
+    does_price = {type(RELEASES[name])} | ({BarkerRelease} if name == "certified" else set())
+    if type(release) in does_price:
         assert accountant(name)(release, 1, 1.0) >= 0
     else:
         with pytest.raises(
@@ -237,3 +245,35 @@ def test_a_batch_larger_than_the_data_set_is_refused(config, algorithm):
     settings = config["algorithms"][algorithm]["settings"]["flat-banana-2d"]
     with pytest.raises(ValueError, match="batch_size must be at most the number of rows 500"):
         ALGORITHMS[algorithm](**settings).release(500)
+
+
+@pytest.mark.parametrize("guess", [0, 1, 300, 701, 702, 703, 5000])
+@pytest.mark.parametrize("spread", [0.01, 0.5])
+def test_the_guess_decides_about_speed_alone(guess, spread):
+    release, calls = GaussianRelease(1 / (0.1 * math.sqrt(100_000))), []
+
+    def cost(*arguments):
+        calls.append(arguments)
+        return gaussian(*arguments)
+
+    assert max_iterations(cost, release, 4, 1e-6, guess, spread) == 702
+    assert len(calls) < 40
+
+
+@pytest.mark.parametrize("name", ["published-pld", "certified"])
+def test_first_guesses_save_evaluations(name):
+    release = RELEASES[name]
+    guess, spread = first_guess(name, release, 4, 1e-6)
+    iterations = max_iterations(accountant(name), release, 4, 1e-6)
+    assert 0.3 < guess / iterations < 3 and spread > 0
+
+
+@pytest.mark.parametrize(("name", "iterations"), [("gaussian", 100), ("certified", 400)])
+def test_the_epsilon_that_fewer_iterations_spend(name, iterations):
+    cost, release = accountant(name), RELEASES[name]
+    spent = spent_epsilon(cost, release, iterations, 40.0, 1e-6)
+    assert cost(release, iterations, spent) <= 1e-6 < cost(release, iterations, spent * 0.9999)
+    if name == "certified":
+        from dpmcmc.accounting import certified
+
+        assert certified.epsilon(release, iterations, 1e-6) == pytest.approx(spent, rel=1e-4)

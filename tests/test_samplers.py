@@ -500,3 +500,17 @@ def test_every_algorithm_id_builds_from_published_settings(config):
     for algorithm, entry in config["algorithms"].items():
         for settings in entry["settings"].values():
             assert ALGORITHMS[algorithm](**settings).release(100_000) is not None
+
+
+@pytest.mark.parametrize(
+    ("iterations", "most"), [(10, 3), (10, 10), (10, 20), (9, 2), (1, 2), (0, 5)]
+)
+def test_a_thinned_chain_keeps_every_sth_position(iterations, most):
+    target = make_target("gaussian")
+    sampler, start = Metropolis(GaussianWalk(0.5)), np.zeros(2)
+    whole = run_chain(sampler, target, streams(5), start, iterations)
+    thinned = run_chain(sampler, target, streams(5), start, iterations, most)
+    s = max(1, -(-iterations // most))
+    np.testing.assert_array_equal(thinned.positions, whole.positions[s - 1 :: s])
+    assert len(thinned.positions) <= most
+    np.testing.assert_array_equal(thinned.is_accepted, whole.is_accepted)

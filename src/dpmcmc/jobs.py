@@ -75,13 +75,17 @@ def budget(spec, output):
     """Work out how many iterations epsilon and delta allow, as JSON."""
     from functools import cache
 
-    from dpmcmc.accounting import accountant, first_guess, max_iterations
+    from dpmcmc.accounting import accountant, first_guess, max_iterations, spent_epsilon
 
     release = release_of(spec)
     delta = cache(accountant(spec["accountant"]))
     bound = spec["epsilon"], spec["delta"]
     guess = first_guess(spec["accountant"], release, *bound)
-    iterations = max_iterations(delta, release, *bound, *guess)
+    allowed = max_iterations(delta, release, *bound, *guess)
+    iterations = min(allowed, spec.get("max_iterations", allowed))
+    spent = spec["epsilon"]
+    if iterations < allowed:
+        spent = round(spent_epsilon(delta, release, iterations, *bound), 6)
     if iterations > MAX_ITERATIONS:
         raise JobError(
             f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "
@@ -94,6 +98,8 @@ def budget(spec, output):
         "target_delta": spec["delta"],
         "accountant": spec["accountant"],
         "iterations": iterations,
+        "allowed_iterations": allowed,
+        "spent_epsilon": spent,
         # Transforms in dp_accounting differ in the last digits from run to run.
         "delta": float(f"{delta(release, iterations, spec['epsilon']):.10g}"),
     }
@@ -133,7 +139,10 @@ def correction(output):
 
 
 def chain(spec, dataset, reference, budget, correction, output):
-    """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz."""
+    """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz.
+
+    With `stored_draws` in the spec the positions are thinned to at most so many.
+    """
     import numpy as np
 
     from dpmcmc.models import Target, build_model
@@ -156,7 +165,7 @@ def chain(spec, dataset, reference, budget, correction, output):
     cost = read_json(budget)
     loaded = time.process_time()
 
-    result = run_chain(sampler, target, rng, start, cost["iterations"])
+    result = run_chain(sampler, target, rng, start, cost["iterations"], spec.get("stored_draws"))
 
     record = {
         "model": model_id,

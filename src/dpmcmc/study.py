@@ -181,7 +181,12 @@ class Study:
         return self.release(model, algorithm) | {
             "accountant": self.algorithms[algorithm]["accountant"],
             "epsilon": self._epsilons[epsilon],
+            **self._optional("max_iterations"),
         }
+
+    def _optional(self, key):
+        """A setting of the study that may be left out, and then changes no job."""
+        return {key: self.config[key]} if key in self.config else {}
 
     def accounting_curve(self, algorithm, accountant):
         """What a curve of figure 6.1 depends on."""
@@ -206,6 +211,7 @@ class Study:
             "settings": self.settings(model, algorithm),
             "epsilon": epsilon,
             "seed": seed,
+            **self._optional("stored_draws"),
         }
 
     def baseline_table(self, model):

@@ -76,6 +76,21 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5):
     return fits
 
 
+def spent_epsilon(delta, release, iterations, epsilon, target_delta):
+    """Epsilon, at most the given one, at which the iterations cost target_delta.
+
+    Parameters as for `max_iterations`, which allows at least so many iterations at `epsilon`.
+    """
+    low, high = 0.0, epsilon
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        if delta(release, iterations, middle) <= target_delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 def first_guess(name, release, epsilon, target_delta):
     """Where the search of a slow accountant starts: `guess` and `spread` of `max_iterations`.
 

@@ -50,8 +50,7 @@ def delta(release, iterations, epsilon):
     """
     if iterations == 0:
         return 0.0
-    composed = one_iteration(release).self_compose(iterations)
-    computed = max(0.0, float(composed.get_delta_for_epsilon(epsilon)))
+    computed = max(0.0, float(composed(release, iterations).get_delta_for_epsilon(epsilon)))
     return min(1.0, (computed + ROUNDING) / (1 - MARGIN))
 
 
@@ -60,9 +59,16 @@ def epsilon(release, iterations, delta):
 
     Parameters as for `delta`.
     """
-    composed = one_iteration(release).self_compose(iterations)
     target = delta * (1 - MARGIN) - ROUNDING
-    return float(composed.get_epsilon_for_delta(target)) if target > 0 else math.inf
+    if target <= 0:
+        return math.inf
+    return float(composed(release, iterations).get_epsilon_for_delta(target))
+
+
+@lru_cache(maxsize=2)
+def composed(release, iterations):
+    """Distribution of the privacy loss of so many iterations."""
+    return one_iteration(release).self_compose(iterations)
 
 
 @lru_cache(maxsize=8)

@@ -44,16 +44,19 @@ class Info(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A chain of k iterations; the start is not among the positions."""
+    """A chain of k iterations; the start is not among the positions.
 
-    positions: np.ndarray  # (k, d)
+    Of the positions every s-th may be kept only, the last of each stretch of s.
+    """
+
+    positions: np.ndarray  # (k // s, d)
     is_accepted: np.ndarray  # (k,) bool
     clip_fraction: np.ndarray  # (k,)
     gradient_clip_fraction: np.ndarray  # (k,), NaN for samplers without gradients
     is_changed: np.ndarray  # (k,) bool
 
 
-def run_chain(sampler, target, rng, start, num_iterations):
+def run_chain(sampler, target, rng, start, num_iterations, max_positions=None):
     """Run a sampler from a start point.
 
     Parameters
@@ -65,13 +68,16 @@ def run_chain(sampler, target, rng, start, num_iterations):
     start : (d,) array
     num_iterations : int
         k >= 0, fixed beforehand by the accountant.
+    max_positions : int, optional
+        Thin the positions to at most so many; all iterations count in the other arrays.
 
     Returns
     -------
     Chain
     """
+    thinning = max(1, -(-num_iterations // (max_positions or num_iterations or 1)))
     chain = Chain(
-        positions=np.empty((num_iterations, len(start))),
+        positions=np.empty((num_iterations // thinning, len(start))),
         is_accepted=np.empty(num_iterations, dtype=bool),
         clip_fraction=np.empty(num_iterations),
         gradient_clip_fraction=np.empty(num_iterations),
@@ -80,7 +86,8 @@ def run_chain(sampler, target, rng, start, num_iterations):
     state = sampler.init(rng, np.array(start, dtype=float))
     for i in range(num_iterations):
         state, info = sampler.step(rng, state, target)
-        chain.positions[i] = state.position
+        if (i + 1) % thinning == 0:
+            chain.positions[i // thinning] = state.position
         for values, value in zip(chain[1:], info, strict=True):
             values[i] = value
     return chain
