@@ -277,3 +277,15 @@ def test_the_epsilon_that_fewer_iterations_spend(name, iterations):
         from dpmcmc.accounting import certified
 
         assert certified.epsilon(release, iterations, 1e-6) == pytest.approx(spent, rel=1e-4)
+
+
+def test_the_search_goes_no_further_than_its_limit():
+    calls = []
+
+    def free(release, iterations, epsilon):
+        calls.append(iterations)
+        return 0.0
+
+    assert max_iterations(free, None, 1.0, 1e-6, guess=3, limit=1001) == 1001
+    assert max_iterations(free, None, 1.0, 1e-6, guess=5000, limit=1001) == 1001
+    assert max(calls) == 1001

@@ -10,7 +10,14 @@ from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from scipy.stats import norm
 
 from dpmcmc.accounting import accountant, gaussian, max_iterations, published_pld, rdp
-from dpmcmc.accounting.certified import base_curve, curve, delta, gaussian_curve, one_iteration
+from dpmcmc.accounting.certified import (
+    base_curve,
+    curve,
+    delta,
+    gaussian_curve,
+    loss_variance,
+    one_iteration,
+)
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 
 FLAT = SubsampledGaussianRelease(noise_variance=0.7, sampling_probability=0.01)
@@ -214,7 +221,7 @@ def test_the_joint_sensitivity_is_attained_and_never_passed(b, ac):
 
 def test_many_iterations_agree_with_the_central_limit():
     """The composed loss is nearly normal: mean and variance add up, delta follows from them."""
-    pmf = one_iteration(BARKER).to_dense_pmf()
+    pmf = one_iteration(BARKER)
     losses = (np.arange(pmf.size) + pmf._lower_loss) * pmf._discretization
     probabilities = pmf._probs / pmf._probs.sum()
     mean = losses @ probabilities
@@ -231,6 +238,48 @@ def test_many_iterations_agree_with_the_central_limit():
         assert iterations(BARKER, epsilon) == pytest.approx(
             iterations(BARKER, epsilon, cost), rel=1e-3
         )
+
+
+@pytest.mark.parametrize("q", [1e-6, 0.01, 1.0])
+@pytest.mark.parametrize("noise", [1e-12, 1e-4, 1e-3, 2e-3, 0.01, 0.3, 30.0, 1e4, 1e9])
+def test_any_noise_is_priced_as_its_curve(noise, q):
+    """Little noise costs q at once; much costs nothing that can be told from 0."""
+    release = SubsampledGaussianRelease(noise, q)
+    for epsilon in (0.0, 0.3, 1.0, 5.0):
+        expected = curve(release, np.array([epsilon]))[0]
+        found = delta(release, 1, epsilon)
+        assert expected * (1 - 1e-6) <= found <= expected * 1.01 + 0.01 * q + 2e-11
+        if noise < 2e-3 and epsilon <= 1:
+            assert found == pytest.approx(q, rel=0.01)
+
+
+@pytest.mark.parametrize("b", [2, 16, 10**5])
+@pytest.mark.parametrize("q", [1e-6, 0.5, 1.0])
+def test_any_batch_is_priced_as_its_curve(b, q):
+    release = BarkerRelease(b, q)
+    for epsilon in (0.0, 0.01, 1.0):
+        expected = curve(release, np.array([epsilon]))[0]
+        assert expected * (1 - 1e-6) <= delta(release, 1, epsilon) <= expected * 1.01 + 2e-11
+
+
+@pytest.mark.parametrize("release", [FLAT, SubsampledGaussianRelease(1.0, 1e-3), BARKER])
+def test_the_pair_on_the_grid_is_symmetric_and_has_mass_one(release):
+    pmf = one_iteration(release)
+    total = pmf._probs.sum() + pmf._infinity_mass
+    assert abs(total - 1) < 1e-13
+    middle = -pmf._lower_loss
+    above, below = pmf._probs[middle + 1 :], pmf._probs[:middle][::-1]
+    losses = pmf._discretization * np.arange(1, len(above) + 1)
+    np.testing.assert_allclose(below, np.exp(-losses) * above, rtol=1e-12)
+    assert pmf._probs[middle] > 0
+
+
+def test_many_iterations_of_little_loss_agree_with_the_central_limit():
+    """Nothing of the rounding of one iteration may add up over a million."""
+    release = SubsampledGaussianRelease(1e4, 0.01)
+    for epsilon in (0.3, 0.5):
+        limit = gaussian.delta(GaussianRelease(math.sqrt(loss_variance(release))), 10**6, epsilon)
+        assert delta(release, 10**6, epsilon) == pytest.approx(limit, rel=0.15)
 
 
 def test_other_releases_are_refused():

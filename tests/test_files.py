@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from dpmcmc.files import JobError, read_json, read_npy, read_npz, replacing, write_json
+from dpmcmc.files import JobError, read_json, read_npy, read_npz, reading, replacing, write_json
 
 ARRAYS = {
     "positions": np.random.default_rng(1).standard_normal((50, 3)),
@@ -53,7 +53,8 @@ def test_any_damage_of_a_chain_file_is_noticed(tmp_path):
             arrays = read_npz(path)
         except JobError as error:
             noticed += 1
-            assert "chain.npz is damaged" in str(error) and "delete it" in str(error)
+            is_said = "chain.npz is damaged" in str(error) and "delete it" in str(error)
+            assert is_said or "cannot be read (Unable to allocate" in str(error)
             continue
         # What a reader does not need, such as a date, may be wrong.
         shared = arrays.keys() & ARRAYS.keys()
@@ -98,3 +99,11 @@ class Trap:
 def test_reading_says_nothing_of_damage_where_there_is_no_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_npy(Path(tmp_path, "none.npy"))
+
+
+def test_a_sound_file_that_cannot_be_read_now_is_not_called_damaged(tmp_path):
+    for error in (OSError(24, "Too many open files"), OSError(5, "I/O"), MemoryError("no room")):
+        expected = pytest.raises(JobError, match=r"a\.npz cannot be read \(")
+        with expected as caught, reading(tmp_path / "a.npz"):
+            raise error
+        assert "delete" not in str(caught.value)

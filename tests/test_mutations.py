@@ -77,7 +77,10 @@ def test_the_configuration_that_is_mutated_is_valid(tmp_path, small, schema):
     assert outcome(tmp_path / "config.yaml", yaml.safe_dump(small), schema) is None
 
 
-def test_mutated_configurations_run_or_are_refused_with_one_line(tmp_path, small, schema):
+def test_mutated_configurations_run_or_are_refused_with_one_line(
+    tmp_path, small, schema, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     tried, taken, unclear = Counter(), Counter(), []
     for mutation in mutations(small):
         message = outcome(tmp_path / "config.yaml", mutation.text, schema)
@@ -88,9 +91,35 @@ def test_mutated_configurations_run_or_are_refused_with_one_line(tmp_path, small
             is_clear = 10 < len(message) < 1000 and message.isprintable()
             if not is_clear or not any(key in message for key in mutation.keys):
                 unclear.append((mutation.kind, mutation.keys, message[:1000]))
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]  # nothing was run
     assert not unclear, f"{len(unclear)} messages: {unclear[:20]}"
     print("\n" + "\n".join(f"{kind}: {n}, {taken[kind]} run" for kind, n in tried.items()))
     assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
     assert not taken.keys() & REFUSED, {kind: taken[kind] for kind in taken.keys() & REFUSED}
     assert all(taken[kind] < tried[kind] for kind in EITHER)
     assert {kind for kind in EITHER if not taken[kind]} <= {"huge"}
+
+
+def nested(depth, kind):
+    value = 1
+    for _ in range(depth):
+        value = [value] if kind == "list" else {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("where", ["runs", "mmd", "seed", "other"])
+@pytest.mark.parametrize("kind", ["list", "map"])
+@pytest.mark.parametrize("depth", [30, 60, 500, 900])
+def test_deep_values_are_refused(schema, where, kind, depth):
+    with pytest.raises(ConfigError) as error:
+        load_study(ROOT / "config.yaml", [], {where: nested(depth, kind)}, schema)
+    assert where in str(error.value) and len(str(error.value)) < 500
+
+
+def test_long_lists_and_many_keys_are_refused_at_once_and_in_short(schema):
+    long = {"figures": {"bananas": [{"a": i} for i in range(5000)]}}
+    with pytest.raises(ConfigError, match=r"figures\.bananas: has more than 1000 entries"):
+        load_study(ROOT / "config.yaml", [], long, schema)
+    many = {"mmd": {f"key-{i}": i for i in range(100_000)}}
+    with pytest.raises(ConfigError, match=r"mmd: unknown key key-0, .* and 99980 more; valid"):
+        load_study(ROOT / "config.yaml", [], many, schema)

@@ -32,6 +32,8 @@ def main(arguments=None):
         function(**vars(parser.parse_args(options)))
     except (JobError, OSError) as error:
         sys.exit(f"{name}: {error}")
+    except MemoryError as error:
+        sys.exit(f"{name}: not enough memory ({error})")
 
 
 def study_tables(spec, chains, timings, baselines, budgets, clipping, output):

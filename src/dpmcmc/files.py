@@ -1,9 +1,12 @@
 """Files of a study: written whole or not at all; a damaged one is named by its reader."""
 
+import errno
 import json
 import os
 from contextlib import contextmanager
 from pathlib import Path
+
+HARMLESS = {None, errno.EINVAL}  # errors of the system that speak of a file's contents
 
 
 class JobError(Exception):
@@ -35,9 +38,11 @@ def reading(path):
     """Turn whatever a damaged file raises into a JobError that names the file."""
     try:
         yield
-    except (JobError, FileNotFoundError, PermissionError):
+    except (JobError, FileNotFoundError):
         raise
     except Exception as error:  # a wrong bit may lead NumPy and zipfile anywhere
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) not in HARMLESS:
+            raise JobError(f"{path} cannot be read ({error})") from error
         raise JobError(f"{path} is damaged ({error}); delete it and run again") from error
 
 

@@ -81,7 +81,7 @@ def budget(spec, output):
     delta = cache(accountant(spec["accountant"]))
     bound = spec["epsilon"], spec["delta"]
     guess = first_guess(spec["accountant"], release, *bound)
-    allowed = max_iterations(delta, release, *bound, *guess)
+    allowed = max_iterations(delta, release, *bound, *guess, limit=MAX_ITERATIONS + 1)
     iterations = min(allowed, spec.get("max_iterations", allowed))
     spent = spec["epsilon"]
     if iterations < allowed:

@@ -458,25 +458,32 @@ _Validator = jsonschema.validators.extend(
 
 
 MOST_ENTRIES = 10**6  # of a configuration; those of a part that is repeated by an alias count again
+LONGEST = 1000  # of a list
+DEEPEST = 50  # of maps and lists in one another
 LARGEST = 10**300  # of whole numbers; Python does not even print those of thousands of digits
 
 
-def check_extent(value, where="config", sizes=None):
+def check_extent(value, path=(), sizes=None):
     """Raise a ConfigError for what cannot be handled, or printed; return the number of entries."""
     sizes = {} if sizes is None else sizes
+
+    def refuse(problem):
+        raise ConfigError(f"{'.'.join(map(_name, path[:4])) or 'config'}: {problem}")
+
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise ConfigError(f"{where.removeprefix('config.')}: must be a finite number")
+        refuse("must be a finite number")
     if not isinstance(value, dict | list):
         return 1
+    if len(path) > DEEPEST:
+        refuse(f"has more than {DEEPEST} maps and lists in one another")
+    if isinstance(value, list) and len(value) > LONGEST:
+        refuse(f"has more than {LONGEST} entries")
     if id(value) not in sizes:
-        sizes[id(value)] = math.inf  # until it is known: what contains itself has no end
         entries = value.items() if isinstance(value, dict) else enumerate(value)
-        sizes[id(value)] = 1 + sum(
-            check_extent(entry, f"{where}.{_name(key)}", sizes) for key, entry in entries
-        )
+        parts = (check_extent(entry, (*path, key), sizes) for key, entry in entries)
+        sizes[id(value)] = 1 + sum(parts)
     if sizes[id(value)] > MOST_ENTRIES:
-        where = where.removeprefix("config.")
-        raise ConfigError(f"{where}: has more than {MOST_ENTRIES} entries, or contains itself")
+        refuse(f"has more than {MOST_ENTRIES} entries")
     return sizes[id(value)]
 
 
@@ -691,7 +698,9 @@ def check_epsilons(runs):
 
 
 def _list(names):
-    return ", ".join(map(_name, names))
+    names = list(map(_name, names))
+    more = [f"and {len(names) - 20} more"] if len(names) > 21 else []
+    return ", ".join(names[:20] if more else names) + " " * bool(more) + "".join(more)
 
 
 def _name(key):

@@ -57,10 +57,13 @@ def test_a_killed_study_resumes_to_the_same_tables(tiny, tmp_path_factory, reque
     undisturbed = copy_tree(tmp_path_factory.mktemp("undisturbed"))
     snakemake(undisturbed, *STUDY)
     duration = time.monotonic() - begin
-    rng, survived = random.Random(6), 0
-    while survived < request.config.getoption("--kills"):
+    rng, kills, found = random.Random(6), request.config.getoption("--kills"), []
+    while len(found) < kills:
         directory = copy_tree(tmp_path_factory.mktemp("killed"))
-        moment = rng.uniform(0.5, duration)
+        share = (
+            len(found) + rng.random()
+        ) / kills  # the run in as many stretches, one kill in each
+        moment = 0.3 + share * (duration - 0.3)
         process = start(directory)
         try:
             process.wait(moment)
@@ -72,9 +75,10 @@ def test_a_killed_study_resumes_to_the_same_tables(tiny, tmp_path_factory, reque
         assert not running_in(directory)
         resume(directory)
         assert tables(directory) == tables(tiny)
-        survived += 1
+        found.append(made)
         print(f"killed after {moment:.1f} s of {duration:.1f} s, with {made} of 24 chains: resumed")
         shutil.rmtree(directory)
+    assert any(0 < made < 24 for made in found)
 
 
 def flipped(contents):
@@ -154,6 +158,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost(tiny, fresh):
         assert result.returncode and "Traceback" not in output
         assert "No space left on the disk of results/tiny" in output
         before = {path: path.stat().st_mtime_ns for path in results.rglob("*.npy")}
+        assert before
         run(fresh, "mount", "-o", "remount,size=200m", results)
         resume(fresh)
         assert tables(fresh) == tables(tiny)

@@ -9,7 +9,7 @@ rule compute_budget:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
+        mem_mb=table_memory,
         runtime=short_runtime,
     params:
         spec=budget_settings,

@@ -8,7 +8,7 @@ data, and raises a TypeError, with the reason, for a release that it cannot pric
 import math
 from importlib import import_module
 
-from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
+from dpmcmc.accounting.releases import GaussianRelease
 
 ACCOUNTANTS = {
     "zcdp": "dpmcmc.accounting.zcdp",
@@ -25,7 +25,7 @@ def accountant(name):
     return import_module(ACCOUNTANTS[name]).delta
 
 
-def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5):
+def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, limit=10**9):
     """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
 
     Parameters
@@ -39,6 +39,8 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5):
         About how many they are: the search starts there.
     spread : float
         How far they may be above the guess, relative; a matter of speed alone.
+    limit : int
+        Returned if so many cost at most target_delta; the search goes no further.
 
     Returns
     -------
@@ -51,14 +53,18 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5):
         costs[iterations] = delta(release, iterations, epsilon)
         return costs[iterations] <= target_delta
 
+    guess = min(guess, limit)
     fits = guess if guess and is_within(guess) else 0
     too_many = guess if guess and not fits else 0
     stride = max(1, int(fits * spread))
     while not too_many:
-        if is_within(fits + stride):
-            fits, stride = fits + stride, 2 * stride
+        if fits == limit:
+            return limit
+        more = min(fits + stride, limit)
+        if is_within(more):
+            fits, stride = more, 2 * stride
         else:
-            too_many = fits + stride
+            too_many = more
     does_fit = []
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -100,11 +106,8 @@ def first_guess(name, release, epsilon, target_delta):
     if name == "published-pld":
         return max_iterations(accountant("rdp"), release, epsilon, target_delta), 0.5
     if name == "certified":
-        q = release.sampling_probability
-        if isinstance(release, BarkerRelease):
-            variance = 4 * q**2 / (0.91 * release.batch_size)
-        else:
-            variance = q**2 * math.expm1(min(1 / release.noise_variance, 50.0))
-        normal = GaussianRelease(math.sqrt(variance))
+        from dpmcmc.accounting.certified import loss_variance
+
+        normal = GaussianRelease(math.sqrt(loss_variance(release)))
         return max_iterations(accountant("gaussian"), normal, epsilon, target_delta), 0.01
     return 0, 0.5

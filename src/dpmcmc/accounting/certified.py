@@ -17,14 +17,17 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from dpmcmc.accounting.releases import BarkerRelease, SubsampledGaussianRelease
 
 MARGIN = 1e-3  # of delta, and
 ROUNDING = 1e-11  # beside it: far above what the rounding of transforms changes
+GRIDS = {SubsampledGaussianRelease: 1e-4, BarkerRelease: 1e-5}  # of losses, or finer:
+FINENESS = 50  # points a standard deviation of the loss of one iteration
 MOST_LOSSES = 2**17  # above 0 on the grid: large losses of small batches get a coarser one
-NEGLIGIBLE = 1e-20  # largest h of a loss off the grid; it counts as an infinite loss
+LARGEST_LOSS = 100.0  # those above count as infinite, as do
+NEGLIGIBLE = 1e-20  # those above which h is less than this
 
 
 def delta(release, iterations, epsilon):
@@ -74,34 +77,55 @@ def composed(release, iterations):
 @lru_cache(maxsize=8)
 def one_iteration(release, grid=None):
     """Distribution of the privacy loss of one iteration, on multiples of `grid`, pessimistic."""
-    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
+    from dp_accounting.pld.pld_pmf import (
+        DensePLDPmf,
+        create_pmf_pessimistic_connect_dots_fixed_gap,
+    )
 
-    match release:
-        case SubsampledGaussianRelease():
-            grid = grid or 1e-4
-        case BarkerRelease():
-            grid = grid or 1e-5
-        case _:
-            raise TypeError(
-                "accountant certified prices a SubsampledGaussianRelease or a BarkerRelease, not a "
-                + type(release).__name__
-            )
+    if type(release) not in GRIDS:
+        raise TypeError(
+            "accountant certified prices a SubsampledGaussianRelease or a BarkerRelease, not a "
+            + type(release).__name__
+        )
+    grid = grid or min(GRIDS[type(release)], math.sqrt(loss_variance(release)) / FINENESS)
     largest = grid
-    while curve(release, np.array([largest]))[0] > NEGLIGIBLE:
+    while largest < LARGEST_LOSS and not curve(release, np.array([largest]))[0] <= NEGLIGIBLE:
         largest *= 2
     grid = max(grid, largest / MOST_LOSSES)
     highest = math.ceil(largest / grid)
-    losses = grid * np.arange(-highest, highest + 1)
+    losses = grid * np.arange(highest + 1)
+    deltas = curve(release, losses)
+    if not np.isfinite(deltas).all():
+        raise ArithmeticError(f"the privacy curve of {release} is not finite")
     # Rounding must not make it increase.
-    deltas = np.minimum.accumulate(np.clip(curve(release, losses), 0.0, 1.0))
-    return create_pmf_pessimistic_connect_dots_fixed_gap(grid, -highest, highest, deltas)
+    deltas = np.minimum.accumulate(np.clip(deltas, 0.0, 1.0))
+    above = create_pmf_pessimistic_connect_dots_fixed_gap(grid, 0, highest, deltas).to_dense_pmf()
+    # The pair is symmetric: a loss of -x has e^-x the probability of x. Differences of the curve
+    # below 0, where it is near 1, would lose that in rounding. What remains goes to a loss of 0.
+    probabilities = above._probs[1:]
+    mirrored = (np.exp(-losses[1:]) * probabilities)[::-1]
+    infinite = min(above._infinity_mass, 1 - 1e-12)  # dp_accounting does not compose one of 1
+    remainder = 1 - infinite - probabilities.sum() - mirrored.sum()
+    probabilities = np.concatenate([mirrored, [max(0.0, remainder)], probabilities])
+    return DensePLDPmf(grid, -highest, probabilities, infinite, True)
+
+
+def loss_variance(release):
+    """About the variance of the privacy loss of one iteration."""
+    q = release.sampling_probability
+    if isinstance(release, BarkerRelease):
+        return 4 * q**2 / (0.91 * release.batch_size)
+    return q**2 * math.expm1(min(1 / release.noise_variance, 50.0))
 
 
 def curve(release, epsilon):
     """Stitched hockey-stick curve h(e^epsilon) of one iteration, at an array of epsilons."""
     q = release.sampling_probability
     size = np.abs(epsilon)
-    above = q * base_curve(release, np.log1p(np.expm1(size) / q))
+    # ln(1 + (e^size - 1) / q), without overflow
+    near = np.log1p(np.expm1(np.minimum(size, 1.0)) / q)
+    far = size - math.log(q) + np.log1p((q - 1) * np.exp(-np.maximum(size, 1.0)))
+    above = q * base_curve(release, np.where(size < 1, near, far))
     below = -np.expm1(-size) + np.exp(-size) * above
     return np.where(epsilon >= 0, above, below)
 
@@ -125,10 +149,9 @@ def gaussian_curve(epsilon, distance, variance_p, variance_q):
     variances, else outside or inside of two roots.
     """
     sd_p, sd_q = math.sqrt(variance_p), math.sqrt(variance_q)
-    alpha = np.exp(epsilon)
     if variance_p == variance_q:
         mu = distance / sd_p
-        return ndtr(mu / 2 - epsilon / mu) - alpha * ndtr(-mu / 2 - epsilon / mu)
+        return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
     # The log ratio is (a x^2 + 2 b x + c) / 2.
     a = 1 / variance_q - 1 / variance_p
     b = distance / variance_p
@@ -139,10 +162,16 @@ def gaussian_curve(epsilon, distance, variance_p, variance_q):
     z_p, z_q = ((low - distance) / sd_p, (high - distance) / sd_p), (low / sd_q, high / sd_q)
     if a > 0:  # outside; without roots, everywhere
         p, q = (ndtr(z[0]) + ndtr(-z[1]) for z in (z_p, z_q))
-        return np.where(np.isnan(root), 1 - alpha, p - alpha * q)
+        return np.where(np.isnan(root), -np.expm1(np.minimum(epsilon, 1.0)), p - scaled(q, epsilon))
     # Inside; without roots, nowhere.
     p, q = (between(*z) for z in (z_p, z_q))
-    return np.where(np.isnan(root), 0.0, p - alpha * q)
+    return np.where(np.isnan(root), 0.0, p - scaled(q, epsilon))
+
+
+def scaled(probability, epsilon):
+    """e^epsilon times a probability; infinite at most where it is not zero."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.exp(epsilon + np.log(probability))
 
 
 def between(low, high):
