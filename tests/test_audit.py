@@ -16,7 +16,7 @@ def test_what_is_found_stays_below_the_accountant(name):
     most = CASES[name].epsilon(DELTA)
     statistic, accepted = audit(CASES[name], seed=1, runs=3000, delta=DELTA)
     assert statistic.epsilon <= most and accepted.epsilon <= most
-    assert statistic.epsilon > 0.05 * most  # and is no empty statement
+    assert statistic.epsilon > 0.02 * most  # and is no empty statement
 
 
 @pytest.mark.parametrize("name", ["dp-penalty, 1", "minibatch-dp-penalty, 1"])
@@ -40,9 +40,9 @@ class Weak:
 
 
 CAUGHT = {
-    "dp-penalty, 1": 12_000,
+    "dp-penalty, 1": 20_000,
     "dp-hmc, 1": 12_000,
-    "minibatch-dp-penalty, 1": 12_000,
+    "minibatch-dp-penalty, 1": 30_000,
     "dp-barker, all rows, 4": 30_000,
     "dp-barker-full-data, 1": 12_000,
 }

@@ -67,14 +67,23 @@ def test_a_generic_scheduler_gives_the_tables_of_a_local_run(tiny, fresh):
 def test_a_cancelled_study_leaves_no_job_and_resumes(tiny, fresh):
     command = [Path(sys.executable).with_name("snakemake"), *SLURM, *TINY]
     process = subprocess.Popen(
-        command, cwd=fresh, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        command,
+        cwd=fresh,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        # The shell that started the tests may have it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     end = time.monotonic() + 60
     while not queue() and time.monotonic() < end:
         time.sleep(0.2)
-    assert queue()
-    process.send_signal(signal.SIGINT)  # Ctrl-C
-    assert process.wait(120)
+    try:
+        assert queue()
+        process.send_signal(signal.SIGINT)  # Ctrl-C
+        assert process.wait(120)
+    finally:
+        process.kill()
     end = time.monotonic() + 30
     while queue() and time.monotonic() < end:
         time.sleep(0.5)
