@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.stats import beta
 
-from dpmcmc.accounting import certified, gaussian
+from dpmcmc.accounting import certified, gaussian, spent_epsilon
 from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.models import Gaussian, Target
 from dpmcmc.samplers import (
@@ -72,7 +71,7 @@ class Case(NamedTuple):
         """What it costs at most: exactly, or by the certified accountant."""
         release = self.sampler.release(len(self.rows))
         if isinstance(release, GaussianRelease):
-            return brentq(lambda e: gaussian.delta(release, self.iterations, e) - delta, 0, 200)
+            return spent_epsilon(gaussian.delta, release, self.iterations, 200.0, delta)
         return certified.epsilon(release, self.iterations, delta)
 
 

@@ -699,8 +699,9 @@ def check_epsilons(runs):
 
 def _list(names):
     names = list(map(_name, names))
-    more = [f"and {len(names) - 20} more"] if len(names) > 21 else []
-    return ", ".join(names[:20] if more else names) + " " * bool(more) + "".join(more)
+    if len(names) > 21:
+        names[20:] = [f"and {len(names) - 20} more"]
+    return ", ".join(names)
 
 
 def _name(key):

@@ -50,11 +50,15 @@ def delta(release, iterations, epsilon):
     ------
     TypeError
         If the release is of another kind.
+    ArithmeticError
+        If the cost cannot be computed.
     """
     if iterations == 0:
         return 0.0
-    computed = max(0.0, float(composed(release, iterations).get_delta_for_epsilon(epsilon)))
-    return min(1.0, (computed + ROUNDING) / (1 - MARGIN))
+    computed = float(composed(release, iterations).get_delta_for_epsilon(epsilon))
+    if not math.isfinite(computed):  # max(0, NaN) would be no cost at all
+        raise ArithmeticError(f"the cost of {iterations} iterations of {release} is not finite")
+    return min(1.0, (max(0.0, computed) + ROUNDING) / (1 - MARGIN))
 
 
 def epsilon(release, iterations, delta):
