@@ -12,7 +12,7 @@ import PIL.Image
 import pytest
 import yaml
 from conftest import ROOT
-from running import QUICK, copy_tree, jobs, run, snakemake
+from running import QUICK, TINY, copy_tree, jobs, run, snakemake
 
 from dpmcmc import metrics
 from dpmcmc.models import Target, build_model
@@ -507,3 +507,25 @@ def test_a_chain_job_starts_without_slow_imports():
         f"print([name for name in {slow!r} if name in sys.modules])"
     )
     assert run(ROOT, sys.executable, "-c", code).stdout.strip() == "[]"
+
+
+def test_a_cap_on_iterations_and_thinned_chains(tiny, fresh):
+    """The table says what was allowed and what is spent; chains below the cap do not change."""
+    snakemake(fresh, "--cores", 2, *TINY, "--config", "max_iterations=60", "stored_draws=25")
+    keys = ["model", "algorithm", "epsilon"]
+    capped, free = (pd.read_csv(d / "results/tiny/tables/budgets.csv") for d in (fresh, tiny))
+    both = capped.merge(free, on=keys, suffixes=("", "_free"))
+    assert len(both) == 8 and (both["iterations"] == both["iterations_free"].clip(upper=60)).all()
+    assert (both["allowed_iterations"] == both["iterations_free"]).all()
+    is_capped = both["iterations_free"] > 60
+    assert 0 < is_capped.sum() < 8
+    assert (both["spent_epsilon"] < both["epsilon"])[is_capped].all()
+    assert (both["spent_epsilon"] == both["epsilon"])[~is_capped].all()
+    for row in both.itertuples():
+        cell = f"results/tiny/chains/{row.model}/{row.algorithm}/epsilon-{row.epsilon:g}/seed-1.npz"
+        with np.load(fresh / cell) as thinned, np.load(tiny / cell) as whole:
+            thinning = -(-row.iterations // 25)
+            assert len(thinned["positions"]) == row.iterations // thinning <= 25
+            kept = whole["positions"][thinning - 1 : row.iterations : thinning]
+            np.testing.assert_array_equal(thinned["positions"], kept)
+            assert len(thinned["is_accepted"]) == row.iterations
