@@ -35,6 +35,9 @@ LABELS = {
     "minibatch-dp-penalty-ocu-gwmh": "Minibatch DP penalty, OCU + GWMH",
     "dp-barker": "DP Barker",
     "dp-barker-full-data": "DP Barker, all data",
+    "minibatch-dp-penalty-certified": "Minibatch DP penalty, certified",
+    "minibatch-dp-penalty-ocu-gwmh-certified": "Minibatch DP penalty, OCU + GWMH, certified",
+    "dp-barker-certified": "DP Barker, certified",
     "rwmh": "Random-walk Metropolis",
     "hmc": "HMC",
 }
@@ -45,6 +48,7 @@ ACCOUNTANTS = {
     "published-pld": ("PLD (ADP), as published", "-"),
     "rdp": ("RDP", "--"),
     "barker-rdp": ("RDP", "--"),
+    "certified": ("PLD (ADP), certified", "-"),
 }
 
 MODELS = {
@@ -76,8 +80,9 @@ def algorithm_label(algorithm):
 
 
 def algorithm_colour(algorithm):
-    """Colour of an algorithm in every figure; without privacy, that of its private relative."""
+    """Colour of an algorithm in every figure, by any accountant, and of one without privacy."""
     algorithm = {"rwmh": "dp-penalty", "hmc": "dp-hmc"}.get(algorithm, algorithm)
+    algorithm = algorithm.removesuffix("-certified")
     return COLOURS[list(ALGORITHMS).index(algorithm) % len(COLOURS)]
 
 

@@ -22,7 +22,8 @@ class ConfigError(ValueError):
         super().__init__(" ".join(message.split()))
 
 
-CORRECTED = ("dp-barker", "dp-barker-full-data")  # algorithms that need Barker's correction
+# Algorithms that need Barker's correction
+CORRECTED = ("dp-barker", "dp-barker-certified", "dp-barker-full-data")
 APART = "dp-barker-full-data"  # not of the chapter, so drawn in a figure of its own
 
 

@@ -49,5 +49,11 @@ ALGORITHMS = {
     "dp-barker-full-data": _sampler("FullDataDPBarker", move="GaussianWalk"),
 }
 
+# Those on batches a second time, so that one study can hold two accountants of them.
+ALGORITHMS |= {
+    f"{name}-certified": ALGORITHMS[name]
+    for name in ("minibatch-dp-penalty", "minibatch-dp-penalty-ocu-gwmh", "dp-barker")
+}
+
 # The same for the clipping study: samplers without privacy that take a clip bound.
 CLIPPED = {"rwmh": _sampler("Metropolis", move="GaussianWalk"), "hmc": _sampler("HMC")}
