@@ -32,6 +32,14 @@ def arguments(rng, name, m, n):
         yield from (
             (rows(rng, (m, n)), rng.standard_normal(m), 0.1, b) for b in (0.0, 1.5, math.inf)
         )
+    elif name == "clipped_batch_sum":
+        batch = rng.integers(n, size=2 * n // 3 + 1)
+        yield from (
+            (rows(rng, (n, m)), batch, rng.standard_normal(m), 0.1, b) for b in (0.0, 1.5, math.inf)
+        )
+    elif name == "distinct_indices":
+        random = rng.integers(2**64, size=n, dtype=np.uint64)
+        yield from ((random, num_rows, n) for num_rows in (n, 2 * n, 10**9))
     elif name == "clipped_gradient_block_sum":
         blocks = np.arange(0, -(-n // kernels.GRADIENT_BLOCK), 2)
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)

@@ -21,6 +21,7 @@ import numpy as np
 from dpmcmc.build_kernels import library_path, load_library
 
 BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
+BATCH_BLOCK = 256  # rows a block, all of whose statistics do
 GROUPS = 64  # of rows, in a block; a group without a row in doubt is passed over at once
 GRADIENT_BLOCK = 256  # rows a block: one of 30 statistics, read twice, stays in the second level
 ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
@@ -54,6 +55,14 @@ def indices(array):
     return array
 
 
+def words(array):
+    """Array as a kernel reads it; machine code checks nothing."""
+    array = np.ascontiguousarray(array)
+    if array.ndim != 1 or array.dtype != np.uint64:
+        raise TypeError(f"a kernel takes words of 64 bits here, not {array.dtype} {array.shape}")
+    return array
+
+
 def byte_matrix(array):
     """Array as a kernel reads it; machine code checks nothing."""
     array = np.ascontiguousarray(array)
@@ -66,6 +75,7 @@ TYPES = {
     matrix: "float64[:, ::1]",
     vector: "float64[::1]",
     indices: "int64[::1]",
+    words: "uint64[::1]",
     byte_matrix: "int8[:, ::1]",
     float: "float64",
     int: "int64",
@@ -164,6 +174,95 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
         squares += block_squares
         num_inside += block_inside
     return total, squares, num_rows - num_inside
+
+
+@compiled("Tuple((float64, float64, int64))", matrix, indices, vector, float, float)
+def clipped_batch_sum(rows, batch, slope, intercept, bound):
+    """What `clipped_ratio_sum` returns for a batch of rows.
+
+    Parameters
+    ----------
+    rows : (n, m) array
+        t(x) of every row; here the statistics of one row lie side by side.
+    batch : (b,) array of int
+        Indices of rows.
+    slope, intercept, bound
+        As for `clipped_ratio_sum`.
+    """
+    num_rows = batch.shape[0]
+    used = np.flatnonzero(slope)
+    num_used = used.shape[0]
+    buffer = np.empty(BATCH_BLOCK)
+    total = 0.0
+    squares = 0.0
+    num_inside = 0
+    for start in range(0, num_rows, BATCH_BLOCK):
+        size = min(BATCH_BLOCK, num_rows - start)
+        chosen = batch[start : start + size]
+        ratios = buffer[:size]
+        ratios[:] = -intercept
+        for e in range(0, num_used - 1, 2):  # in pairs, for speed
+            j, k = used[e], used[e + 1]
+            slope_j, slope_k = slope[j], slope[k]
+            for i in range(size):
+                ratios[i] += slope_j * rows[chosen[i], j] + slope_k * rows[chosen[i], k]
+        if num_used % 2:
+            j = used[num_used - 1]
+            slope_j = slope[j]
+            for i in range(size):
+                ratios[i] += slope_j * rows[chosen[i], j]
+        block_total = 0.0
+        block_squares = 0.0
+        for i in range(size):
+            ratio = ratios[i]
+            num_inside += (-bound <= ratio) & (ratio <= bound)
+            ratio = ratio if ratio == ratio else 0.0
+            ratio = min(max(ratio, -bound), bound)
+            block_total += ratio
+            block_squares += ratio * ratio
+        total += block_total
+        squares += block_squares
+    return total, squares, num_rows - num_inside
+
+
+@compiled("int64[::1]", words, int, int)
+def distinct_indices(random, num_rows, wanted):
+    """The first `wanted` different indices of a sequence of uniform ones.
+
+    Each word makes two indices, by multiplication, without bias (Lemire 2019).
+
+    Parameters
+    ----------
+    random : (k,) array of uint64
+        Random words.
+    num_rows : int
+        Indices are below this; at most 2^32.
+    wanted : int
+
+    Returns
+    -------
+    (at most wanted,) array of int
+        Fewer if the words do not suffice.
+    """
+    seen = np.zeros(num_rows // 64 + 1, np.uint64)  # one bit an index
+    found = np.empty(wanted + 2, np.int64)
+    num_found = 0
+    factor = np.uint64(num_rows)
+    excess = np.uint64(2**32 % num_rows)
+    mask = np.uint64(2**32 - 1)
+    for word in random:
+        for shift in (0, 32):
+            product = ((word >> np.uint64(shift)) & mask) * factor
+            if (product & mask) < excess:
+                continue
+            index = product >> np.uint64(32)
+            place, bit = index >> np.uint64(6), np.uint64(1) << (index & np.uint64(63))
+            found[num_found] = np.int64(index)
+            num_found += (seen[place] & bit) == 0
+            seen[place] |= bit
+        if num_found >= wanted:
+            break
+    return found[: min(num_found, wanted)].copy()
 
 
 @compiled("Tuple((float64, int64))", vector, vector, float, float, float, float)

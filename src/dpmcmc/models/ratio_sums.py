@@ -6,6 +6,7 @@ import numpy as np
 
 from dpmcmc.kernels import (
     ROUNDING,
+    clipped_batch_sum,
     clipped_ratio_excess,
     clipped_ratio_sum,
     sorted_ratio_sum,
@@ -83,7 +84,6 @@ class BatchRatioSums:
         self.statistics = statistics
         self.num_drawn = 0
         self.rows = None
-        self.row_buffer = self.column_buffer = np.empty((0, 0))
 
     def at(self, slope, intercept, bound, batch):
         """Sum of the clipped ratios and of their squares, and how many were clipped.
@@ -103,12 +103,7 @@ class BatchRatioSums:
                     self.statistics.take(batch, axis=1), slope, intercept, bound
                 )
             self.rows = np.ascontiguousarray(self.statistics.T)
-        if len(self.row_buffer) != len(batch):
-            self.row_buffer = np.empty((len(batch), len(self.statistics)))
-            self.column_buffer = np.empty(self.row_buffer.T.shape)
-        self.rows.take(batch, axis=0, out=self.row_buffer, mode="clip")
-        self.column_buffer[:] = self.row_buffer.T
-        return clipped_ratio_sum(self.column_buffer, slope, intercept, bound)
+        return clipped_batch_sum(self.rows, batch, slope, intercept, bound)
 
 
 class SortedColumn:

@@ -1,12 +1,30 @@
 """Batches of a fixed size, drawn without replacement."""
 
+import math
+
+import numpy as np
+
+from dpmcmc.kernels import distinct_indices
+
+SPARE = 16  # words beyond the expected number
+
 
 def draw_batch(rng, num_rows, batch_size):
-    """Indices of a batch, uniform over all subsets of that size, (b,).
+    """Indices of a batch, uniform over all subsets of that size, (b,), in no certain order.
 
     They come from the noise's stream, since privacy rests on their secrecy too.
     """
-    return rng.noise.choice(num_rows, batch_size, replace=False, shuffle=False)
+    wanted = min(batch_size, num_rows - batch_size)  # of the rows in the batch, or of the others
+    random_words = rng.noise.bit_generator.random_raw
+    num_indices = -num_rows * math.log1p(-wanted / num_rows)  # as many as hold that many, expected
+    words = random_words(SPARE + math.ceil(0.51 * num_indices))
+    while len(indices := distinct_indices(words, num_rows, wanted)) < wanted:
+        words = np.concatenate([words, random_words(SPARE)])
+    if wanted == batch_size:
+        return indices
+    is_in_batch = np.ones(num_rows, dtype=bool)
+    is_in_batch[indices] = False
+    return is_in_batch.nonzero()[0]
 
 
 def sampling_probability(batch_size, num_rows):
