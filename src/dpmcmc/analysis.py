@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from dpmcmc.streams import generator
+from dpmcmc.study import CERTIFIED
 
 RESAMPLES = 9999
 
@@ -198,6 +199,22 @@ def ranking(chains):
     )
     table.insert(4, "is_tied", shared & table["rank"].notna())
     return table
+
+
+def by_certified(chains):
+    """Chains with those of the certified accountant in place of the published one's.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        A table with a column `algorithm`. Of an algorithm that it has under both ids, the rows
+        with the certified accountant get its plain id, and the others are left out.
+    """
+    ids = chains["algorithm"]
+    is_certified = ids.str.endswith(CERTIFIED)
+    plain = ids.str.removesuffix(CERTIFIED)
+    is_replaced = ids.isin(plain[is_certified])
+    return chains.assign(algorithm=plain)[~is_replaced]
 
 
 def row_of(cell, rank, estimate):

@@ -15,6 +15,9 @@ FIGURES = {
     "figure-barker-full-data": "DP Barker on all the data: MMD and clipped ratios against epsilon",
     "figure-circle-mmd": "Circle: MMD against epsilon",
     "figure-claims": "How many cells speak for and against each claim of the chapter",
+    "figure-revisited-clipping": "Clipped ratios with published and with certified accounting",
+    "figure-revisited-iterations": "Iterations allowed by the published and certified accountants",
+    "figure-revisited-mmd": "MMD against epsilon with published and with certified accounting",
     "figure-ranking": "Rank of each algorithm by model and epsilon, ties sharing a rank",
 }
 
@@ -24,6 +27,9 @@ TABLES = {
     "ranking": "Algorithms by MMD for each model and epsilon, with intervals and ties",
     "claims": "The claims of chapter 6, with their verdicts",
     "claim-cells": "The cells that each claim speaks of, with their intervals",
+    "claims-certified": "The same claims, with certified accounting of the batch algorithms",
+    "claim-cells-certified": "The cells of those, with their intervals",
+    "certified": "Iterations and epsilon of the published settings, by the certified accountant",
     "clipping": "Every chain of the clipping study",
     "clipping-effects": "What each clip bound does to the MMD, with intervals",
     "clipping-thresholds": "The clip fraction below which clipping is undetectable",

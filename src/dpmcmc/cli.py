@@ -128,6 +128,8 @@ OPTIONS = {
     jobs.reference: "spec dataset output",
     jobs.baselines: "spec dataset output",
     jobs.budget: "spec output",
+    jobs.certification: "spec budget output",
+    jobs.certification_table: "certifications+ output",
     jobs.accounting_curve: "spec output",
     jobs.correction: "output",
     jobs.chain: "spec dataset reference budget correction* output",

@@ -106,6 +106,23 @@ def budget(spec, output):
     write_json(record, output)
 
 
+def certification(spec, budget, output):
+    """Price a cell's iterations by the certified accountant, as JSON; with what it would allow."""
+    from dpmcmc.accounting import accountant, certified, first_guess, max_iterations
+
+    release, published = release_of(spec), read_json(budget)
+    bound = spec["epsilon"], spec["delta"]
+    guess = first_guess("certified", release, *bound)
+    record = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
+        "iterations": published["iterations"],
+        "certified_iterations": max_iterations(accountant("certified"), release, *bound, *guess),
+        "certified_epsilon": round(
+            certified.epsilon(release, published["iterations"], spec["delta"]), 6
+        ),
+    }
+    write_json(record, output)
+
+
 def accounting_curve(spec, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
     import pandas as pd
@@ -280,6 +297,13 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table)
     write_csv(pd.DataFrame(rows), output)
     write_csv(pd.DataFrame(costs), timings)
     write_csv(pd.DataFrame(allowed), budget_table)
+
+
+def certification_table(certifications, output):
+    """Gather what the certified accountant says of the study's cells, as CSV."""
+    import pandas as pd
+
+    write_csv(pd.DataFrame(map(read_json, certifications)), output)
 
 
 def clipping_table(spec, reference, chains, output):

@@ -190,6 +190,92 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
     return figure
 
 
+def accounting_comparison(published, certified, metric, models, baselines):
+    """Box plots as of `metric_panels`, a row a model, the two kinds of accounting side by side.
+
+    Parameters
+    ----------
+    published, certified : DataFrame
+        Chains by either, with the same ids of algorithms.
+    metric : str
+    models : list of str
+    baselines : DataFrame
+        Table `baselines`.
+    """
+    figure, axes = plt.subplots(
+        len(models), 2, figsize=(8.4, 0.8 + 2.4 * len(models)), squeeze=False, sharey="row"
+    )
+    for row, model in zip(axes, models, strict=True):
+        lines = []
+        if metric in baselines:
+            lines = baselines.loc[baselines["model"] == model, metric]
+        highest = max([0, *lines])
+        for axis, chains, kind in zip(
+            row, (published, certified), ("published", "certified"), strict=True
+        ):
+            of_model = chains[chains["model"] == model]
+            draw_boxes(axis, of_model, metric)
+            draw_baselines(axis, lines)
+            highest = max([highest, *(scale_of(metric) * of_model[metric].dropna())])
+            axis.set(title=f"{model_label(model)}: {kind}", xlabel="Privacy bound ε", ylabel="")
+        row[0].set(ylabel=METRICS[metric], ylim=(0, 1.05 * highest if highest > 0 else 1))
+    handles = [
+        Patch(facecolor=algorithm_colour(algorithm), label=algorithm_label(algorithm))
+        for algorithm in published["algorithm"].unique()
+    ]
+    if metric in baselines:
+        handles.append(baseline_handle(baselines[baselines["model"].isin(models)]))
+    figure.tight_layout()
+    figure.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
+    )
+    return figure
+
+
+def certified_iterations_panels(certified):
+    """Iterations of the published settings by either accountant, on a log scale, a panel a model.
+
+    Parameters
+    ----------
+    certified : DataFrame
+        Table `certified` of the study.
+    """
+    models = list(certified["model"].unique())
+    columns = min(2, len(models))
+    rows = -(-len(models) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(0.6 + 3.9 * columns, 0.8 + 2.5 * rows), squeeze=False
+    )
+    for axis in axes.flat[len(models) :]:
+        axis.remove()
+    for axis, model in zip(axes.flat, models, strict=False):
+        cells = certified[certified["model"] == model]
+        for algorithm, curve in cells.groupby("algorithm", sort=False):
+            for column, style in (("iterations", "o--"), ("certified_iterations", "o-")):
+                axis.plot(
+                    curve["epsilon"],
+                    curve[column].where(curve[column] > 0),  # a log scale has no place for none
+                    style,
+                    markersize=3,
+                    color=algorithm_colour(algorithm),
+                )
+        axis.set(title=model_label(model), yscale="log")
+        axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
+    figure.tight_layout()
+    handles = [
+        *(
+            Patch(facecolor=algorithm_colour(name), label=algorithm_label(name))
+            for name in certified["algorithm"].unique()
+        ),
+        Line2D([], [], color="#444444", linestyle="--", label="Published accountant"),
+        Line2D([], [], color="#444444", label="Certified accountant"),
+    ]
+    figure.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
+    )
+    return figure
+
+
 def clipping_panels(clipping, baselines):
     """Figure 6.2: MMD against clip bound (top) and clip fraction (bottom), a model a column.
 

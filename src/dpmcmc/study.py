@@ -25,6 +25,7 @@ class ConfigError(ValueError):
 # Algorithms that need Barker's correction
 CORRECTED = ("dp-barker", "dp-barker-certified", "dp-barker-full-data")
 APART = "dp-barker-full-data"  # not of the chapter, so drawn in a figure of its own
+CERTIFIED = "-certified"  # ends the id of an algorithm whose other id has the published accountant
 
 
 class Cell(NamedTuple):
@@ -103,6 +104,12 @@ class Study:
             for model in settings
             for bound in self.clipping["bounds"]
         ]
+
+    @property
+    def doubled_cells(self):
+        """Cells with the published accountant that run with the certified one as well."""
+        cells = set(self.cells)
+        return [c for c in self.cells if c._replace(algorithm=c.algorithm + CERTIFIED) in cells]
 
     @property
     def seeds(self):
@@ -185,6 +192,10 @@ class Study:
             **self._optional("max_iterations"),
         }
 
+    def certification(self, model, algorithm, epsilon):
+        """What the certified cost of a cell depends on, beside its budget."""
+        return self.release(model, algorithm) | {"epsilon": self._epsilons[epsilon]}
+
     def _optional(self, key):
         """A setting of the study that may be left out, and then changes no job."""
         return {key: self.config[key]} if key in self.config else {}
@@ -249,13 +260,15 @@ class Study:
     def analysis_tables(self):
         """Tables that follow from those."""
         clipping = ["clipping-effects", "clipping-thresholds"] * bool(self.clipping_cells)
-        return ["ranking", "claims", "claim-cells", *clipping]
+        certified = ["claims-certified", "claim-cells-certified"] * bool(self.doubled_cells)
+        return ["ranking", "claims", "claim-cells", *certified, *clipping]
 
     @property
     def all_tables(self):
         """All tables of the study."""
         accounting = ["accounting"] * bool(self.accounting_curves)
-        return [*self.tables, *accounting, *self.analysis_tables]
+        certified = ["certified"] * bool(self.doubled_cells)
+        return [*self.tables, *accounting, *certified, *self.analysis_tables]
 
     def notebooks(self):
         """Notebooks by name, in the order of reading; without those that have nothing to show."""
@@ -265,7 +278,9 @@ class Study:
             model for model in self.compared_models if self.models[model]["kind"] == "circle"
         ]
         with_gradients = self.models_running("dp-hmc")
-        compared = {cell.model for cell in self.cells if cell.algorithm != APART}
+        again = {cell.algorithm + CERTIFIED for cell in self.doubled_cells}
+        algorithms = [name for name in self.algorithm_ids if name not in {APART, *again}]
+        compared = {cell.model for cell in self.cells if cell.algorithm in algorithms}
         bananas, hard_models = (
             [model for model in figures.get(key, []) if model in compared]
             for key in ("bananas", "hard_models")
@@ -329,6 +344,24 @@ class Study:
                     "bananas": bananas,
                     "hard_models": hard_models,
                     "barker_models": barker_models,
+                    "algorithms": algorithms,
+                    "delta_times_n": self.config["delta_times_n"],
+                },
+            )
+        if self.doubled_cells:
+            doubled = list(dict.fromkeys((c.model, c.algorithm) for c in self.doubled_cells))
+            notebooks["revisited"] = Notebook(
+                figures=[f"figure-revisited-{name}" for name in ("iterations", "mmd", "clipping")],
+                tables=[
+                    *("chains", "baselines", "budgets", "timings", "ranking", "certified"),
+                    *("claims", "claims-certified"),
+                ],
+                models=[],
+                parameters={
+                    "settings": [
+                        [*pair, self.settings(*pair), self.settings(pair[0], pair[1] + CERTIFIED)]
+                        for pair in doubled
+                    ],
                     "delta_times_n": self.config["delta_times_n"],
                 },
             )

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from dpmcmc.analysis import clipping_effects, clipping_thresholds, ranking
+from dpmcmc.analysis import by_certified, clipping_effects, clipping_thresholds, ranking
 from dpmcmc.claims import evaluate
 from dpmcmc.files import read_csv
 from dpmcmc.study import dimension
@@ -50,6 +50,11 @@ def analysis_tables(chains, baselines, accounting=None, clipping=None):
         tables["clipping-effects"] = given["effects"] = clipping_effects(clipping, baselines)
         tables["clipping-thresholds"] = clipping_thresholds(clipping, given["effects"])
     tables["claims"], tables["claim-cells"] = evaluate(given)
+    certified = by_certified(chains)
+    if len(certified) < len(chains):
+        tables["claims-certified"], tables["claim-cells-certified"] = evaluate(
+            given | {"chains": certified}
+        )
     return tables
 
 

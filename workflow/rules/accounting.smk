@@ -20,6 +20,28 @@ rule compute_budget:
         "python -m dpmcmc budget --spec {params.spec:q} --output {output.budget:q} > {log:q} 2>&1"
 
 
+rule certify_budget:
+    input:
+        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
+    output:
+        certified=f"{RESULTS}/certified/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
+    log:
+        f"{RESULTS}/logs/certified/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=table_memory,
+        runtime=short_runtime,
+    params:
+        spec=certification_settings,
+        source=ACCOUNTING_SOURCE,
+    message:
+        "Certified cost of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
+    shell:
+        "python -m dpmcmc certification --spec {params.spec:q} --budget {input.budget:q}"
+        " --output {output.certified:q} > {log:q} 2>&1"
+
+
 rule compute_accounting_curve:
     output:
         curve=f"{RESULTS}/accounting/{{algorithm}}/{{accountant}}.csv",

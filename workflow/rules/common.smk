@@ -72,9 +72,10 @@ CORRECTION_SOURCE = source_digest("samplers/barker_correction.py")
 CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
 TABLES_SOURCE = source_digest("tables.py", "study.py")
-ANALYSIS_SOURCE = source_digest("tables.py", "analysis.py", "claims.py", "streams.py")
+ANALYSIS_SOURCE = source_digest("tables.py", "analysis.py", "claims.py", "streams.py", "study.py")
 NOTEBOOK_SOURCE = source_digest(
     "plotting.py",
+    "analysis.py",
     "captions.py",
     "notebooks.py",
     "pages.py",
@@ -108,6 +109,10 @@ def baseline_settings(wildcards):
 
 def budget_settings(wildcards):
     return as_json(study.budget(wildcards.model, wildcards.algorithm, wildcards.epsilon))
+
+
+def certification_settings(wildcards):
+    return as_json(study.certification(wildcards.model, wildcards.algorithm, wildcards.epsilon))
 
 
 def accounting_curve_settings(wildcards):
@@ -186,6 +191,13 @@ def budgets_of_model(wildcards):
     return [
         f"{RESULTS}/budgets/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json"
         for cell in study.cells_of(wildcards.model)
+    ]
+
+
+def certifications(wildcards):
+    return [
+        f"{RESULTS}/certified/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json"
+        for cell in study.doubled_cells
     ]
 
 

@@ -76,6 +76,27 @@ rule tabulate_accounting_curves:
         " > {log:q} 2>&1"
 
 
+rule tabulate_certifications:
+    input:
+        certifications=certifications,
+    output:
+        table=reported_table("certified"),
+    log:
+        f"{RESULTS}/logs/certification-table.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=small_memory,
+        runtime=short_runtime,
+    params:
+        source=TABLES_SOURCE,
+    message:
+        "Table of the certified costs"
+    shell:
+        "python -m dpmcmc certification-table --certifications {input.certifications:q}"
+        " --output {output.table:q} > {log:q} 2>&1"
+
+
 rule tabulate_study:
     input:
         chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.compared_models),
