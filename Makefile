@@ -4,7 +4,8 @@
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick.yaml)
 # make report the whole study, and its Snakemake report in one file
-# make docs   copy the study's pages, figures and tables to docs/, for those who only read
+# make revisited     the study with certified accounting (studies/revisited.yaml)
+# make docs   copy both studies' pages, figures and tables to docs/, for those who only read
 # make docs-status  whether code or settings have changed since
 # make cluster       install what the profiles for clusters need (docs/cluster.md)
 # make bench  measure what the study costs (docs/benchmark.md); BASE=directory compares with
@@ -14,13 +15,12 @@
 PYTHON ?= python3
 CORES ?= all
 RESULTS = results/chapter-6
-DOCS = docs/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
 COMPILE = .venv/lock/bin/pip-compile --quiet --allow-unsafe --generate-hashes --strip-extras \
     --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-header \
     --annotation-style line
 
-.PHONY: study quick test torture test-cluster cluster report docs docs-status bench lock
+.PHONY: study quick revisited test torture test-cluster cluster report docs docs-status bench lock
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -41,21 +41,31 @@ test-cluster: cluster
 cluster: .venv/ready
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/cluster.txt
 
+revisited: .venv/ready
+	$(SNAKEMAKE) --configfile studies/revisited.yaml
+
 report: study
 	$(SNAKEMAKE) --report $(RESULTS)/report.html
 
-docs: study
-	rm -rf $(DOCS)
-	mkdir -p $(DOCS)/notebooks $(DOCS)/tables $(DOCS)/figures
-	cp $(RESULTS)/provenance.json $(DOCS)
-	cp $(RESULTS)/notebooks/*.html $(DOCS)/notebooks
-	cp $(RESULTS)/tables/*.csv $(DOCS)/tables
-	cp $(RESULTS)/figures/*.png $(DOCS)/figures
-	.venv/bin/python -m dpmcmc index --results $(DOCS) --sources notebooks \
-	    --output $(DOCS)/index.html --readme $(DOCS)/README.md
+docs: study revisited
+	$(call copy_pages,chapter-6)
+	$(call copy_pages,revisited)
 
 docs-status: .venv/ready
-	@.venv/bin/python -m dpmcmc docs-status --docs $(DOCS) --root .
+	@.venv/bin/python -m dpmcmc docs-status --docs docs/chapter-6 --root . --changes
+	@.venv/bin/python -m dpmcmc docs-status --docs docs/revisited --root . \
+	    --changes studies/revisited.yaml
+
+define copy_pages
+	rm -rf docs/$(1)
+	mkdir -p docs/$(1)/notebooks docs/$(1)/tables docs/$(1)/figures
+	cp results/$(1)/provenance.json docs/$(1)
+	cp results/$(1)/notebooks/*.html docs/$(1)/notebooks
+	cp results/$(1)/tables/*.csv docs/$(1)/tables
+	cp results/$(1)/figures/*.png docs/$(1)/figures
+	.venv/bin/python -m dpmcmc index --results docs/$(1) --sources notebooks \
+	    --output docs/$(1)/index.html --readme docs/$(1)/README.md
+endef
 
 bench: study
 	.venv/bin/python bench/bench.py --results $(RESULTS) --output docs/benchmark.md \

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from dpmcmc.models import Banana, Circle, Gaussian, Target
+from dpmcmc.study import merged
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,6 +19,11 @@ def pytest_addoption(parser):
 def config():
     """The configuration of the full study."""
     return yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+@pytest.fixture
+def quick(config):
+    return merged(config, yaml.safe_load((ROOT / "studies/quick.yaml").read_text()))
 
 
 @pytest.fixture(scope="session")

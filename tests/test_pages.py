@@ -80,10 +80,10 @@ def test_a_notebook_opens_with_its_question(executed):
         assert title and "?" in question
 
 
-def test_every_figure_and_table_has_a_caption(config, schema):
+def test_every_figure_and_table_has_a_caption(quick, schema):
     from dpmcmc.study import Study
 
-    study = Study(config, schema)
+    study = Study(quick, schema)
     figures = {figure for notebook in study.notebooks().values() for figure in notebook.figures}
     assert figures == set(captions.FIGURES)
     assert set(study.all_tables) == set(captions.TABLES)
@@ -119,8 +119,9 @@ def test_the_digest_of_a_checkout_follows_its_source(checkout, file):
 
 
 def test_docs_say_whether_they_are_of_this_source(checkout, config, capsys):
-    def status():
-        cli.main(["docs-status", "--docs", str(checkout / "docs"), "--root", str(checkout)])
+    def status(*changes):
+        paths = [str(checkout / name) for name in ("docs", ".", *changes)]
+        cli.main(["docs-status", "--docs", paths[0], "--root", paths[1], "--changes", *paths[2:]])
         return capsys.readouterr().out
 
     with pytest.raises(SystemExit, match=r"provenance.json is missing; `make docs` writes it"):
@@ -130,8 +131,7 @@ def test_docs_say_whether_they_are_of_this_source(checkout, config, capsys):
     assert {"numpy", "snakemake"} <= set(record["packages"])
     (checkout / "docs/provenance.json").write_text(json.dumps(record))
     assert "is up to date" in status()
-    with (checkout / "config.yaml").open("a") as stream:
-        stream.write("\nseeds: 3\n")
-    assert "is older than the code: config.yaml has changed" in status()
+    (checkout / "more.yaml").write_text("seeds: 3\n")
+    assert "is older than the code: the settings have changed" in status("more.yaml")
     (checkout / "src/dpmcmc/claims.py").write_text("")
     assert "the source is" in status()

@@ -6,19 +6,12 @@ import math
 import re
 
 import pytest
-import yaml
-from conftest import ROOT
 
 from dpmcmc.accounting import ACCOUNTANTS
 from dpmcmc.models import KINDS
 from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.samplers import CLIPPED as CLIPPED_SAMPLERS
 from dpmcmc.study import Cell, ConfigError, Study, format_epsilon, is_covariance, merged
-
-
-@pytest.fixture
-def quick(config):
-    return merged(config, yaml.safe_load((ROOT / "studies/quick.yaml").read_text()))
 
 
 def test_the_full_study_is_the_published_one(config, schema):

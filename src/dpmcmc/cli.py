@@ -102,23 +102,24 @@ def index(results, sources, output, readme):
             file.write(pages.render(template, **contents).encode())
 
 
-def docs_status(docs, root):
+def docs_status(docs, root, changes):
     """Say whether committed results come from the source and settings of this checkout."""
-    import yaml
-
     from dpmcmc.provenance import tree_digest
+    from dpmcmc.study import merged, read_config
 
     record = Path(docs, "provenance.json")
     if not record.exists():
         raise JobError(f"{record} is missing; `make docs` writes it")
     made = read_json(record)
-    source = tree_digest(root)
-    changes = []
+    source, config = tree_digest(root), {}
+    for path in (Path(root, "config.yaml"), *changes):
+        config = merged(config, read_config(path))
+    reasons = []
     if made["source"] != source:
-        changes.append(f"the source is {source} now")
-    if made["config"] != yaml.safe_load(Path(root, "config.yaml").read_text()):
-        changes.append("config.yaml has changed")
-    state = f"older than the code: {' and '.join(changes)}" if changes else "up to date"
+        reasons.append(f"the source is {source} now")
+    if made["config"] != config:
+        reasons.append("the settings have changed")
+    state = f"older than the code: {' and '.join(reasons)}" if reasons else "up to date"
     print(f"{docs}, made on {made['date']} from source {made['source']}, is {state}")
 
 
@@ -142,6 +143,6 @@ OPTIONS = {
     accounting_table: "curves+ output",
     provenance: "spec output",
     index: "results sources output readme",
-    docs_status: "docs root",
+    docs_status: "docs root changes*",
     notebook: "spec notebook output html failed",
 }
