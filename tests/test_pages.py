@@ -83,7 +83,8 @@ def test_a_notebook_opens_with_its_question(executed):
 def test_every_figure_and_table_has_a_caption(config, schema):
     from dpmcmc.study import Study
 
-    study = Study(config, schema)
+    audit = {"runs": 1000, "delta": 0.01, "confidence": 0.999}
+    study = Study(config | {"audit": audit}, schema)
     figures = {figure for notebook in study.notebooks().values() for figure in notebook.figures}
     assert figures == set(captions.FIGURES)
     assert set(study.all_tables) == set(captions.TABLES)

@@ -15,9 +15,13 @@ from conftest import ROOT
 from running import QUICK, TINY, copy_tree, jobs, run, snakemake
 
 from dpmcmc import metrics
+from dpmcmc.audit import audit as find_bounds
+from dpmcmc.audit import cases
+from dpmcmc.jobs import read_correction
 from dpmcmc.models import Target, build_model
 from dpmcmc.samplers import ALGORITHMS, run_chain
-from dpmcmc.streams import chain_streams, generator, start_point
+from dpmcmc.streams import chain_streams, generator, seed_sequence, start_point
+from dpmcmc.study import AUDITED
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +151,21 @@ def test_the_other_tables_describe_the_same_study(results):
     cell = chains.groupby(keys, sort=False)
     np.testing.assert_allclose(summary["mmd_median"], cell["mmd"].median())
     np.testing.assert_allclose(summary["clip_fraction_q75"], cell["clip_fraction"].quantile(0.75))
+
+
+def test_the_audit_has_a_row_for_every_case_below_the_accountant(results):
+    audit = read(results, "audit")
+    assert list(zip(audit["case"], audit["algorithm"], strict=True)) == list(AUDITED.items())
+    settings = {"runs": 2000, "delta": 0.01, "confidence": 0.999}
+    assert all((audit[key] == value).all() for key, value in settings.items())
+    bounds = audit[["epsilon_by_values", "epsilon_by_accepts"]]
+    assert (bounds >= 0).all(axis=None) and (bounds["epsilon_by_values"] > 0).any()
+    assert bounds.le(audit["epsilon_at_most"], axis=0).all(axis=None)
+    fitted = read_correction(results / "barker-correction.json")
+    case = cases(correction=fitted)["dp-barker-all-rows-4"]
+    seed = seed_sequence(2021, "audit", "dp-barker-all-rows-4").entropy
+    again = [bound.epsilon for bound in find_bounds(case, seed, **settings)]
+    np.testing.assert_array_equal(bounds[audit["case"] == "dp-barker-all-rows-4"], [again])
 
 
 def test_a_chain_file_holds_the_draws_and_is_read_without_pickle(results):
@@ -392,6 +411,7 @@ ACCOUNTING = {
     "tabulate_accounting_curves",
     "render_accounting",
 }
+AUDIT = {"audit_case", "tabulate_audit"}
 CLIPPING = {"run_clipped_chain", "tabulate_clipped_chains"}
 FROM_TABLES = {"tabulate_study", "analyse_study", *RENDER, *PAGES_AFTER_SOURCE}
 FROM_CHAINS = {"run_chain", "tabulate_chains", *CLIPPING, *FROM_TABLES}
@@ -408,13 +428,18 @@ FROM_CHAINS = {"run_chain", "tabulate_chains", *CLIPPING, *FROM_TABLES}
         ),
         (
             "src/dpmcmc/accounting/zcdp.py",
-            (FROM_CHAINS | ACCOUNTING) - {"render_trajectory", *CLIPPING},
+            (FROM_CHAINS | ACCOUNTING | AUDIT) - {"render_trajectory", *CLIPPING},
         ),
-        ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | ACCOUNTING),
-        ("src/dpmcmc/samplers/barker_correction.py", FROM_CHAINS | ACCOUNTING | {"fit_correction"}),
+        ("src/dpmcmc/audit.py", {*AUDIT, *PAGES_AFTER_SOURCE}),
+        ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | ACCOUNTING | AUDIT),
+        (
+            "src/dpmcmc/samplers/barker_correction.py",
+            FROM_CHAINS | ACCOUNTING | AUDIT | {"fit_correction"},
+        ),
         (
             "src/dpmcmc/kernels.py",
             FROM_CHAINS
+            | AUDIT
             | {"simulate_dataset", "draw_reference", "draw_baselines", "tabulate_baselines"}
             | {"render_accounting"},
         ),

@@ -72,7 +72,7 @@ rule tabulate_accounting_curves:
     message:
         "Table of the accounting curves"
     shell:
-        "python -m dpmcmc accounting-table --curves {input.curves:q} --output {output.table:q}"
+        "python -m dpmcmc joined-table --parts {input.curves:q} --output {output.table:q}"
         " > {log:q} 2>&1"
 
 
