@@ -5,10 +5,17 @@ import pytest
 
 from dpmcmc.audit import FAR, audit, cases, epsilon_bound
 from dpmcmc.models import Target
-from dpmcmc.samplers import fit_correction
+from dpmcmc.samplers import ALGORITHMS, fit_correction
+from dpmcmc.study import AUDITED
 
 DELTA = 0.01
 CASES = cases(correction=fit_correction())
+
+
+def test_the_workflow_knows_the_cases():
+    assert list(AUDITED.items()) == [(name, case.algorithm) for name, case in CASES.items()]
+    assert set(AUDITED.values()) <= set(ALGORITHMS)
+    assert all(name.endswith(f"-{case.iterations}") for name, case in CASES.items())
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -19,7 +26,7 @@ def test_what_is_found_stays_below_the_accountant(name):
     assert statistic.epsilon > 0.02 * most  # and is no empty statement
 
 
-@pytest.mark.parametrize("name", ["dp-penalty, 1", "minibatch-dp-penalty, 1"])
+@pytest.mark.parametrize("name", ["dp-penalty-1", "minibatch-dp-penalty-1"])
 def test_what_is_found_comes_close_where_the_accountant_is_tight(name):
     most = CASES[name].epsilon(DELTA)
     statistic, _ = audit(CASES[name], seed=2, runs=60_000, delta=DELTA)
@@ -40,11 +47,11 @@ class Weak:
 
 
 CAUGHT = {
-    "dp-penalty, 1": 20_000,
-    "dp-hmc, 1": 12_000,
-    "minibatch-dp-penalty, 1": 30_000,
-    "dp-barker, all rows, 4": 30_000,
-    "dp-barker-full-data, 1": 12_000,
+    "dp-penalty-1": 20_000,
+    "dp-hmc-1": 12_000,
+    "minibatch-dp-penalty-1": 30_000,
+    "dp-barker-all-rows-4": 30_000,
+    "dp-barker-full-data-1": 12_000,
 }
 
 
@@ -87,14 +94,14 @@ class NumbersOnly(Careless):
         return np.clip(values, -bound, bound)
 
 
-@pytest.mark.parametrize("name", ["dp-penalty, 1", "dp-hmc, 1", "minibatch-dp-penalty, 1"])
+@pytest.mark.parametrize("name", ["dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1"])
 def test_a_clip_of_one_side_is_caught(name):
     statistic, _ = audit(CASES[name], seed=4, runs=2000, delta=DELTA, target_class=ClippedAboveOnly)
     assert statistic.epsilon > CASES[name].epsilon(DELTA)
 
 
 @pytest.mark.parametrize(
-    "name", ["dp-penalty, 1", "dp-hmc, 1", "minibatch-dp-penalty, 1", "dp-barker, 4"]
+    "name", ["dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1", "dp-barker-4"]
 )
 def test_a_row_that_is_no_number_is_caught_where_it_passes_and_harmless_where_not(name):
     case = CASES[name]
@@ -108,7 +115,7 @@ def test_a_row_that_is_no_number_is_caught_where_it_passes_and_harmless_where_no
 def test_barker_stops_by_itself_where_a_row_passes_the_clip():
     """The variance of a batch is then above what the clip allows."""
     with pytest.raises(AssertionError, match="the clip bounds the variance"):
-        audit(CASES["dp-barker, 4"], seed=5, runs=100, delta=DELTA, target_class=ClippedAboveOnly)
+        audit(CASES["dp-barker-4"], seed=5, runs=100, delta=DELTA, target_class=ClippedAboveOnly)
 
 
 def test_the_rows_are_far_enough_to_be_clipped_everywhere():

@@ -52,6 +52,8 @@ def work_out(study):
         settings = {k: v for k, v in spec["settings"].items() if k != "iterations"}
         CLIPPED[cell.algorithm](**settings, clip_bound=float(spec["bound"]))
         json.dumps([spec, study.clipping_table(cell.model)], allow_nan=False)
+    for case in study.audited_cases:
+        json.dumps(study.audited_case(case), allow_nan=False)
     for model in study.model_ids:
         spec = [study.baselines(model), study.baseline_table(model)]
         json.dumps(spec, allow_nan=False)

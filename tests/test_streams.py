@@ -36,6 +36,7 @@ def test_no_two_jobs_share_a_stream():
     draws = [first_draws(rng) for job in labels for rng in chain_streams(*job)]
     draws += [first_draws(generator(1, purpose, "a")) for purpose in ("data", "reference", "start")]
     draws += [first_draws(generator(1, "start", "a", seed)) for seed in (0, 1)]
+    draws += [first_draws(generator(1, "audit", case)) for case in ("a", "a-1")]
     draws += [first_draws(generator(1, "start", "a-0", 1)), first_draws(generator(1, "data"))]
     assert len(set(draws)) == len(draws)
 

@@ -11,7 +11,7 @@ from dpmcmc.accounting import ACCOUNTANTS
 from dpmcmc.models import KINDS
 from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.samplers import CLIPPED as CLIPPED_SAMPLERS
-from dpmcmc.study import Cell, ConfigError, Study, format_epsilon, is_covariance, merged
+from dpmcmc.study import AUDITED, Cell, ConfigError, Study, format_epsilon, is_covariance, merged
 
 
 def test_the_full_study_is_the_published_one(config, schema):
@@ -81,6 +81,7 @@ def change(path, value):
 PENALTY = "algorithms/dp-penalty/settings/flat-banana-2d"
 HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
 CLIPPED = {"iterations": 10, "proposal_scale": 1}
+AUDIT = {"runs": 200_000, "delta": 0.01, "confidence": 0.999}
 BAD = [
     ("sed", 1, "config: unknown key sed; valid keys: study, seed, seeds,"),
     ("seeds", ..., "config: missing key seeds"),
@@ -200,6 +201,20 @@ BAD = [
     ("figures/bananas", ["x"], "figures.bananas: unknown model x; valid models:"),
     ("figures/trajectory/model", "x", "figures.trajectory.model: unknown model x"),
     ("figures/trajectory/model", "gauss-30d", "model gauss-30d must have dimension 2"),
+    ("audit", {}, "audit: missing key runs, delta, confidence"),
+    ("audit", None, "audit: must be a map, not None"),
+    (
+        "audit",
+        AUDIT | {"seeds": 1},
+        "audit: unknown key seeds; valid keys: runs, delta, confidence",
+    ),
+    ("audit", AUDIT | {"runs": 99}, "audit.runs: must be at least 100, not 99"),
+    ("audit", AUDIT | {"runs": 1e4}, "audit.runs: must be a whole number without a decimal point"),
+    ("audit", AUDIT | {"delta": 1e-6}, "audit.delta: must be at least 0.001, not 1e-06"),
+    ("audit", AUDIT | {"delta": 0.1}, "audit.delta: must be at most 0.01, not 0.1"),
+    ("audit", AUDIT | {"delta": math.nan}, "audit.delta: must be a finite number, not nan"),
+    ("audit", AUDIT | {"confidence": 1}, "audit.confidence: must be at most 0.999999, not 1"),
+    ("audit", AUDIT | {"confidence": "99 %"}, "audit.confidence: must be a finite number, not '99"),
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "circle"}, "is not a valid id"),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
@@ -244,6 +259,14 @@ def test_without_bounds_there_is_no_clipping_study(config, schema):
     study = Study(config, schema)
     assert study.clipping_cells == [] and "clipping" not in study.notebooks()
     assert "clipping" not in study.tables and study.model_ids == study.compared_models
+
+
+def test_an_audit_is_run_where_the_configuration_asks_for_it(config, schema):
+    study = Study(config, schema)
+    assert study.audited_cases == [] and "audit" not in study.all_tables
+    study = Study(config | {"audit": AUDIT}, schema)
+    assert study.audited_cases == list(AUDITED) and "audit" in study.all_tables
+    assert study.audited_case("dp-hmc-1") == AUDIT | {"study_seed": 2021, "case": "dp-hmc-1"}
 
 
 def test_a_figure_of_the_chapter_has_no_panel_for_a_model_of_another(config, schema):

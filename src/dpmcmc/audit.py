@@ -62,6 +62,7 @@ class Release(NamedTuple):
 class Case(NamedTuple):
     """A sampler on two data sets of one statistic that differ in the first row."""
 
+    algorithm: str  # id
     sampler: Any
     rows: np.ndarray  # (n,)
     neighbour: np.ndarray  # (n,)
@@ -83,7 +84,20 @@ class Bound(NamedTuple):
 
 
 def cases(num_rows=16, correction=None):
-    """Each private algorithm on its worst data sets, one release and a few."""
+    """Each private algorithm on its worst data sets, one release and a few.
+
+    Parameters
+    ----------
+    num_rows : int
+        Of the data sets, but for "dp-barker-all-rows", which has four times as many.
+    correction : Correction, optional
+        Of Barker's acceptance test; without it the cases of DP Barker cannot be run.
+
+    Returns
+    -------
+    dict of str to Case
+        By id, those of `dpmcmc.study.AUDITED`; an id ends with the number of iterations.
+    """
     n = num_rows
     far = np.full(n, FAR)  # every ratio of an upward step is clipped at +c
     low = np.concatenate([[-FAR], far[1:]])
@@ -100,21 +114,22 @@ def cases(num_rows=16, correction=None):
         gradient_clip_bound=0.1,
     )
     minibatch = MinibatchDPPenalty(FixedStep(), 0.5, n // 2, 0.1, sensitivity="exact")
-    found = {}
-    for k in (1, 4):
-        found |= {
-            f"dp-penalty, {k}": Case(penalty, low, far, k),
-            f"dp-hmc, {k}": Case(hmc, half_low[:n], half[:n], k),
-            f"minibatch-dp-penalty, {k}": Case(minibatch, low, far, k),
-            f"dp-barker, {4 * k}": Case(DPBarker(FixedStep(), n // 2, correction), low, far, 4 * k),
-            f"dp-barker, all rows, {4 * k}": Case(
-                DPBarker(FixedStep(), 4 * n, correction), half_low, half, 4 * k
-            ),
-            f"dp-barker-full-data, {k}": Case(
-                FullDataDPBarker(FixedStep(), 0.5, correction), low, far, k
-            ),
-        }
-    return found
+    barker = DPBarker(FixedStep(), n // 2, correction)
+    barker_all_rows = DPBarker(FixedStep(), 4 * n, correction)
+    barker_full_data = FullDataDPBarker(FixedStep(), 0.5, correction)
+    audited = {
+        "dp-penalty": ("dp-penalty", penalty, low, far, (1, 4)),
+        "dp-hmc": ("dp-hmc", hmc, half_low[:n], half[:n], (1, 4)),
+        "minibatch-dp-penalty": ("minibatch-dp-penalty", minibatch, low, far, (1, 4)),
+        "dp-barker": ("dp-barker", barker, low, far, (4, 16)),
+        "dp-barker-all-rows": ("dp-barker", barker_all_rows, half_low, half, (4, 16)),
+        "dp-barker-full-data": ("dp-barker-full-data", barker_full_data, low, far, (1, 4)),
+    }
+    return {
+        f"{name}-{iterations}": Case(*case, iterations)
+        for name, (*case, lengths) in audited.items()
+        for iterations in lengths
+    }
 
 
 MODEL = Gaussian(num_rows=1, prior_variance=1.0, covariance=[[1.0]], true_position=[0.0])

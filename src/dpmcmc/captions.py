@@ -36,6 +36,7 @@ TABLES = {
     "baselines": "Metrics of exact posterior samples",
     "budgets": "Iterations that each budget allows, and the delta they cost",
     "accounting": "Iterations against epsilon by each accountant (Figure 6.1)",
+    "audit": "Epsilon of each sampler's own code: what runs show at least, the accountant at most",
     "models": "The models (Table 5.1)",
     "timings": "What each private chain cost in seconds and memory",
 }

@@ -61,11 +61,11 @@ def write_tables(tables, directory):
         write_csv(table, Path(directory, f"{name}.csv"))
 
 
-def accounting_table(curves, output):
-    """Put the accounting curves together."""
+def joined_table(parts, output):
+    """Put tables of the same columns together."""
     from dpmcmc import tables
 
-    write_csv(tables.concatenate(curves), output)
+    write_csv(tables.concatenate(parts), output)
 
 
 def notebook(spec, notebook, output, html, failed):
@@ -130,9 +130,9 @@ OPTIONS = {
     jobs.baselines: "spec dataset output",
     jobs.budget: "spec output",
     jobs.certification: "spec budget output",
-    jobs.certification_table: "certifications+ output",
     jobs.accounting_curve: "spec output",
     jobs.correction: "output",
+    jobs.audit_case: "spec correction* output",
     jobs.chain: "spec dataset reference budget correction* output",
     jobs.clipped_chain: "spec dataset output",
     jobs.baseline_table: "spec reference baselines output",
@@ -140,7 +140,7 @@ OPTIONS = {
     jobs.clipping_table: "spec reference chains output",
     study_tables: "spec chains+ timings+ baselines+ budgets+ clipping* output",
     analysis_tables: "chains baselines accounting* clipping* output",
-    accounting_table: "curves+ output",
+    joined_table: "parts+ output",
     provenance: "spec output",
     index: "results sources output readme",
     docs_status: "docs root changes*",

@@ -107,20 +107,22 @@ def budget(spec, output):
 
 
 def certification(spec, budget, output):
-    """Price a cell's iterations by the certified accountant, as JSON; with what it would allow."""
+    """Price a cell's iterations by the certified accountant, as CSV; with what it would allow."""
+    import pandas as pd
+
     from dpmcmc.accounting import accountant, certified, first_guess, max_iterations
 
     release, published = release_of(spec), read_json(budget)
     bound = spec["epsilon"], spec["delta"]
     guess = first_guess("certified", release, *bound)
-    record = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
+    row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
         "iterations": published["iterations"],
         "certified_iterations": max_iterations(accountant("certified"), release, *bound, *guess),
         "certified_epsilon": round(
             certified.epsilon(release, published["iterations"], spec["delta"]), 6
         ),
     }
-    write_json(record, output)
+    write_csv(pd.DataFrame([row]), output)
 
 
 def accounting_curve(spec, output):
@@ -155,15 +157,48 @@ def correction(output):
     write_json(contents | {"error": fitted.error}, output)
 
 
+def read_correction(path):
+    """The correction that the job `correction` wrote."""
+    import numpy as np
+
+    from dpmcmc.samplers import Correction
+
+    fitted = read_json(path)
+    return Correction(np.array(fitted["atoms"]), np.array(fitted["weights"]), fitted["error"])
+
+
+def audit_case(spec, correction, output):
+    """Bound the epsilon of a sampler's own code from below by many runs, as CSV."""
+    import pandas as pd
+
+    from dpmcmc.audit import audit, cases
+    from dpmcmc.streams import seed_sequence
+
+    fitted = [read_correction(path) for path in correction]
+    case = cases(correction=fitted[0] if fitted else None)[spec["case"]]
+    seed = seed_sequence(spec["study_seed"], "audit", spec["case"]).entropy
+    settings = {key: spec[key] for key in ("runs", "delta", "confidence")}
+    values, accepts = audit(case, seed, **settings)
+    row = {
+        "case": spec["case"],
+        "algorithm": case.algorithm,
+        "iterations": case.iterations,
+        **settings,
+        # Transforms in dp_accounting differ in the last digits from run to run.
+        "epsilon_at_most": round(case.epsilon(spec["delta"]), 6),
+        "epsilon_by_values": values.epsilon,
+        "epsilon_by_accepts": accepts.epsilon,
+    }
+    write_csv(pd.DataFrame([row]), output)
+
+
 def chain(spec, dataset, reference, budget, correction, output):
     """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz.
 
     With `stored_draws` in the spec the positions are thinned to at most so many.
     """
-    import numpy as np
-
     from dpmcmc.models import Target, build_model
-    from dpmcmc.samplers import ALGORITHMS, Correction, run_chain
+    from dpmcmc.samplers import ALGORITHMS, run_chain
     from dpmcmc.streams import chain_streams, start_point
 
     imported = time.process_time()
@@ -172,10 +207,7 @@ def chain(spec, dataset, reference, budget, correction, output):
     target = Target(model, read_npy(dataset))
     settings = dict(spec["settings"])
     for path in correction:
-        fitted = read_json(path)
-        settings["correction"] = Correction(
-            np.array(fitted["atoms"]), np.array(fitted["weights"]), fitted["error"]
-        )
+        settings["correction"] = read_correction(path)
     sampler = ALGORITHMS[spec["algorithm"]](**settings)
     rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["epsilon"], seed)
     start = start_point(study_seed, model_id, model, read_npy(reference), seed)
@@ -297,13 +329,6 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table)
     write_csv(pd.DataFrame(rows), output)
     write_csv(pd.DataFrame(costs), timings)
     write_csv(pd.DataFrame(allowed), budget_table)
-
-
-def certification_table(certifications, output):
-    """Gather what the certified accountant says of the study's cells, as CSV."""
-    import pandas as pd
-
-    write_csv(pd.DataFrame(map(read_json, certifications)), output)
 
 
 def clipping_table(spec, reference, chains, output):

@@ -24,6 +24,21 @@ class ConfigError(ValueError):
 
 # Algorithms that need Barker's correction
 CORRECTED = ("dp-barker", "dp-barker-certified", "dp-barker-full-data")
+# Cases of `dpmcmc.audit`, which is too slow to import here, with their algorithms
+AUDITED = {
+    "dp-penalty-1": "dp-penalty",
+    "dp-penalty-4": "dp-penalty",
+    "dp-hmc-1": "dp-hmc",
+    "dp-hmc-4": "dp-hmc",
+    "minibatch-dp-penalty-1": "minibatch-dp-penalty",
+    "minibatch-dp-penalty-4": "minibatch-dp-penalty",
+    "dp-barker-4": "dp-barker",
+    "dp-barker-16": "dp-barker",
+    "dp-barker-all-rows-4": "dp-barker",
+    "dp-barker-all-rows-16": "dp-barker",
+    "dp-barker-full-data-1": "dp-barker-full-data",
+    "dp-barker-full-data-4": "dp-barker-full-data",
+}
 APART = "dp-barker-full-data"  # not of the chapter, so drawn in a figure of its own
 CERTIFIED = "-certified"  # ends the id of an algorithm whose other id has the published accountant
 
@@ -251,6 +266,15 @@ class Study:
         return self.baseline_table(model) | {"cells": cells, "seeds": len(self.seeds)}
 
     @property
+    def audited_cases(self):
+        """Cases of the audit, by id."""
+        return list(AUDITED) if "audit" in self.config else []
+
+    def audited_case(self, case):
+        """What the audit of a case depends on, beside Barker's correction."""
+        return {"study_seed": self.config["seed"], "case": case} | self.config["audit"]
+
+    @property
     def tables(self):
         """Tables that gather what the jobs of the study measured."""
         names = ["chains", "timings", "baselines", "budgets", "models", "summary"]
@@ -268,7 +292,8 @@ class Study:
         """All tables of the study."""
         accounting = ["accounting"] * bool(self.accounting_curves)
         certified = ["certified"] * bool(self.doubled_cells)
-        return [*self.tables, *accounting, *certified, *self.analysis_tables]
+        audit = ["audit"] * bool(self.audited_cases)
+        return [*self.tables, *accounting, *certified, *audit, *self.analysis_tables]
 
     def notebooks(self):
         """Notebooks by name, in the order of reading; without those that have nothing to show."""
@@ -355,6 +380,7 @@ class Study:
                 tables=[
                     *("chains", "baselines", "budgets", "timings", "ranking", "certified"),
                     *("claims", "claims-certified"),
+                    *["audit"] * bool(self.audited_cases),
                 ],
                 models=[],
                 parameters={
@@ -362,6 +388,7 @@ class Study:
                         [*pair, self.settings(*pair), self.settings(pair[0], pair[1] + CERTIFIED)]
                         for pair in doubled
                     ],
+                    "is_audited": bool(self.audited_cases),
                     "delta_times_n": self.config["delta_times_n"],
                 },
             )

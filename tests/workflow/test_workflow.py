@@ -15,9 +15,13 @@ from conftest import ROOT
 from running import QUICK, TINY, copy_tree, jobs, run, snakemake
 
 from dpmcmc import metrics
+from dpmcmc.audit import audit as find_bounds
+from dpmcmc.audit import cases
+from dpmcmc.jobs import read_correction
 from dpmcmc.models import Target, build_model
 from dpmcmc.samplers import ALGORITHMS, run_chain
-from dpmcmc.streams import chain_streams, generator, start_point
+from dpmcmc.streams import chain_streams, generator, seed_sequence, start_point
+from dpmcmc.study import AUDITED
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +70,11 @@ def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     samples = ("simulate_dataset", "draw_reference", "draw_baselines")
     assert [counts[rule] for rule in samples] == [9, 9, 9]
     renderings = [rule for rule in counts if rule.startswith("render_")]
-    assert len(renderings) == len(list((ROOT / "notebooks").glob("*.ipynb")))
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} - {"revisited"}
+    assert len(renderings) == len(notebooks)
+    revisited = jobs(copy_tree(tmp_path / "again"), "--configfile", "studies/revisited.yaml")
+    assert revisited["run_chain"] == 4 * 9 * 6 * 20
+    assert revisited["certify_budget"] == 4 * 3 * 6
 
 
 def read(results, name):
@@ -80,7 +88,7 @@ def test_the_table_of_chains_has_a_row_for_every_chain(results):
         "gradient_clip_fraction mmd mean_error covariance_error"
     )
     assert set(columns.split()) <= set(chains.columns)
-    assert len(chains) == (7 * 3 * 2 + 3 * 2 + 1 + 4 * 3 * 2 + 2 * 2) * 2
+    assert len(chains) == (7 * 3 * 2 + 3 * 2 + 1 + 4 * 3 * 2 + 2 * 2 + 2 * 3) * 2
     assert not chains.duplicated(["model", "algorithm", "epsilon", "seed"]).any()
     assert (chains["delta"] == 0.1 / 20_000).all()
     ran = chains[chains["iterations"] > 0]
@@ -149,6 +157,21 @@ def test_the_other_tables_describe_the_same_study(results):
     np.testing.assert_allclose(summary["clip_fraction_q75"], cell["clip_fraction"].quantile(0.75))
 
 
+def test_the_audit_has_a_row_for_every_case_below_the_accountant(results):
+    audit = read(results, "audit")
+    assert list(zip(audit["case"], audit["algorithm"], strict=True)) == list(AUDITED.items())
+    settings = {"runs": 2000, "delta": 0.01, "confidence": 0.999}
+    assert all((audit[key] == value).all() for key, value in settings.items())
+    bounds = audit[["epsilon_by_values", "epsilon_by_accepts"]]
+    assert (bounds >= 0).all(axis=None) and (bounds["epsilon_by_values"] > 0).any()
+    assert bounds.le(audit["epsilon_at_most"], axis=0).all(axis=None)
+    fitted = read_correction(results / "barker-correction.json")
+    case = cases(correction=fitted)["dp-barker-all-rows-4"]
+    seed = seed_sequence(2021, "audit", "dp-barker-all-rows-4").entropy
+    again = [bound.epsilon for bound in find_bounds(case, seed, **settings)]
+    np.testing.assert_array_equal(bounds[audit["case"] == "dp-barker-all-rows-4"], [again])
+
+
 def test_a_chain_file_holds_the_draws_and_is_read_without_pickle(results):
     path = results / "chains/gauss-30d/dp-hmc/epsilon-4/seed-1.npz"
     chains = read(results, "chains").set_index(["model", "algorithm", "epsilon", "seed"])
@@ -183,8 +206,9 @@ def test_a_row_of_the_table_follows_from_the_configuration(results, model, algor
         chain_streams(seed, model, algorithm, epsilon, 1),
         start_point(seed, model, built, sample, 1),
         iterations,
+        max_positions=quick["stored_draws"],
     )
-    draws = chain.positions[-(iterations - (iterations - 1) // 2) :]
+    draws = chain.positions[-(len(chain.positions) - (len(chain.positions) - 1) // 2) :]
     rng = generator(seed, "bandwidth", model, algorithm, epsilon, 1)
     expected = metrics.compare(rng, draws, sample, built.posterior_mean, 500, 6000) | {
         "acceptance_rate": chain.is_accepted.mean(),
@@ -250,7 +274,7 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
 def test_pages_open_in_a_browser_without_network_and_without_fault(results):
     pages = [results / "index.html", *sorted((results / "notebooks").glob("*.html"))]
-    assert len(pages) == 9
+    assert len(pages) == 10
     with browser.browser() as driver:
         assert {page.name: browser.problems(driver, page) for page in pages} == {
             page.name: [] for page in pages
@@ -328,6 +352,7 @@ PAGES = dict.fromkeys(
         "render_circle",
         "render_clipping",
         "render_gradient_clipping",
+        "render_revisited",
     ],
     1,
 )
@@ -335,7 +360,7 @@ PAGES = dict.fromkeys(
 
 def test_a_seed_more_adds_jobs_and_reruns_no_chain(tree):
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
-    new = {"run_chain": 77, "tabulate_chains": 8, "render_models": 1}
+    new = {"run_chain": 83, "tabulate_chains": 8, "render_models": 1}
     new |= {"run_clipped_chain": 12, "tabulate_clipped_chains": 2}
     assert counts == new | AFTER_CHAINS | PAGES
 
@@ -385,13 +410,17 @@ RENDER = {
     "render_comparison",
     "render_circle",
     "render_gradient_clipping",
+    "render_revisited",
 }
 ACCOUNTING = {
     "compute_budget",
     "compute_accounting_curve",
     "tabulate_accounting_curves",
     "render_accounting",
+    "certify_budget",
+    "tabulate_certifications",
 }
+AUDIT = {"audit_case", "tabulate_audit"}
 CLIPPING = {"run_clipped_chain", "tabulate_clipped_chains"}
 FROM_TABLES = {"tabulate_study", "analyse_study", *RENDER, *PAGES_AFTER_SOURCE}
 FROM_CHAINS = {"run_chain", "tabulate_chains", *CLIPPING, *FROM_TABLES}
@@ -404,17 +433,28 @@ FROM_CHAINS = {"run_chain", "tabulate_chains", *CLIPPING, *FROM_TABLES}
         ("notebooks/circle.ipynb", {"render_circle", *PAGES_AFTER_SOURCE}),
         (
             "src/dpmcmc/claims.py",
-            {"analyse_study", "render_summary", "render_clipping", *PAGES_AFTER_SOURCE},
+            {
+                "analyse_study",
+                "render_summary",
+                "render_clipping",
+                "render_revisited",
+                *PAGES_AFTER_SOURCE,
+            },
         ),
         (
             "src/dpmcmc/accounting/zcdp.py",
-            (FROM_CHAINS | ACCOUNTING) - {"render_trajectory", *CLIPPING},
+            (FROM_CHAINS | ACCOUNTING | AUDIT) - {"render_trajectory", *CLIPPING},
         ),
-        ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | ACCOUNTING),
-        ("src/dpmcmc/samplers/barker_correction.py", FROM_CHAINS | ACCOUNTING | {"fit_correction"}),
+        ("src/dpmcmc/audit.py", {*AUDIT, "render_revisited", *PAGES_AFTER_SOURCE}),
+        ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | ACCOUNTING | AUDIT),
+        (
+            "src/dpmcmc/samplers/barker_correction.py",
+            FROM_CHAINS | ACCOUNTING | AUDIT | {"fit_correction"},
+        ),
         (
             "src/dpmcmc/kernels.py",
             FROM_CHAINS
+            | AUDIT
             | {"simulate_dataset", "draw_reference", "draw_baselines", "tabulate_baselines"}
             | {"render_accounting"},
         ),
@@ -435,7 +475,7 @@ def test_a_changed_source_reruns_what_it_makes(tree, file, reruns):
         path.write_text(original)
     assert set(counts) == reruns
     if "run_chain" in reruns:
-        assert counts["run_chain"] == 154
+        assert counts["run_chain"] == 166
 
 
 def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):

@@ -24,7 +24,7 @@ rule certify_budget:
     input:
         budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
     output:
-        certified=f"{RESULTS}/certified/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
+        certified=f"{RESULTS}/certified/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.csv",
     log:
         f"{RESULTS}/logs/certified/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.log",
     conda:

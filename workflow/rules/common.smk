@@ -26,7 +26,7 @@ os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "M
 from dpmcmc.build_kernels import kernel_build
 from dpmcmc.captions import FIGURES, TABLES
 from dpmcmc.provenance import add_files, tree_digest
-from dpmcmc.study import CORRECTED, ConfigError, dimension, load_study
+from dpmcmc.study import AUDITED, CORRECTED, ConfigError, dimension, load_study
 
 try:
     study = load_study(
@@ -48,6 +48,7 @@ wildcard_constraints:
     algorithm="|".join(map(re.escape, study.algorithms)),
     epsilon="|".join(map(re.escape, study.epsilons)),
     clipped="|".join(map(re.escape, study.clipping["algorithms"])),
+    case="|".join(map(re.escape, study.audited_cases)),
     bound="|".join(map(re.escape, sorted({cell.bound for cell in study.clipping_cells}))),
     seed=r"\d+",
 
@@ -69,6 +70,10 @@ def source_digest(*names):
 MODEL_SOURCE = source_digest("models", "kernels.py", "streams.py")
 ACCOUNTING_SOURCE = f"{source_digest('accounting', 'samplers')} {version('dp-accounting')}"
 CORRECTION_SOURCE = source_digest("samplers/barker_correction.py")
+AUDIT_SOURCE = (
+    source_digest("audit.py", "samplers", "models", "accounting", "kernels.py", "streams.py")
+    + f" {version('dp-accounting')}"
+)
 CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
 TABLES_SOURCE = source_digest("tables.py", "study.py")
@@ -117,6 +122,10 @@ def certification_settings(wildcards):
 
 def accounting_curve_settings(wildcards):
     return as_json(study.accounting_curve(wildcards.algorithm, wildcards.accountant))
+
+
+def audit_settings(wildcards):
+    return as_json(study.audited_case(wildcards.case))
 
 
 def chain_settings(wildcards):
@@ -180,6 +189,10 @@ def correction_of_chain(wildcards):
     return [f"{RESULTS}/barker-correction.json"] if wildcards.algorithm in CORRECTED else []
 
 
+def correction_of_case(wildcards):
+    return [f"{RESULTS}/barker-correction.json"] if AUDITED[wildcards.case] in CORRECTED else []
+
+
 def accounting_curves(wildcards):
     return [
         f"{RESULTS}/accounting/{algorithm}/{accountant}.csv"
@@ -196,7 +209,7 @@ def budgets_of_model(wildcards):
 
 def certifications(wildcards):
     return [
-        f"{RESULTS}/certified/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json"
+        f"{RESULTS}/certified/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.csv"
         for cell in study.doubled_cells
     ]
 
@@ -279,6 +292,10 @@ def short_runtime(wildcards, attempt):
 
 def chain_runtime(wildcards, attempt):
     return attempt * 5
+
+
+def audit_runtime(wildcards, attempt):
+    return attempt * (10 + study.config["audit"]["runs"] // 10_000)
 
 
 def table_runtime(wildcards, attempt):

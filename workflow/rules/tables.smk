@@ -72,7 +72,7 @@ rule tabulate_accounting_curves:
     message:
         "Table of the accounting curves"
     shell:
-        "python -m dpmcmc accounting-table --curves {input.curves:q} --output {output.table:q}"
+        "python -m dpmcmc joined-table --parts {input.curves:q} --output {output.table:q}"
         " > {log:q} 2>&1"
 
 
@@ -93,8 +93,8 @@ rule tabulate_certifications:
     message:
         "Table of the certified costs"
     shell:
-        "python -m dpmcmc certification-table --certifications {input.certifications:q}"
-        " --output {output.table:q} > {log:q} 2>&1"
+        "python -m dpmcmc joined-table --parts {input.certifications:q} --output {output.table:q}"
+        " > {log:q} 2>&1"
 
 
 rule tabulate_study:

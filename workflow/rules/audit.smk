@@ -1,0 +1,44 @@
+# Lower bounds of the epsilon that the samplers' own code costs: one job for each case.
+
+
+rule audit_case:
+    input:
+        correction=correction_of_case,
+    output:
+        bounds=f"{RESULTS}/audit/{{case}}.csv",
+    log:
+        f"{RESULTS}/logs/audit/{{case}}.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=table_memory,
+        runtime=audit_runtime,
+    params:
+        spec=audit_settings,
+        source=AUDIT_SOURCE,
+    message:
+        "Audit of {wildcards.case}"
+    shell:
+        "python -m dpmcmc audit-case --spec {params.spec:q} --correction {input.correction:q}"
+        " --output {output.bounds:q} > {log:q} 2>&1"
+
+
+rule tabulate_audit:
+    input:
+        bounds=expand(f"{RESULTS}/audit/{{case}}.csv", case=study.audited_cases),
+    output:
+        table=reported_table("audit"),
+    log:
+        f"{RESULTS}/logs/audit-table.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=small_memory,
+        runtime=short_runtime,
+    params:
+        source=TABLES_SOURCE,
+    message:
+        "Table of the audit"
+    shell:
+        "python -m dpmcmc joined-table --parts {input.bounds:q} --output {output.table:q}"
+        " > {log:q} 2>&1"
