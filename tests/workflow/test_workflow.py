@@ -62,7 +62,8 @@ def test_notebooks_are_committed_without_outputs():
 
 
 def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
-    counts = jobs(copy_tree(tmp_path))
+    tree = copy_tree(tmp_path)
+    counts = jobs(tree)
     assert counts["run_chain"] == (7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6) * 20 == 4380
     assert counts["compute_budget"] == 219
     assert counts["compute_accounting_curve"] == 7 and counts["fit_correction"] == 1
@@ -72,7 +73,7 @@ def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     renderings = [rule for rule in counts if rule.startswith("render_")]
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} - {"revisited"}
     assert len(renderings) == len(notebooks)
-    revisited = jobs(copy_tree(tmp_path / "again"), "--configfile", "studies/revisited.yaml")
+    revisited = jobs(tree, "--configfile", "studies/revisited.yaml")
     assert revisited["run_chain"] == 4 * 9 * 6 * 20
     assert revisited["certify_budget"] == 4 * 3 * 6
 
