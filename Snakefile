@@ -16,6 +16,7 @@ include: "workflow/rules/chains.smk"
 include: "workflow/rules/clipping.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/notebooks.smk"
+include: "workflow/rules/tuning.smk"
 
 
 localrules:
@@ -33,6 +34,11 @@ rule tables:
     input:
         table_files(study.all_tables),
         f"{RESULTS}/provenance.json",
+
+
+rule tune:
+    input:
+        tuning_files,
 
 
 onerror:
