@@ -17,6 +17,7 @@ include: "workflow/rules/chains.smk"
 include: "workflow/rules/clipping.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/notebooks.smk"
+include: "workflow/rules/tuning.smk"
 
 
 localrules:
@@ -34,6 +35,11 @@ rule tables:
     input:
         table_files(study.all_tables),
         f"{RESULTS}/provenance.json",
+
+
+rule tune:
+    input:
+        tuning_files,
 
 
 onerror:

@@ -68,6 +68,20 @@ def joined_table(parts, output):
     write_csv(tables.concatenate(parts), output)
 
 
+def search(spec, correction, journal, output, best):
+    """Search the settings of an algorithm on a model."""
+    from dpmcmc import tuning
+
+    tuning.search(spec, correction, journal, output, best)
+
+
+def tuning_tables(trials, best, output):
+    """Put the searches together, and the settings found, in the directory `output`."""
+    from dpmcmc import tuning
+
+    tuning.gather(trials, best, output)
+
+
 def notebook(spec, notebook, output, html, failed):
     """Execute a notebook with the parameters of the spec; write it and its rendered page.
 
@@ -141,6 +155,8 @@ OPTIONS = {
     study_tables: "spec chains+ timings+ baselines+ budgets+ clipping* output",
     analysis_tables: "chains baselines accounting* clipping* output",
     joined_table: "parts+ output",
+    search: "spec correction* journal output best",
+    tuning_tables: "trials+ best+ output",
     provenance: "spec output",
     index: "results sources output readme",
     docs_status: "docs root changes*",

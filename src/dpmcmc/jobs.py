@@ -33,15 +33,19 @@ def dataset(spec, output):
     """
     import numpy as np
 
+    with replacing(output) as file:
+        np.save(file, simulate(spec, "data"))
+
+
+def simulate(spec, purpose):
+    """A data set of a model, (m, n), from a stream of its own."""
     from dpmcmc.models import arranged, build_model
     from dpmcmc.streams import generator
 
-    rng = generator(spec["study_seed"], "data", spec["model"])
+    rng = generator(spec["study_seed"], purpose, spec["model"])
     model = build_model(spec["model_settings"])
     jacobian, _ = model.gradient_coefficients(model.true_theta)
-    statistics = arranged(model.simulate(rng), jacobian)
-    with replacing(output) as file:
-        np.save(file, statistics)
+    return arranged(model.simulate(rng), jacobian)
 
 
 def reference(spec, dataset, output):
@@ -73,19 +77,13 @@ def draw_posterior(spec, dataset, purpose, *labels):
 
 def budget(spec, output):
     """Work out how many iterations epsilon and delta allow, as JSON."""
-    from functools import cache
+    from dpmcmc.accounting import spent_epsilon
 
-    from dpmcmc.accounting import accountant, first_guess, max_iterations, spent_epsilon
-
-    release = release_of(spec)
-    delta = cache(accountant(spec["accountant"]))
-    bound = spec["epsilon"], spec["delta"]
-    guess = first_guess(spec["accountant"], release, *bound)
-    allowed = max_iterations(delta, release, *bound, *guess, limit=MAX_ITERATIONS + 1)
+    delta, release, allowed = allowed_iterations(spec, MAX_ITERATIONS + 1)
     iterations = min(allowed, spec.get("max_iterations", allowed))
     spent = spec["epsilon"]
     if iterations < allowed:
-        spent = round(spent_epsilon(delta, release, iterations, *bound), 6)
+        spent = round(spent_epsilon(delta, release, iterations, spec["epsilon"], spec["delta"]), 6)
     if iterations > MAX_ITERATIONS:
         raise JobError(
             f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "
@@ -106,21 +104,33 @@ def budget(spec, output):
     write_json(record, output)
 
 
+def allowed_iterations(spec, limit):
+    """The spec's accountant, its release, and how many iterations are allowed, up to a limit."""
+    from functools import cache
+
+    from dpmcmc.accounting import accountant, first_guess, max_iterations
+
+    release = release_of(spec)
+    delta = cache(accountant(spec["accountant"]))
+    bound = spec["epsilon"], spec["delta"]
+    guess = first_guess(spec["accountant"], release, *bound)
+    return delta, release, max_iterations(delta, release, *bound, *guess, limit=limit)
+
+
 def certification(spec, budget, output):
     """Price a cell's iterations by the certified accountant, as CSV; with what it would allow."""
     import pandas as pd
 
-    from dpmcmc.accounting import accountant, certified, first_guess, max_iterations
+    from dpmcmc.accounting import certified
 
-    release, published = release_of(spec), read_json(budget)
-    bound = spec["epsilon"], spec["delta"]
-    guess = first_guess("certified", release, *bound)
+    published = read_json(budget)
+    spec = spec | {"accountant": "certified"}
+    _, release, allowed = allowed_iterations(spec, MAX_ITERATIONS + 1)
+    spent = certified.epsilon(release, published["iterations"], spec["delta"])
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
         "iterations": published["iterations"],
-        "certified_iterations": max_iterations(accountant("certified"), release, *bound, *guess),
-        "certified_epsilon": round(
-            certified.epsilon(release, published["iterations"], spec["delta"]), 6
-        ),
+        "certified_iterations": allowed,
+        "certified_epsilon": round(spent, 6),
     }
     write_csv(pd.DataFrame([row]), output)
 
@@ -142,10 +152,27 @@ def accounting_curve(spec, output):
 
 def release_of(spec):
     """What one iteration of the spec's algorithm releases."""
+    return build_sampler(spec).release(spec["num_rows"], spec["likelihood_power"])
+
+
+def build_sampler(spec, correction=()):
+    """Sampler of a spec; to run, some need Barker's correction, in one file."""
     from dpmcmc.samplers import ALGORITHMS
 
-    sampler = ALGORITHMS[spec["algorithm"]](**spec["settings"])
-    return sampler.release(spec["num_rows"], spec["likelihood_power"])
+    settings = dict(spec["settings"])
+    for path in correction:
+        settings["correction"] = read_correction(path)
+    return ALGORITHMS[spec["algorithm"]](**settings)
+
+
+def read_correction(path):
+    """Barker's correction, from what `correction` has written."""
+    import numpy as np
+
+    from dpmcmc.samplers import Correction
+
+    fitted = read_json(path)
+    return Correction(np.array(fitted["atoms"]), np.array(fitted["weights"]), fitted["error"])
 
 
 def correction(output):
@@ -155,16 +182,6 @@ def correction(output):
     fitted = fit_correction()
     contents = {"atoms": fitted.atoms.tolist(), "weights": fitted.weights.tolist()}
     write_json(contents | {"error": fitted.error}, output)
-
-
-def read_correction(path):
-    """The correction that the job `correction` wrote."""
-    import numpy as np
-
-    from dpmcmc.samplers import Correction
-
-    fitted = read_json(path)
-    return Correction(np.array(fitted["atoms"]), np.array(fitted["weights"]), fitted["error"])
 
 
 def audit_case(spec, correction, output):
@@ -198,17 +215,14 @@ def chain(spec, dataset, reference, budget, correction, output):
     With `stored_draws` in the spec the positions are thinned to at most so many.
     """
     from dpmcmc.models import Target, build_model
-    from dpmcmc.samplers import ALGORITHMS, run_chain
+    from dpmcmc.samplers import run_chain
     from dpmcmc.streams import chain_streams, start_point
 
     imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
     model = build_model(spec["model_settings"])
     target = Target(model, read_npy(dataset))
-    settings = dict(spec["settings"])
-    for path in correction:
-        settings["correction"] = read_correction(path)
-    sampler = ALGORITHMS[spec["algorithm"]](**settings)
+    sampler = build_sampler(spec, correction)
     rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["epsilon"], seed)
     start = start_point(study_seed, model_id, model, read_npy(reference), seed)
     cost = read_json(budget)

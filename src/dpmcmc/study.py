@@ -103,6 +103,8 @@ class Study:
         check_figures(config["figures"], self.models, self.algorithms)
         self.clipping = config.get("clipping", {"bounds": [], "algorithms": {}})
         check_clipping(self.clipping, self.models)
+        self.tuning = config.get("tuning", {"models": [], "algorithms": []})
+        check_tuning(self.tuning, self.models, self.algorithms)
         self._epsilons = check_epsilons(config["runs"])
         self.cells = list(
             dict.fromkeys(
@@ -273,6 +275,28 @@ class Study:
     def audited_case(self, case):
         """What the audit of a case depends on, beside Barker's correction."""
         return {"study_seed": self.config["seed"], "case": case} | self.config["audit"]
+
+    @property
+    def searches(self):
+        """Pairs of model and algorithm whose settings `snakemake tune` searches, in order."""
+        return [(m, a) for m in self.tuning["models"] for a in self.tuning["algorithms"]]
+
+    def search(self, model, algorithm):
+        """What the search of the settings of an algorithm on a model depends on."""
+        settings = self.settings(model, algorithm)
+        own_keys = ("epsilon", "trials", "seeds", "confirming_seeds", "largest_clip_fraction")
+        factors = self.tuning["factors"]
+        most = self.tuning["max_iterations"]
+        return {
+            **self.reference(model),
+            **self.release(model, algorithm),
+            **{key: self.tuning[key] for key in own_keys},
+            **self._optional("stored_draws"),
+            "accountant": self.algorithms[algorithm]["accountant"],
+            "max_iterations": min(most, self.config.get("max_iterations", most)),
+            "mmd": self.config["mmd"],
+            "factors": {key: factor for key, factor in factors.items() if key in settings},
+        }
 
     @property
     def tables(self):
@@ -683,23 +707,41 @@ def check_model_settings(where, settings_of_models, models):
 def check_runs(runs, models, algorithms):
     """Every model and algorithm of a run must be known, every pair must have settings."""
     for i, run in enumerate(runs):
-        for model in run["models"]:
-            if model not in models:
+        check_pairs(f"runs[{i}]", run, models, algorithms)
+
+
+def check_pairs(where, lists, models, algorithms):
+    """Every model and algorithm that is listed must be known, every pair must have settings."""
+    for model in lists["models"]:
+        if model not in models:
+            raise ConfigError(
+                f"{where}.models: unknown model {model}; valid models: {_list(models)}"
+            )
+    for algorithm in lists["algorithms"]:
+        if algorithm not in algorithms:
+            raise ConfigError(
+                f"{where}.algorithms: unknown algorithm {algorithm}; "
+                f"valid algorithms: {_list(algorithms)}"
+            )
+        settings = algorithms[algorithm]["settings"]
+        missing = [model for model in lists["models"] if model not in settings]
+        if missing:
+            raise ConfigError(
+                f"algorithms.{algorithm}.settings: no settings for model {_list(missing)}, "
+                f"which {where} asks for; there are settings for: {_list(settings)}"
+            )
+
+
+def check_tuning(tuning, models, algorithms):
+    """Pairs must be known and have settings, and of each some setting must be searched."""
+    check_pairs("tuning", tuning, models, algorithms)
+    for algorithm in tuning["algorithms"]:
+        for model in tuning["models"]:
+            settings = algorithms[algorithm]["settings"][model]
+            if not settings.keys() & tuning["factors"].keys():
                 raise ConfigError(
-                    f"runs[{i}].models: unknown model {model}; valid models: {_list(models)}"
-                )
-        for algorithm in run["algorithms"]:
-            if algorithm not in algorithms:
-                raise ConfigError(
-                    f"runs[{i}].algorithms: unknown algorithm {algorithm}; "
-                    f"valid algorithms: {_list(algorithms)}"
-                )
-            settings = algorithms[algorithm]["settings"]
-            missing = [model for model in run["models"] if model not in settings]
-            if missing:
-                raise ConfigError(
-                    f"algorithms.{algorithm}.settings: no settings for model {_list(missing)}, "
-                    f"which runs[{i}] asks for; there are settings for: {_list(settings)}"
+                    f"tuning.factors: names no setting of {algorithm} on {model}, "
+                    f"which has: {_list(settings)}"
                 )
 
 

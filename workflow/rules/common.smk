@@ -78,6 +78,16 @@ CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
 TABLES_SOURCE = source_digest("tables.py", "study.py")
 ANALYSIS_SOURCE = source_digest("tables.py", "analysis.py", "claims.py", "streams.py", "study.py")
+TUNING_SOURCE = source_digest(
+    "tuning.py",
+    "analysis.py",
+    "metrics.py",
+    "accounting",
+    "models",
+    "samplers",
+    "kernels.py",
+    "streams.py",
+)
 NOTEBOOK_SOURCE = source_digest(
     "plotting.py",
     "analysis.py",
@@ -152,6 +162,14 @@ def clipping_table_settings(wildcards):
 
 def baseline_table_settings(wildcards):
     return as_json(study.baseline_table(wildcards.model))
+
+
+def search_settings(wildcards):
+    versions = {library: version(library) for library in ("dp-accounting", "optuna")}
+    return as_json(
+        study.search(wildcards.model, wildcards.algorithm)
+        | {"source": TUNING_SOURCE, "versions": versions}
+    )
 
 
 def notebook_settings(notebook):
@@ -237,6 +255,12 @@ def figure_files(notebook):
         yield f"{RESULTS}/figures/{figure}.png"
 
 
+def tuning_files(wildcards):
+    if not study.searches:
+        raise WorkflowError("There is nothing to tune: the configuration has no section tuning")
+    return [f"{RESULTS}/tuning/{name}" for name in ("trials.csv", "summary.csv", "settings.yaml")]
+
+
 # Outputs that `snakemake --report` shows.
 
 
@@ -296,6 +320,14 @@ def chain_runtime(wildcards, attempt):
 
 def audit_runtime(wildcards, attempt):
     return attempt * (10 + study.config["audit"]["runs"] // 10_000)
+
+
+def search_memory(wildcards, attempt):
+    return attempt * (1500 + 3 * megabytes_of_dataset(wildcards.model))
+
+
+def search_runtime(wildcards, attempt):
+    return attempt * 720
 
 
 def table_runtime(wildcards, attempt):

@@ -1,0 +1,356 @@
+"""Settings of an algorithm on a model with the least median MMD, searched on data simulated apart.
+
+A search runs trials in turn: some settings, the iterations that they are allowed, a few chains.
+What it tries next follows from the trials before and from nothing else, and these are in a journal
+that is written after each. So a search that was killed, or is asked for more trials, goes on as if
+nothing had happened.
+"""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpmcmc import jobs
+from dpmcmc.analysis import Estimate, median_contrast
+from dpmcmc.files import read_csv, read_json, reading, replacing, write_csv, write_json
+from dpmcmc.metrics import compare, kept_draws
+from dpmcmc.models import Target, build_model
+from dpmcmc.samplers import run_chain
+from dpmcmc.streams import generator, seed_sequence, three_streams
+
+DIGITS = 3  # of searched settings: no more than what is written is what has been run
+WORST_MMD = 2.0  # stands for that of a trial without chains; the kernel's is at most sqrt(2)
+RANGE = (1e-12, 1e9)  # of settings, as the schema has it
+SMALLEST_BATCH = 16  # of DP Barker; below that, sampling has little left to work with
+MOST_STEPS = 100_000
+WHOLE = ("batch_size", "num_integration_steps")
+# What trials depend on no more: more of them continue a search.
+LATER = ("trials", "confirming_seeds")
+KEYS = ("model", "algorithm", "epsilon")
+HEADER = """\
+# Settings found by `snakemake tune` on data simulated apart, for `--configfile` after the study's
+# own file. They were chosen for the least MMD on those data: judge them on others.
+"""
+
+
+def search(spec, correction, journal, output, best):
+    """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
+
+    Parameters
+    ----------
+    spec : dict
+        From `dpmcmc.study.Study.search`, with the digest of the source.
+    correction : list of path
+        Barker's correction, where the algorithm needs it.
+    journal : path
+        The finished trials; those of the same search are taken up.
+    output, best : path
+        Table of all trials (CSV); the row of the summary and the settings found (JSON).
+    """
+    runner = Runner(spec, correction)
+    digest = digest_of({key: value for key, value in spec.items() if key not in LATER})
+    trials = finished_trials(journal, digest)[: spec["trials"]]
+    if trials:
+        print(f"{len(trials)} trials taken up from {journal}", flush=True)
+    space = search_space(spec)
+    for number in range(len(trials), spec["trials"]):
+        factors = suggest(space, trials, search_seed(spec, number))
+        settings = scaled(spec, factors)
+        trial = {"factors": factors, "settings": settings} | runner.measure(settings)
+        trials.append(trial | {"violation": violation(spec, trial)})
+        write_json({"search": digest, "trials": trials}, journal)
+        print(progress(trials, spec["trials"]), flush=True)
+    write_csv(trial_table(spec, trials), output)
+    write_json(confirmed(spec, runner, trials), best)
+
+
+class Runner:
+    """Runs trials: a data set and a reference sample of their own, and chains on them."""
+
+    def __init__(self, spec, correction):
+        self.spec, self.correction = spec, correction
+        self.model = build_model(spec["model_settings"])
+        statistics = jobs.simulate(spec, "tuning-data")
+        rng = generator(spec["study_seed"], "tuning-reference", spec["model"])
+        self.target = Target(self.model, statistics)
+        self.reference = self.model.sample_posterior(rng, statistics, spec["draws"])
+
+    def measure(self, settings, purpose="tuning", seeds=None):
+        """Iterations that settings are allowed, and of chains by each seed what decides.
+
+        The chains of a purpose draw the same random numbers whatever the settings, so that chance
+        sets them apart less.
+
+        Returns
+        -------
+        dict
+            iterations; mmd and clip_fraction, lists with one entry a chain, None where it is too
+            short to have one.
+        """
+        seeds = seeds or self.spec["seeds"]
+        spec = self.spec | {"settings": settings}
+        try:
+            *_, iterations = jobs.allowed_iterations(spec, spec["max_iterations"])
+        except (ArithmeticError, ValueError) as error:  # no cost, so nothing is allowed
+            print(f"the cost of {settings} cannot be computed: {error}", flush=True)
+            iterations = 0
+        sampler = jobs.build_sampler(spec, self.correction)
+        chains = [self.chain(sampler, iterations, purpose, seed) for seed in range(seeds)]
+        mmd, clip_fraction = (list(values) for values in zip(*chains, strict=True))
+        return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
+
+    def chain(self, sampler, iterations, purpose, seed):
+        """MMD and clip fraction of one chain; None where it is too short."""
+        spec = self.spec
+        if iterations < 1:
+            return None, None
+        labels = (spec["model"], spec["algorithm"], seed)
+        rng = three_streams(seed_sequence(spec["study_seed"], purpose, *labels))
+        start_rng = generator(spec["study_seed"], f"{purpose}-start", spec["model"], seed)
+        start = self.model.start_point(start_rng, self.reference)
+        # Far from the settings that make sense, numbers overflow; such proposals are rejected.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            result = run_chain(
+                sampler, self.target, rng, start, iterations, spec.get("stored_draws")
+            )
+        metrics = compare(
+            generator(spec["study_seed"], f"{purpose}-bandwidth", *labels),
+            kept_draws(result.positions),
+            self.reference,
+            self.model.posterior_mean,
+            **spec["mmd"],
+        )
+        mmd = metrics["mmd"]
+        return (mmd if math.isfinite(mmd) else None), jobs.mean(result.clip_fraction)
+
+
+# -- What is tried ------------------------------------------------------------------------------
+
+
+def search_space(spec):
+    """Range of the factor on each searched setting, (lowest, highest), where there is one.
+
+    A setting stays within what the schema takes, and a batch within the data set.
+    """
+    space = {}
+    for key, factor in sorted(spec["factors"].items()):  # the order decides what is tried
+        own = spec["settings"][key]
+        smallest, largest = (min(own), max(own)) if isinstance(own, list) else (own, own)
+        lowest, highest = setting_range(spec, key)
+        low, high = max(1 / factor, lowest / smallest), min(factor, highest / largest)
+        if low < high:
+            space[key] = (low, high)
+    return space
+
+
+def setting_range(spec, key):
+    """Least and greatest value of a searched setting; the study's own is always within."""
+    if key == "batch_size":
+        return min(SMALLEST_BATCH, spec["settings"][key]), spec["num_rows"]
+    return (1, MOST_STEPS) if key == "num_integration_steps" else RANGE
+
+
+def scaled(spec, factors):
+    """The study's own settings, times the factors, to three digits."""
+    settings = dict(spec["settings"])
+    for key, factor in factors.items():
+        lowest, highest = setting_range(spec, key)
+        own = np.multiply(settings[key], factor)
+        if key in WHOLE:
+            own = np.round(own)
+        rounded = np.vectorize(lambda value: float(f"{value:.{DIGITS}g}"))(own)
+        settings[key] = np.clip(rounded, lowest, highest).tolist()
+        if key in WHOLE:
+            settings[key] = int(settings[key])
+    return settings
+
+
+def suggest(space, trials, seed):
+    """Factors to try next: a function of the trials before, and of the seed, alone.
+
+    The first trial is of the study's own settings, without any factor.
+
+    Parameters
+    ----------
+    space : dict of str to (float, float)
+        From `search_space`.
+    trials : list of dict
+        Finished ones.
+    seed : int
+    """
+    if not trials or not space:
+        return {}
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    distributions = {
+        key: optuna.distributions.FloatDistribution(*limits, log=True)
+        for key, limits in space.items()
+    }
+    sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True)
+    study = optuna.create_study(sampler=sampler)
+    for trial in trials:
+        mmd = median(trial["mmd"])
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={key: trial["factors"].get(key, 1.0) for key in space},
+                distributions=distributions,
+                value=WORST_MMD if mmd is None else mmd,
+                constraints={"clip_fraction": trial["violation"]},
+            )
+        )
+    return study.ask(distributions).params
+
+
+def violation(spec, trial):
+    """By how much the median clip fraction is above its limit; 1 for a trial without an MMD."""
+    if median(trial["mmd"]) is None:
+        return 1.0
+    return median(trial["clip_fraction"]) - spec["largest_clip_fraction"]
+
+
+def median(values):
+    """Median of chains, None if one of them has no value."""
+    return None if None in values else float(np.median(values))
+
+
+def best_trial(trials):
+    """Number of the feasible trial with the least median MMD, the first of equals; None if none."""
+    feasible = [i for i, trial in enumerate(trials) if trial["violation"] <= 0]
+    return min(feasible, key=lambda i: median(trials[i]["mmd"]), default=None)
+
+
+# -- The journal --------------------------------------------------------------------------------
+
+
+def finished_trials(journal, digest):
+    """Trials in a journal, none if it is of another search."""
+    if not Path(journal).exists():
+        return []
+    contents = read_json(journal)
+    with reading(journal):
+        return contents["trials"] if contents["search"] == digest else []
+
+
+def digest_of(contents):
+    """Digest of what JSON can hold."""
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+def search_seed(spec, number):
+    """Seed of the choice of a trial: a stream of its own, whatever has run before."""
+    labels = (spec["model"], spec["algorithm"], number)
+    sequence = seed_sequence(spec["study_seed"], "tuning-search", *labels)
+    return int(sequence.generate_state(1)[0])
+
+
+# -- What is told -------------------------------------------------------------------------------
+
+
+def progress(trials, planned):
+    """One line on the last trial and the best so far."""
+
+    def told(number):
+        trial = trials[number]
+        mmd, clipped = median(trial["mmd"]), median(trial["clip_fraction"])
+        if mmd is None:
+            return f"{trial['iterations']} iterations, too few"
+        return f"{trial['iterations']} iterations, MMD {mmd:.4f}, {clipped:.1%} clipped"
+
+    best = best_trial(trials)
+    so_far = "no feasible one yet" if best is None else f"best, number {best + 1}: {told(best)}"
+    return f"trial {len(trials)} of {planned}: {told(len(trials) - 1)}; {so_far}"
+
+
+def trial_table(spec, trials):
+    """One row a trial."""
+    keys = {key: spec[key] for key in KEYS}
+    rows = [
+        keys
+        | {
+            "trial": number,
+            "iterations": trial["iterations"],
+            "mmd": median(trial["mmd"]),
+            "clip_fraction": median(trial["clip_fraction"]),
+            "is_feasible": trial["violation"] <= 0,
+            "settings": json.dumps(trial["settings"]),
+        }
+        for number, trial in enumerate(trials, start=1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def confirmed(spec, runner, trials):
+    """The best settings against the study's own, by chains that had no part in the search.
+
+    Returns
+    -------
+    dict
+        `row` of the summary; `settings`, those found, None if no trial is feasible.
+    """
+
+    def measure(settings):
+        return runner.measure(settings, "tuning-confirm", spec["confirming_seeds"])
+
+    number = best_trial(trials)
+    own = {"settings": spec["settings"]} | measure(spec["settings"])
+    found, difference = None, Estimate(*[None] * 3)
+    if number is not None:
+        settings = trials[number]["settings"]
+        found = {"settings": settings} | (
+            own if settings == spec["settings"] else measure(settings)
+        )
+        if None not in (median(own["mmd"]), median(found["mmd"])):
+            labels = ("tuning", spec["model"], spec["algorithm"])
+            difference = median_contrast(labels, [found["mmd"]], [own["mmd"]])
+    row = {key: spec[key] for key in KEYS} | {
+        "trials": len(trials),
+        "feasible_trials": sum(trial["violation"] <= 0 for trial in trials),
+        "best_trial": None if number is None else number + 1,
+    }
+    for name, measured in (("own", own), ("best", found)):
+        row |= {
+            f"{name}_{key}": None if measured is None else value(measured)
+            for key, value in COLUMNS.items()
+        }
+    mmds = row["own_mmd"], row["best_mmd"]
+    row |= {
+        "ratio": None if None in mmds else mmds[0] / mmds[1],
+        "difference": difference.value,
+        "difference_low": difference.low,
+        "difference_high": difference.high,
+    }
+    return {"row": row, "settings": found and found["settings"]}
+
+
+COLUMNS = {
+    "iterations": lambda measured: measured["iterations"],
+    "clip_fraction": lambda measured: median(measured["clip_fraction"]),
+    "mmd": lambda measured: median(measured["mmd"]),
+    "settings": lambda measured: json.dumps(measured["settings"]),
+}
+
+
+def gather(trials, best, directory):
+    """Put searches together: trials.csv, summary.csv, and settings.yaml, which a study can use."""
+    import yaml
+
+    found = [read_json(path) for path in best]
+    algorithms = {}
+    for pair in found:
+        row, settings = pair["row"], pair["settings"]
+        if settings is not None:
+            entry = algorithms.setdefault(row["algorithm"], {"settings": {}})
+            entry["settings"][row["model"]] = settings
+    summary = pd.DataFrame([pair["row"] for pair in found])
+    whole = {f"{name}_iterations": "Int64" for name in ("own", "best")} | {"best_trial": "Int64"}
+    tables = pd.concat([read_csv(path) for path in trials], ignore_index=True)
+    write_csv(tables, Path(directory, "trials.csv"))
+    write_csv(summary.astype(whole), Path(directory, "summary.csv"))
+    with replacing(Path(directory, "settings.yaml")) as file:
+        contents = yaml.safe_dump({"algorithms": algorithms}, sort_keys=False)
+        file.write((HEADER + contents).encode())
