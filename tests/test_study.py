@@ -239,7 +239,7 @@ def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, pa
 
 def test_figures_may_be_left_out(config, schema):
     config["figures"] = {"bananas": []}
-    del config["clipping"]
+    del config["clipping"], config["tuning"]
     config["models"] = {"circle": config["models"]["circle"]}
     config["runs"] = config["runs"][1:2]
     names = config["runs"][0]["algorithms"]
