@@ -8,6 +8,7 @@ import yaml
 from conftest import ROOT
 from mutations import EITHER, REFUSED, mutations
 
+from dpmcmc import tuning
 from dpmcmc.models import build_model
 from dpmcmc.samplers import ALGORITHMS, CLIPPED
 from dpmcmc.study import ConfigError, load_study, merged
@@ -31,6 +32,7 @@ def small():
         {"models": models, "algorithms": ["dp-penalty", "dp-hmc"], "epsilons": [1]},
     ]
     config["figures"]["bananas"] = ["flat-banana-2d"]
+    config["tuning"]["models"] = ["flat-banana-2d"]
     config["figures"]["hard_models"] = ["correlated-gauss-2d"]
     sections = [entry["settings"] for entry in config["algorithms"].values()]
     for section in [*sections, *config["clipping"]["algorithms"].values()]:
@@ -59,6 +61,13 @@ def work_out(study):
         json.dumps(spec, allow_nan=False)
         if study.models[model].get("dimension", 2) < 100:
             build_model(study.models[model])
+    searches = [study.search(*pair) for pair in study.searches]
+    for spec in searches:
+        space = tuning.search_space(spec)
+        for end in (0, 1):
+            settings = tuning.scaled(spec, {key: limits[end] for key, limits in space.items()})
+            ALGORITHMS[spec["algorithm"]](**settings)
+    json.dumps(searches, allow_nan=False)
     curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
     notebooks = [notebook.parameters for notebook in study.notebooks().values()]
     json.dumps([curves, notebooks, study.all_tables, len(study.seeds)], allow_nan=False)

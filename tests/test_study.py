@@ -63,6 +63,27 @@ def test_the_schema_knows_what_the_package_offers(schema):
         assert fields == set(model.__dataclass_fields__)
 
 
+def test_the_section_on_tuning_concerns_no_other_job(config, schema):
+    before = Study(copy.deepcopy(config), schema)
+    tuning = config.pop("tuning")
+    after = Study(config, schema)
+    for cell in before.cells:
+        assert before.chain(*cell, 0) == after.chain(*cell, 0)
+        assert before.budget(*cell) == after.budget(*cell)
+        assert before.chain_table(cell.model) == after.chain_table(cell.model)
+    assert before.notebooks() == after.notebooks() and before.all_tables == after.all_tables
+    assert len(before.searches) == 4 * 3 and after.searches == []
+    # A search, in turn, is told its own settings alone.
+    pair = ("flat-banana-2d", "dp-barker-certified")
+    tuning["models"] = [pair[0]]
+    changed = Study(config | {"tuning": tuning, "seeds": 3}, schema)
+    assert changed.search(*pair) == before.search(*pair)
+    assert changed.search(*pair)["factors"] == {"proposal_scale": 10, "batch_size": 100}
+    capped = Study(config | {"tuning": tuning, "max_iterations": 70}, schema)
+    assert capped.search(*pair)["max_iterations"] == 70
+    json.dumps(capped.search(*pair))
+
+
 def change(path, value):
     """A change of one key of the configuration, as an edit; `...` removes the key."""
 
@@ -215,6 +236,26 @@ BAD = [
     ("audit", AUDIT | {"delta": math.nan}, "audit.delta: must be a finite number, not nan"),
     ("audit", AUDIT | {"confidence": 1}, "audit.confidence: must be at most 0.999999, not 1"),
     ("audit", AUDIT | {"confidence": "99 %"}, "audit.confidence: must be a finite number, not '99"),
+    ("tuning/trial", 5, "tuning: unknown key trial; valid keys: epsilon, trials, seeds,"),
+    ("tuning/trials", 0, "tuning.trials: must be at least 1, not 0"),
+    ("tuning/epsilon", ..., "tuning: missing key epsilon"),
+    ("tuning/largest_clip_fraction", 2, "largest_clip_fraction: must be at most 1, not 2"),
+    ("tuning/models", ["x"], "tuning.models: unknown model x; valid models: flat-banana-2d"),
+    ("tuning/algorithms", ["x"], "tuning.algorithms: unknown algorithm x; valid algorithms: dp-"),
+    (
+        "tuning/models",
+        ["circle"],
+        "algorithms.minibatch-dp-penalty-certified.settings: no settings for model circle, which "
+        "tuning asks for; there are settings for: flat-banana-2d",
+    ),
+    ("tuning/factors/noise", 5, "tuning.factors: unknown key noise; valid keys: noise_scale"),
+    ("tuning/factors/noise_scale", 1, "noise_scale: must be greater than 1, not 1"),
+    (
+        "tuning/factors",
+        {"clip_bound": 2},
+        "tuning.factors: names no setting of dp-barker-certified on flat-banana-2d, which has: "
+        "batch_size, proposal_scale",
+    ),
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "circle"}, "is not a valid id"),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),

@@ -1,8 +1,8 @@
 """Random streams: one for each purpose, model, algorithm, epsilon and seed index.
 
 Every stream comes from a stable hash of what it is for, so no two jobs share one (but for
-`clipping_streams`, on purpose), and a result never depends on the order of jobs, on cores, or on
-what else ran.
+`clipping_streams`, on purpose; the trials of one search of settings share theirs too), and a result
+never depends on the order of jobs, on cores, or on what else ran.
 """
 
 import hashlib

@@ -61,6 +61,11 @@ def test_a_setting_of_an_algorithm_that_does_not_run_here_runs_nothing(tiny, fin
     assert planned(finished, *overlay(finished, {"algorithms": change})) == []
 
 
+def test_a_setting_of_the_tuning_runs_nothing(tiny, finished):
+    assert planned(finished, *overlay(finished, {"tuning": {"trials": 3}})) == []
+    assert planned(finished, *overlay(finished, {"tuning": None})) == []
+
+
 def test_a_setting_of_a_model_reruns_all_of_that_model(tiny, finished):
     changes = {"models": {"flat-banana-2d": {"curvature": 3}}}
     model = "flat-banana-2d"

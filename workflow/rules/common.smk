@@ -257,7 +257,7 @@ def figure_files(notebook):
 
 def tuning_files(wildcards):
     if not study.searches:
-        raise WorkflowError("There is nothing to tune: the configuration has no section tuning")
+        sys.exit("Configuration error: missing key tuning, which says what is searched")
     return [f"{RESULTS}/tuning/{name}" for name in ("trials.csv", "summary.csv", "settings.yaml")]
 
 

@@ -1,0 +1,208 @@
+"""Search of settings: what is tried, what wins, and that an interruption changes nothing."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+import yaml
+
+from dpmcmc import tuning
+from dpmcmc.files import JobError
+from dpmcmc.samplers import fit_correction
+from dpmcmc.study import Study, merged
+
+PAIR = "flat-banana-2d", "dp-penalty"
+OPTIMUM = 0.03  # of the proposal scale of `Known`; the study's own is 0.008
+
+
+@pytest.fixture
+def make_spec(config, schema):
+    """Function from changes of the configuration to what the search of a pair is told."""
+
+    def make(pair=PAIR, changes=None, **keys):
+        model, algorithm = pair
+        quick = {"models": {model: {"num_rows": 3000}}, "reference_draws": 100}
+        section = {"models": [model], "algorithms": [algorithm], "trials": 30, "seeds": 3}
+        section |= {"confirming_seeds": 5, "max_iterations": 500} | keys
+        config_now = merged(merged(config, quick | {"tuning": section}), changes or {})
+        return Study(config_now, schema).search(model, algorithm)
+
+    return make
+
+
+class Known:
+    """In place of chains: MMD and clip fraction that are known functions of the settings."""
+
+    def __init__(self, spec, correction):
+        self.calls = 0
+
+    def measure(self, settings, purpose="tuning", seeds=3):
+        self.calls += 1
+        scale = settings["proposal_scale"]
+        mmd = 0.1 + abs(math.log(scale / OPTIMUM)) / 10
+        clip_fraction = min(1.0, scale / settings["clip_bound"] * 10)  # 0.2: scale = bound / 50
+        return {
+            "iterations": 100,
+            "mmd": [mmd + 0.01 * seed for seed in range(seeds or 3)],
+            "clip_fraction": [clip_fraction] * (seeds or 3),
+        }
+
+
+def search(spec, directory, correction=()):
+    files = [directory / name for name in ("a.journal", "a.csv", "a.json")]
+    tuning.search(spec, correction, *files)
+    return pd.read_csv(files[1]), json.loads(files[2].read_text())
+
+
+def test_a_known_optimum_is_found_within_the_limit(make_spec, tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "Runner", Known)
+    trials, best = search(make_spec(largest_clip_fraction=1), tmp_path)
+    assert best["settings"]["proposal_scale"] == pytest.approx(OPTIMUM, rel=0.2)
+    assert json.loads(trials["settings"][0]) == make_spec()["settings"]
+    assert best["row"]["ratio"] > 1.5 and best["row"]["difference_high"] < 0
+    # The clip bound is at most 10, so that scales above 0.2 x 10 / 10 = 0.2 clip too much; with a
+    # limit of 0.01, scales above 0.01 do, and the optimum is out of reach.
+    (tmp_path / "limited").mkdir()
+    trials, best = search(make_spec(largest_clip_fraction=0.01), tmp_path / "limited")
+    feasible = trials[trials["is_feasible"]]
+    assert (trials["is_feasible"] == (trials["clip_fraction"] <= 0.01)).all()
+    assert trials["mmd"].min() < feasible["mmd"].min()  # one that clips too much would have won
+    assert best["row"]["best_trial"] == feasible.loc[feasible["mmd"].idxmin(), "trial"]
+    assert best["settings"]["proposal_scale"] <= 0.01
+    assert best["row"]["feasible_trials"] == len(feasible)
+
+
+def test_without_a_feasible_trial_the_pair_keeps_its_own_settings(make_spec, tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "Runner", Known)
+    _, best = search(make_spec(largest_clip_fraction=0, trials=3), tmp_path)
+    assert best["settings"] is None and best["row"]["best_mmd"] is None
+    assert best["row"]["feasible_trials"] == 0 and best["row"]["own_mmd"] > 0
+    tuning.gather([tmp_path / "a.csv"], [tmp_path / "a.json"], tmp_path / "all")
+    assert yaml.safe_load((tmp_path / "all/settings.yaml").read_text()) == {"algorithms": {}}
+    (row,) = pd.read_csv(tmp_path / "all/summary.csv").to_dict("records")
+    assert math.isnan(row["best_trial"]) and row["feasible_trials"] == 0
+
+
+@pytest.mark.parametrize("kills", [[0], [1], [7], [3, 2, 8]])
+def test_a_search_that_was_killed_comes_to_the_same(make_spec, tmp_path, monkeypatch, kills):
+    class Fragile(Known):
+        left = math.inf
+
+        def measure(self, *arguments):
+            Fragile.left -= 1
+            if Fragile.left < 0:
+                raise KeyboardInterrupt
+            return super().measure(*arguments)
+
+    monkeypatch.setattr(tuning, "Runner", Fragile)
+    spec = make_spec(trials=16)
+    (tmp_path / "through").mkdir()
+    search(spec, tmp_path / "through")
+    for trials in kills:
+        Fragile.left = trials
+        with pytest.raises(KeyboardInterrupt):
+            search(spec, tmp_path)
+        assert not (tmp_path / "a.csv").exists()
+    if sum(kills):
+        assert len(json.loads((tmp_path / "a.journal").read_text())["trials"]) == sum(kills)
+    Fragile.left = math.inf
+    search(spec, tmp_path)
+    for name in ("a.journal", "a.csv", "a.json"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "through" / name).read_bytes()
+
+
+def test_more_trials_continue_a_search_and_another_search_starts_anew(
+    make_spec, tmp_path, monkeypatch
+):
+    runners = []
+
+    def make(*arguments):
+        runners.append(Known(*arguments))
+        return runners[-1]
+
+    monkeypatch.setattr(tuning, "Runner", make)
+    confirming = 2
+    few, _ = search(make_spec(trials=12), tmp_path)
+    more, _ = search(make_spec(trials=15), tmp_path)
+    again, _ = search(make_spec(trials=12), tmp_path)
+    pd.testing.assert_frame_equal(more[:12], few)
+    pd.testing.assert_frame_equal(again, few)
+    assert [runner.calls - confirming for runner in runners] == [12, 3, 0]
+    search(make_spec(trials=12, epsilon=3), tmp_path)
+    search(make_spec(trials=12, epsilon=3) | {"source": "changed"}, tmp_path)
+    assert [runner.calls - confirming for runner in runners[3:]] == [12, 12]
+    for damaged in ("{", "{}", "[]"):
+        (tmp_path / "a.journal").write_text(damaged)
+        with pytest.raises(JobError, match=r"a\.journal is damaged .* delete it and run again"):
+            search(make_spec(), tmp_path)
+
+
+def test_a_suggestion_follows_from_the_trials_before_alone(make_spec):
+    spec = make_spec()
+    space = tuning.search_space(spec)
+    runner, trials = Known(spec, []), []
+    for number in range(14):
+        factors = tuning.suggest(space, trials, seed=number)
+        assert factors == tuning.suggest(space, json.loads(json.dumps(trials)), seed=number)
+        assert all(space[key][0] <= factor <= space[key][1] for key, factor in factors.items())
+        trial = {"factors": factors} | runner.measure(tuning.scaled(spec, factors))
+        trials.append(trial | {"violation": tuning.violation(spec, trial)})
+    assert not trials[0]["factors"] and trials[1]["factors"].keys() == space.keys()
+    assert tuning.suggest(space, trials, 1) != tuning.suggest(space, trials, 2)
+
+
+def test_settings_are_scaled_to_three_digits_and_stay_what_they_are(make_spec):
+    hmc = ("flat-banana-2d", "dp-hmc")
+    spec = make_spec(hmc, {"algorithms": {"dp-hmc": {"settings": {hmc[0]: {"clip_bound": 2}}}}})
+    settings = tuning.scaled(spec, {"num_integration_steps": 0.26, "step_size": 1.23456})
+    assert settings["num_integration_steps"] == 3 and settings["step_size"] == 0.000617
+    assert settings["clip_bound"] == 2  # was not searched
+    assert tuning.scaled(spec, {"num_integration_steps": 0.01})["num_integration_steps"] == 1
+    assert tuning.scaled(spec, {"clip_bound": 1.23456})["clip_bound"] == 2.47
+    scales = {"algorithms": {"dp-penalty": {"settings": {PAIR[0]: {"proposal_scale": [1, 0.03]}}}}}
+    listed = make_spec(changes=scales)
+    assert tuning.scaled(listed, {"proposal_scale": 1.5})["proposal_scale"] == [1.5, 0.045]
+    assert tuning.search_space(listed)["proposal_scale"] == (1 / 10, 10)
+
+
+def test_a_batch_stays_within_sixteen_rows_and_the_data_set(make_spec):
+    spec = make_spec(("flat-banana-2d", "dp-barker"))
+    low, high = tuning.search_space(spec)["batch_size"]
+    assert [tuning.scaled(spec, {"batch_size": f})["batch_size"] for f in (low, 1.1, high)] == [
+        16,
+        1430,
+        3000,
+    ]
+
+
+def test_bad_settings_are_improved_by_real_chains(make_spec, tmp_path, capsys):
+    bad = {"proposal_scale": 0.0001, "noise_scale": 0.3}
+    changes = {"algorithms": {"dp-penalty": {"settings": {PAIR[0]: bad}}}}
+    factors = {"proposal_scale": 1000, "noise_scale": None, "clip_bound": None}
+    spec = make_spec(changes=changes, trials=14, factors=factors)
+    trials, best = search(spec, tmp_path)
+    row = best["row"]
+    assert row["best_mmd"] < row["own_mmd"] and row["difference_high"] < 0
+    assert best["settings"]["proposal_scale"] > 0.001
+    assert best["settings"]["noise_scale"] == 0.3 and row["best_clip_fraction"] < 0.3
+    assert trials["iterations"].max() <= 500
+    assert "trial 14 of 14: " in capsys.readouterr().out
+
+
+def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
+    noise = {"algorithms": {"dp-penalty": {"settings": {PAIR[0]: {"noise_scale": 0.001}}}}}
+    spec = make_spec(changes=noise, trials=1)
+    trials, best = search(spec, tmp_path)
+    assert trials["iterations"][0] == 0 and not trials["is_feasible"][0]
+    assert best["settings"] is None and best["row"]["own_mmd"] is None
+
+
+def test_barkers_correction_is_read(make_spec, tmp_path):
+    fitted = fit_correction()
+    path = tmp_path / "correction.json"
+    contents = {"atoms": fitted.atoms.tolist(), "weights": fitted.weights.tolist()}
+    path.write_text(json.dumps(contents | {"error": fitted.error}))
+    spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)
+    trials, _ = search(spec, tmp_path, [path])
+    assert 1 < trials["iterations"][0] <= 50 and 0 < trials["mmd"][0] < math.sqrt(2)

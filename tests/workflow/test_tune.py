@@ -1,0 +1,87 @@
+"""`snakemake tune`: settings that a study can use; a search that was killed goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import yaml
+from running import environment, jobs, run, snakemake
+
+from dpmcmc.study import load_study, merged
+
+PAIRS = [("flat-banana-2d", "dp-penalty"), ("flat-banana-2d", "dp-barker")]
+FILES = ["trials.csv", "summary.csv", "settings.yaml"]
+FILES += [f"{model}/{algorithm}.{kind}" for model, algorithm in PAIRS for kind in ("csv", "json")]
+
+
+def tune(directory):
+    """Arguments of Snakemake for the tuning of the quick study, on one model."""
+    overlay = directory / "one-model.yaml"
+    overlay.write_text(yaml.safe_dump({"tuning": {"models": ["flat-banana-2d"]}}))
+    return ["--cores", "1", "tune", "--configfile", "studies/quick.yaml", str(overlay)]
+
+
+def killed(directory):
+    """Start the tuning, and kill all of it when a search has two trials."""
+    executable = Path(sys.executable).with_name("snakemake")
+    process = subprocess.Popen(
+        [str(executable), "--nocolor", *tune(directory)],
+        cwd=directory,
+        env=environment(),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        journals = list((directory / "results/quick/tuning").rglob("*.journal"))
+        if any(len(json.loads(path.read_text())["trials"]) >= 2 for path in journals):
+            break
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return journals
+
+
+def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory, schema):
+    journals = killed(fresh)
+    results = fresh / "results/quick/tuning"
+    assert journals and not (results / "summary.csv").exists()
+    run(fresh, Path(sys.executable).with_name("snakemake"), "--unlock", *tune(fresh)[2:])
+    snakemake(fresh, *tune(fresh))
+    logs = list((fresh / "results/quick/logs/tuning").rglob("*.log"))
+    assert any("trials taken up from" in path.read_text() for path in logs)
+    assert jobs(fresh, *tune(fresh)) == {}
+
+    first = {name: (results / name).read_bytes() for name in FILES}
+    for path in results.rglob("*.*"):  # the journals too: all anew, undisturbed
+        path.unlink()
+    snakemake(fresh, *tune(fresh))
+    assert {name: (results / name).read_bytes() for name in FILES} == first
+
+    summary = pd.read_csv(results / "summary.csv")
+    assert list(zip(summary["model"], summary["algorithm"], strict=True)) == PAIRS
+    trials = pd.read_csv(results / "trials.csv")
+    assert len(trials) == len(PAIRS) * 5
+    settings = yaml.safe_load((results / "settings.yaml").read_text())
+    overlays = [fresh / "studies/quick.yaml", results / "settings.yaml"]
+    quick = merged(yaml.safe_load(overlays[0].read_text()), settings)
+    study = load_study(fresh / "config.yaml", overlays, quick, schema)
+    for row in summary[summary["feasible_trials"] > 0].itertuples():
+        found = settings["algorithms"][row.algorithm]["settings"][row.model]
+        assert study.settings(row.model, row.algorithm) == found == json.loads(row.best_settings)
+    assert snakemake(fresh, "--dry-run", "--configfile", *overlays).returncode == 0
+
+
+def test_a_study_without_a_section_has_nothing_to_tune(fresh):
+    (fresh / "none.yaml").write_text("tuning: null\n")
+    result = snakemake(fresh, "--cores", 1, "tune", "--configfile", "none.yaml", check=False)
+    output = result.stdout + result.stderr
+    assert result.returncode and "Traceback" not in output
+    (line,) = [line for line in output.splitlines() if line.startswith("Configuration error: ")]
+    assert "missing key tuning" in line
