@@ -61,8 +61,8 @@ def test_a_known_optimum_is_found_within_the_limit(make_spec, tmp_path, monkeypa
     assert best["settings"]["proposal_scale"] == pytest.approx(OPTIMUM, rel=0.2)
     assert json.loads(trials["settings"][0]) == make_spec()["settings"]
     assert best["row"]["ratio"] > 1.5 and best["row"]["difference_high"] < 0
-    # The clip bound is at most 10, so that scales above 0.2 x 10 / 10 = 0.2 clip too much; with a
-    # limit of 0.01, scales above 0.01 do, and the optimum is out of reach.
+    # The clip bound is at most 5 x 2, so with a limit of 0.01 a scale is at most 0.01, and the
+    # optimum is out of reach.
     (tmp_path / "limited").mkdir()
     trials, best = search(make_spec(largest_clip_fraction=0.01), tmp_path / "limited")
     feasible = trials[trials["is_feasible"]]
