@@ -24,7 +24,7 @@ def make_spec(config, schema):
         model, algorithm = pair
         quick = {"models": {model: {"num_rows": 3000}}, "reference_draws": 100}
         section = {"models": [model], "algorithms": [algorithm], "trials": 30, "seeds": 3}
-        section |= {"confirming_seeds": 5, "max_iterations": 500} | keys
+        section |= {"finalists": 3, "confirming_seeds": 5, "max_iterations": 500} | keys
         config_now = merged(merged(config, quick | {"tuning": section}), changes or {})
         return Study(config_now, schema).search(model, algorithm)
 
@@ -122,16 +122,16 @@ def test_more_trials_continue_a_search_and_another_search_starts_anew(
         return runners[-1]
 
     monkeypatch.setattr(tuning, "Runner", make)
-    confirming = 2
+    further = 3 + 2  # finalists, and the choice and the study's own settings
     few, _ = search(make_spec(trials=12), tmp_path)
     more, _ = search(make_spec(trials=15), tmp_path)
     again, _ = search(make_spec(trials=12), tmp_path)
     pd.testing.assert_frame_equal(more[:12], few)
     pd.testing.assert_frame_equal(again, few)
-    assert [runner.calls - confirming for runner in runners] == [12, 3, 0]
+    assert [runner.calls - further for runner in runners] == [12, 3, 0]
     search(make_spec(trials=12, epsilon=3), tmp_path)
     search(make_spec(trials=12, epsilon=3) | {"source": "changed"}, tmp_path)
-    assert [runner.calls - confirming for runner in runners[3:]] == [12, 12]
+    assert [runner.calls - further for runner in runners[3:]] == [12, 12]
     for damaged in ("{", "{}", "[]"):
         (tmp_path / "a.journal").write_text(damaged)
         with pytest.raises(JobError, match=r"a\.journal is damaged .* delete it and run again"):

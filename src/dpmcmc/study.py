@@ -284,7 +284,8 @@ class Study:
     def search(self, model, algorithm):
         """What the search of the settings of an algorithm on a model depends on."""
         settings = self.settings(model, algorithm)
-        own_keys = ("epsilon", "trials", "seeds", "confirming_seeds", "largest_clip_fraction")
+        own_keys = ("epsilon", "trials", "seeds", "finalists", "confirming_seeds")
+        own_keys += ("largest_clip_fraction",)
         factors = self.tuning["factors"]
         most = self.tuning["max_iterations"]
         return {

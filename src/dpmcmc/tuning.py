@@ -29,7 +29,7 @@ SMALLEST_BATCH = 16  # of DP Barker; below that, sampling has little left to wor
 MOST_STEPS = 100_000
 WHOLE = ("batch_size", "num_integration_steps")
 # What trials depend on no more: more of them continue a search.
-LATER = ("trials", "confirming_seeds")
+LATER = ("trials", "finalists", "confirming_seeds")
 KEYS = ("model", "algorithm", "epsilon")
 HEADER = """\
 # Settings found by `snakemake tune` on data simulated apart, for `--configfile` after the study's
@@ -218,10 +218,10 @@ def median(values):
     return None if None in values else float(np.median(values))
 
 
-def best_trial(trials):
-    """Number of the feasible trial with the least median MMD, the first of equals; None if none."""
+def best_trials(trials):
+    """Numbers of the feasible trials, by median MMD."""
     feasible = [i for i, trial in enumerate(trials) if trial["violation"] <= 0]
-    return min(feasible, key=lambda i: median(trials[i]["mmd"]), default=None)
+    return sorted(feasible, key=lambda i: median(trials[i]["mmd"]))
 
 
 # -- The journal --------------------------------------------------------------------------------
@@ -261,8 +261,8 @@ def progress(trials, planned):
             return f"{trial['iterations']} iterations, too few"
         return f"{trial['iterations']} iterations, MMD {mmd:.4f}, {clipped:.1%} clipped"
 
-    best = best_trial(trials)
-    so_far = "no feasible one yet" if best is None else f"best, number {best + 1}: {told(best)}"
+    best = best_trials(trials)
+    so_far = f"best, number {best[0] + 1}: {told(best[0])}" if best else "no feasible one yet"
     return f"trial {len(trials)} of {planned}: {told(len(trials) - 1)}; {so_far}"
 
 
@@ -284,8 +284,23 @@ def trial_table(spec, trials):
     return pd.DataFrame(rows)
 
 
+def final_choice(spec, runner, trials):
+    """Number of the best of the finalists, by further chains; None without a feasible trial.
+
+    The best of many trials of few chains is lucky as much as good.
+    """
+    results = {}
+    for number in best_trials(trials)[: spec["finalists"]]:
+        settings = trials[number]["settings"]
+        result = runner.measure(settings, "tuning-final", spec["confirming_seeds"])
+        if violation(spec, result) <= 0:
+            results[number] = median(result["mmd"])
+            print(f"finalist {number + 1}: MMD {results[number]:.4f}", flush=True)
+    return min(results, key=results.get, default=None)
+
+
 def confirmed(spec, runner, trials):
-    """The best settings against the study's own, by chains that had no part in the search.
+    """The best settings against the study's own, by chains that had no part in the choice.
 
     Returns
     -------
@@ -296,7 +311,7 @@ def confirmed(spec, runner, trials):
     def measure(settings):
         return runner.measure(settings, "tuning-confirm", spec["confirming_seeds"])
 
-    number = best_trial(trials)
+    number = final_choice(spec, runner, trials)
     own = {"settings": spec["settings"]} | measure(spec["settings"])
     found, difference = None, Estimate(*[None] * 3)
     if number is not None:

@@ -71,7 +71,8 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
         # The logarithm of the cost is nearly linear in that of the iterations. Where two steps
         # have moved the same end, the next one halves.
         if does_fit[-2:] not in ([True, True], [False, False]) and costs.get(fits, 0) > 0:
-            share = math.log(target_delta / costs[fits]) / math.log(costs[too_many] / costs[fits])
+            low, wanted, high = map(math.log, (costs[fits], target_delta, costs[too_many]))
+            share = (wanted - low) / (high - low)
             middle = round(fits * (too_many / fits) ** share)
             middle = min(max(middle, fits + 1), too_many - 1)
         does_fit.append(is_within(middle))
