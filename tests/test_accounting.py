@@ -289,3 +289,12 @@ def test_the_search_goes_no_further_than_its_limit():
     assert max_iterations(free, None, 1.0, 1e-6, guess=3, limit=1001) == 1001
     assert max_iterations(free, None, 1.0, 1e-6, guess=5000, limit=1001) == 1001
     assert max(calls) == 1001
+
+
+@pytest.mark.parametrize("small", [5e-324, 1e-300, 1e-7])
+@pytest.mark.parametrize("k", [1, 21, 1000])
+def test_costs_may_jump_from_next_to_nothing(small, k):
+    def cost(release, iterations, epsilon):
+        return small if iterations <= k else 0.02
+
+    assert max_iterations(cost, None, 1.0, 1e-6) == k
