@@ -410,9 +410,14 @@ class Study:
                 models=[],
                 parameters={
                     "settings": [
-                        [*pair, self.settings(*pair), self.settings(pair[0], pair[1] + CERTIFIED)]
-                        for pair in doubled
+                        [
+                            model,
+                            name,
+                            *(self.settings(model, name + end) for end in ("", CERTIFIED)),
+                        ]
+                        for model, name in doubled
                     ],
+                    "num_rows": {model: self.models[model]["num_rows"] for model, _ in doubled},
                     "is_audited": bool(self.audited_cases),
                     "delta_times_n": self.config["delta_times_n"],
                 },
