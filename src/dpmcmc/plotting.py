@@ -153,13 +153,8 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
     models = [model for model in models if (chains["model"] == model).any()]
     panels = [(model, metric) for model in models for metric in metrics]
     columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(0.6 + 3.9 * columns, 0.8 + 2.5 * rows), squeeze=False
-    )
-    for axis in axes.flat[len(panels) :]:
-        axis.remove()
-    for axis, (model, metric) in zip(axes.flat, panels, strict=False):
+    figure, axes = panel_grid(len(panels), columns)
+    for axis, (model, metric) in zip(axes, panels, strict=True):
         of_model = chains[chains["model"] == model]
         lines = []
         if baselines is not None and metric in baselines:
@@ -178,13 +173,7 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
         handles.append(baseline_handle(baselines[baselines["model"].isin(models)]))
     figure.tight_layout()
     columns_of_legend = min(len(handles), columns + 1)
-    figure.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=columns_of_legend,
-        frameon=False,
-    )
+    legend_below(figure, handles, columns_of_legend)
     lines_of_legend = -(-len(handles) // columns_of_legend)
     add_note(figure, left_out(present, metrics), lines_of_legend)
     return figure
@@ -226,9 +215,7 @@ def accounting_comparison(published, certified, metric, models, baselines):
     if metric in baselines:
         handles.append(baseline_handle(baselines[baselines["model"].isin(models)]))
     figure.tight_layout()
-    figure.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
-    )
+    legend_below(figure, handles, 3)
     return figure
 
 
@@ -241,14 +228,8 @@ def certified_iterations_panels(certified):
         Table `certified` of the study.
     """
     models = list(certified["model"].unique())
-    columns = min(2, len(models))
-    rows = -(-len(models) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(0.6 + 3.9 * columns, 0.8 + 2.5 * rows), squeeze=False
-    )
-    for axis in axes.flat[len(models) :]:
-        axis.remove()
-    for axis, model in zip(axes.flat, models, strict=False):
+    figure, axes = panel_grid(len(models), min(2, len(models)))
+    for axis, model in zip(axes, models, strict=True):
         cells = certified[certified["model"] == model]
         for algorithm, curve in cells.groupby("algorithm", sort=False):
             for column, style in (("iterations", "o--"), ("certified_iterations", "o-")):
@@ -270,9 +251,7 @@ def certified_iterations_panels(certified):
         Line2D([], [], color="#444444", linestyle="--", label="Published accountant"),
         Line2D([], [], color="#444444", label="Certified accountant"),
     ]
-    figure.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
-    )
+    legend_below(figure, handles, 3)
     return figure
 
 
@@ -315,9 +294,7 @@ def clipping_panels(clipping, baselines):
         ),
         baseline_handle(baselines),
     ]
-    figure.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
-    )
+    legend_below(figure, handles, 3)
     return figure
 
 
@@ -433,6 +410,28 @@ def best_accounting_figure(curves):
     figure.tight_layout()
     figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
     return figure
+
+
+def panel_grid(count, columns):
+    """A figure and its panels, in rows of so many."""
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(0.6 + 3.9 * columns, 0.8 + 2.5 * rows), squeeze=False
+    )
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, axes.flat[:count]
+
+
+def legend_below(figure, handles, columns):
+    """A legend of the whole figure, below it."""
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=columns,
+        frameon=False,
+    )
 
 
 def draw_curves(axis, curves, by):
@@ -611,9 +610,7 @@ def start_points_figure(targets, references, study_seed, num_seeds):
         Patch(facecolor="#AAAAAA", label="Posterior density"),
         Line2D([], [], marker="o", ls="", color=START_COLOUR, label=f"{num_seeds} start points"),
     ]
-    figure.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False
-    )
+    legend_below(figure, handles, 2)
     return figure
 
 
@@ -657,9 +654,7 @@ def trajectory_figure(target, reference, positions, num_frames=12):
         Line2D([], [], marker="o", linestyle="", color=START_COLOUR, label="Start"),
         Line2D([], [], color=colour, label="Path up to leapfrog step j"),
     ]
-    figure.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
-    )
+    legend_below(figure, handles, 3)
     return figure
 
 
