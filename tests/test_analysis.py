@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.analysis import clipping_effects, clipping_thresholds, median_contrast, ranking
+from dpmcmc.analysis import (
+    by_certified,
+    clipping_effects,
+    clipping_thresholds,
+    median_contrast,
+    ranking,
+    standing,
+)
 
 
 def test_intervals_cover_as_often_as_they_say():
@@ -168,3 +175,51 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
     assert [name for name, is_tied in ties.items() if is_tied] == list(table["algorithm"][:2])
     assert ((table["mmd_low"] <= table["mmd"]) & (table["mmd"] <= table["mmd_high"]))[:4].all()
     assert list(table["iterations"].unique()) == [7]
+
+
+def cells(medians, model="banana", epsilon=4.0):
+    """Chains of each algorithm, 20 seeds; the same spread about each median."""
+    spread = np.random.default_rng(5).normal(0, 0.01, 20)
+    return pd.concat(
+        pd.DataFrame(
+            {"model": model, "epsilon": epsilon, "algorithm": name, "seed": range(20)}
+        ).assign(mmd=median + spread - np.median(spread))
+        for name, median in medians.items()
+    )
+
+
+def test_certified_chains_take_the_place_of_published_ones_cell_by_cell():
+    chains = pd.concat(
+        [
+            cells({"dp-barker": 0.3, "dp-barker-certified": 0.1, "dp-hmc": 0.2}),
+            cells({"dp-barker": 0.4, "dp-hmc": 0.2}, epsilon=2.0),
+            cells({"dp-barker-certified": 0.5}, epsilon=1.0),
+        ]
+    )
+    medians = by_certified(chains).groupby(["epsilon", "algorithm"])["mmd"].median().to_dict()
+    assert medians == pytest.approx(
+        {
+            (4.0, "dp-barker"): 0.1,
+            (4.0, "dp-hmc"): 0.2,
+            (2.0, "dp-barker"): 0.4,
+            (2.0, "dp-hmc"): 0.2,
+            (1.0, "dp-barker"): 0.5,
+        }
+    )
+    untouched = cells({"dp-barker": 0.3, "dp-hmc": 0.2})
+    pd.testing.assert_frame_equal(by_certified(untouched), untouched)
+
+
+def test_an_algorithm_stands_against_the_best_of_its_rivals_and_no_other():
+    rng = np.random.default_rng(6)
+    chains = cells({"worse": 0.5, "full": 0.2, "slower": 0.3, "better": 0.1, "leader": 0.01})
+    noise = rng.normal(0, 0.2, 20)
+    noisy = cells({"even": 0.21}).assign(mmd=lambda table: table["mmd"] + noise - np.median(noise))
+    missing = cells({"missing": np.nan})
+    names = ["worse", "better", "even", "missing", "absent"]
+    table = standing(pd.concat([chains, noisy, missing]), names, ["slower", "full", "gone"])
+    assert (table["rival"] == "full").all()
+    places = dict(zip(table["algorithm"], table["place"], strict=True))
+    assert places == {"worse": "behind", "better": "ahead", "even": "even"}
+    assert table.set_index("algorithm")["difference"]["better"] == pytest.approx(-0.1)
+    assert standing(chains, names, ["gone"]).empty

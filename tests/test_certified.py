@@ -14,6 +14,7 @@ from dpmcmc.accounting.certified import (
     base_curve,
     curve,
     delta,
+    epsilon,
     gaussian_curve,
     loss_variance,
     one_iteration,
@@ -292,3 +293,8 @@ def test_one_iteration_costs_its_curve():
         for epsilon in (0.0, 0.01, 0.1):
             expected = curve(release, np.array([epsilon]))[0]
             assert delta(release, 1, epsilon) == pytest.approx(expected, rel=2e-3, abs=2e-11)
+
+
+def test_no_iteration_costs_nothing():
+    for release in (FLAT, BARKER):
+        assert delta(release, 0, 1.0) == 0 and epsilon(release, 0, 1e-6) == 0

@@ -236,6 +236,11 @@ BAD = [
     ("audit", AUDIT | {"delta": math.nan}, "audit.delta: must be a finite number, not nan"),
     ("audit", AUDIT | {"confidence": 1}, "audit.confidence: must be at most 0.999999, not 1"),
     ("audit", AUDIT | {"confidence": "99 %"}, "audit.confidence: must be a finite number, not '99"),
+    (
+        "algorithms/dp-barker-certified/accountant",
+        "barker-rdp",
+        "dp-barker-certified.accountant: unknown value 'barker-rdp'; valid values: certified",
+    ),
     ("tuning/trial", 5, "tuning: unknown key trial; valid keys: epsilon, trials, seeds,"),
     ("tuning/trials", 0, "tuning.trials: must be at least 1, not 0"),
     ("tuning/epsilon", ..., "tuning: missing key epsilon"),
@@ -356,3 +361,15 @@ def test_null_removes_and_maps_are_merged(config, schema):
     assert study.models["circle"]["sharpness"] == config["models"]["circle"]["sharpness"]
     assert config["models"]["circle"]["num_rows"] == 100_000 and "clipping" in config
     assert merged({"a": 1}, {"a": {"b": None, "c": 2}}) == {"a": {"c": 2}}
+
+
+def test_both_ids_of_an_algorithm_with_one_accountant_are_refused(quick, schema):
+    quick["algorithms"]["dp-barker"]["accountant"] = "certified"
+    line = (
+        "algorithms.dp-barker.accountant: is certified, as that of dp-barker-certified, which runs"
+    )
+    with pytest.raises(ConfigError, match=line):
+        Study(quick, schema)
+    alone = ["dp-barker-certified"]
+    quick["runs"] = [{"models": ["flat-banana-2d"], "algorithms": alone, "epsilons": [4]}]
+    assert not Study(quick, schema).doubled_cells

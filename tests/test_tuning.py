@@ -84,6 +84,24 @@ def test_without_a_feasible_trial_the_pair_keeps_its_own_settings(make_spec, tmp
     assert math.isnan(row["best_trial"]) and row["feasible_trials"] == 0
 
 
+def test_the_choice_is_made_by_further_chains_and_own_settings_take_part(
+    make_spec, tmp_path, monkeypatch
+):
+    class Fickle(Known):
+        """Chances are that the search sees an optimum where further chains see none."""
+
+        def measure(self, settings, purpose="tuning", seeds=3):
+            result = super().measure(settings, purpose, seeds)
+            if purpose != "tuning" and settings["proposal_scale"] != 0.008:
+                result["mmd"] = [mmd + 1 for mmd in result["mmd"]]
+            return result
+
+    monkeypatch.setattr(tuning, "Runner", Fickle)
+    trials, best = search(make_spec(largest_clip_fraction=1), tmp_path)
+    assert trials["mmd"].idxmin() > 0 and best["row"]["best_trial"] == 1
+    assert best["settings"] == make_spec()["settings"] and best["row"]["ratio"] == 1
+
+
 @pytest.mark.parametrize("kills", [[0], [1], [7], [3, 2, 8]])
 def test_a_search_that_was_killed_comes_to_the_same(make_spec, tmp_path, monkeypatch, kills):
     class Fragile(Known):

@@ -207,14 +207,51 @@ def by_certified(chains):
     Parameters
     ----------
     chains : DataFrame
-        A table with a column `algorithm`. Of an algorithm that it has under both ids, the rows
+        Table `chains` of the study. In a cell that it has with both ids of an algorithm, the chains
         with the certified accountant get its plain id, and the others are left out.
     """
-    ids = chains["algorithm"]
-    is_certified = ids.str.endswith(CERTIFIED)
-    plain = ids.str.removesuffix(CERTIFIED)
-    is_replaced = ids.isin(plain[is_certified])
-    return chains.assign(algorithm=plain)[~is_replaced]
+    keys = ["model", "epsilon", "algorithm"]
+    is_certified = chains["algorithm"].str.endswith(CERTIFIED)
+    chains = chains.assign(algorithm=chains["algorithm"].str.removesuffix(CERTIFIED))
+    cells = pd.MultiIndex.from_frame(chains[keys])
+    return chains[is_certified | ~cells.isin(cells[is_certified])]
+
+
+def standing(chains, algorithms, rivals):
+    """Algorithms against the best of their rivals, in each cell of model and epsilon.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        Table `chains` of the study.
+    algorithms, rivals : list of str
+        The best rival is the one with the lowest median MMD in the cell.
+
+    Returns
+    -------
+    DataFrame
+        One row a model, epsilon and algorithm: its median MMD less that of the best rival, with
+        its interval, and where it stands: ahead or behind, if the interval excludes 0, else even.
+    """
+    rows = []
+    for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
+        cells = {name: cell["mmd"] for name, cell in group.groupby("algorithm", sort=False)}
+        cells = {name: mmd for name, mmd in cells.items() if mmd.notna().all()}
+        medians = {name: cells[name].median() for name in rivals if name in cells}
+        if not medians:
+            continue
+        best = min(medians, key=medians.get)
+        for name in algorithms:
+            if name in cells:
+                labels = ("standing", model, epsilon, best, name)
+                gap = median_contrast(labels, [cells[name]], [cells[best]])
+                place = "ahead" if gap.high < 0 else "behind" if gap.low > 0 else "even"
+                keys = {"model": model, "epsilon": epsilon, "algorithm": name, "rival": best}
+                rows.append(
+                    keys
+                    | {"difference": gap.value, "low": gap.low, "high": gap.high, "place": place}
+                )
+    return pd.DataFrame(rows)
 
 
 def row_of(cell, rank, estimate):

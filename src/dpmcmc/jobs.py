@@ -129,6 +129,7 @@ def certification(spec, budget, output):
     spent = certified.epsilon(release, published["iterations"], spec["delta"])
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
         "iterations": published["iterations"],
+        "allowed_iterations": published["allowed_iterations"],
         "certified_iterations": allowed,
         "certified_epsilon": round(spent, 6),
     }

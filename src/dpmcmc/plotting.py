@@ -155,22 +155,10 @@ def metric_panels(chains, metrics, models, baselines=None, columns=2):
     columns = min(columns, len(panels))
     figure, axes = panel_grid(len(panels), columns)
     for axis, (model, metric) in zip(axes, panels, strict=True):
-        of_model = chains[chains["model"] == model]
-        lines = []
-        if baselines is not None and metric in baselines:
-            lines = baselines.loc[baselines["model"] == model, metric]
-        draw_boxes(axis, of_model, metric)
-        draw_baselines(axis, lines)
-        highest = scale_of(metric) * max([0, *of_model[metric].dropna(), *lines])
-        axis.set_ylim(0, 1.08 * highest if highest > 0 else 1)
-        axis.set(title=model_label(model), xlabel="Privacy bound ε", ylabel=METRICS[metric])
+        draw_metric(axis, chains, metric, model, baselines)
+        axis.set(title=model_label(model), ylabel=METRICS[metric])
     present = chains[chains["model"].isin(models)]
-    handles = [
-        Patch(facecolor=algorithm_colour(algorithm), label=algorithm_label(algorithm))
-        for algorithm in present["algorithm"].unique()
-    ]
-    if baselines is not None:
-        handles.append(baseline_handle(baselines[baselines["model"].isin(models)]))
+    handles = metric_handles(present, baselines)
     figure.tight_layout()
     columns_of_legend = min(len(handles), columns + 1)
     legend_below(figure, handles, columns_of_legend)
@@ -194,28 +182,22 @@ def accounting_comparison(published, certified, metric, models, baselines):
     figure, axes = plt.subplots(
         len(models), 2, figsize=(8.4, 0.8 + 2.4 * len(models)), squeeze=False, sharey="row"
     )
+    kinds = {"published": published, "certified": certified}
     for row, model in zip(axes, models, strict=True):
-        lines = []
-        if metric in baselines:
-            lines = baselines.loc[baselines["model"] == model, metric]
-        highest = max([0, *lines])
-        for axis, chains, kind in zip(
-            row, (published, certified), ("published", "certified"), strict=True
-        ):
-            of_model = chains[chains["model"] == model]
-            draw_boxes(axis, of_model, metric)
-            draw_baselines(axis, lines)
-            highest = max([highest, *(scale_of(metric) * of_model[metric].dropna())])
-            axis.set(title=f"{model_label(model)}: {kind}", xlabel="Privacy bound ε", ylabel="")
-        row[0].set(ylabel=METRICS[metric], ylim=(0, 1.05 * highest if highest > 0 else 1))
-    handles = [
-        Patch(facecolor=algorithm_colour(algorithm), label=algorithm_label(algorithm))
-        for algorithm in published["algorithm"].unique()
-    ]
-    if metric in baselines:
-        handles.append(baseline_handle(baselines[baselines["model"].isin(models)]))
+        for axis, (kind, chains) in zip(row, kinds.items(), strict=True):
+            draw_metric(axis, chains, metric, model, baselines)
+            axis.set(title=f"{model_label(model)}: {kind}", ylabel="")
+        row[0].set(ylabel=METRICS[metric], ylim=(0, max(axis.get_ylim()[1] for axis in row)))
+    shown = baselines if metric in baselines else None
+    handles = metric_handles(published[published["model"].isin(models)], shown)
     figure.tight_layout()
     legend_below(figure, handles, 3)
+    notes = (
+        f"With {kind} accounting, no box: {note.removeprefix('No box: ')}"
+        for kind, chains in kinds.items()
+        if (note := left_out(chains[chains["model"].isin(models)], [metric]))
+    )
+    add_note(figure, "; ".join(notes), -(-len(handles) // 3))
     return figure
 
 
@@ -231,8 +213,8 @@ def certified_iterations_panels(certified):
     figure, axes = panel_grid(len(models), min(2, len(models)))
     for axis, model in zip(axes, models, strict=True):
         cells = certified[certified["model"] == model]
-        for algorithm, curve in cells.groupby("algorithm", sort=False):
-            for column, style in (("iterations", "o--"), ("certified_iterations", "o-")):
+        for algorithm, curve in cells.sort_values("epsilon").groupby("algorithm", sort=False):
+            for column, style in (("allowed_iterations", "o--"), ("certified_iterations", "o-")):
                 axis.plot(
                     curve["epsilon"],
                     curve[column].where(curve[column] > 0),  # a log scale has no place for none
@@ -410,6 +392,30 @@ def best_accounting_figure(curves):
     figure.tight_layout()
     figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
     return figure
+
+
+def draw_metric(axis, chains, metric, model, baselines=None):
+    """Box plots of one metric on one model, with lines of exact posterior samples."""
+    of_model = chains[chains["model"] == model]
+    lines = []
+    if baselines is not None and metric in baselines:
+        lines = baselines.loc[baselines["model"] == model, metric]
+    draw_boxes(axis, of_model, metric)
+    draw_baselines(axis, lines)
+    highest = scale_of(metric) * max([0, *of_model[metric].dropna(), *lines])
+    axis.set(xlabel="Privacy bound ε", ylim=(0, 1.08 * highest if highest > 0 else 1))
+
+
+def metric_handles(chains, baselines=None):
+    """Entries of a legend: the algorithms, and the lines if there are any."""
+    handles = [
+        Patch(facecolor=algorithm_colour(algorithm), label=algorithm_label(algorithm))
+        for algorithm in chains["algorithm"].unique()
+    ]
+    if baselines is not None:
+        is_shown = baselines["model"].isin(chains["model"].unique())
+        handles.append(baseline_handle(baselines[is_shown]))
+    return handles
 
 
 def panel_grid(count, columns):

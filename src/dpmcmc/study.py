@@ -115,6 +115,13 @@ class Study:
                 for epsilon in run["epsilons"]
             )
         )
+        for cell in self.doubled_cells:
+            if self.algorithms[cell.algorithm]["accountant"] == "certified":
+                raise ConfigError(
+                    f"algorithms.{cell.algorithm}.accountant: is certified, as that of "
+                    f"{cell.algorithm}{CERTIFIED}, which runs on {cell.model} as well; one of them "
+                    "must not run"
+                )
         self.clipping_cells = [
             ClippingCell(model, algorithm, format_epsilon(bound))
             for algorithm, settings in self.clipping["algorithms"].items()

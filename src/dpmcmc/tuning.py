@@ -95,7 +95,7 @@ class Runner:
         spec = self.spec | {"settings": settings}
         try:
             *_, iterations = jobs.allowed_iterations(spec, spec["max_iterations"])
-        except (ArithmeticError, ValueError) as error:  # no cost, so nothing is allowed
+        except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
         sampler = jobs.build_sampler(spec, self.correction)
@@ -287,10 +287,13 @@ def trial_table(spec, trials):
 def final_choice(spec, runner, trials):
     """Number of the best of the finalists, by further chains; None without a feasible trial.
 
-    The best of many trials of few chains is lucky as much as good.
+    The best of many trials of few chains is lucky as much as good. So the first so many that keep
+    the limit in further chains are compared by those, and the study's own settings with them.
     """
     results = {}
-    for number in best_trials(trials)[: spec["finalists"]]:
+    for number in sorted(best_trials(trials), key=bool):  # the study's own first
+        if len(results) == spec["finalists"]:
+            break
         settings = trials[number]["settings"]
         result = runner.measure(settings, "tuning-final", spec["confirming_seeds"])
         if violation(spec, result) <= 0:

@@ -66,6 +66,8 @@ def epsilon(release, iterations, delta):
 
     Parameters as for `delta`.
     """
+    if iterations == 0:
+        return 0.0
     target = delta * (1 - MARGIN) - ROUNDING
     if target <= 0:
         return math.inf
@@ -138,7 +140,8 @@ def base_curve(release, epsilon):
     """Hockey-stick curve h0(e^epsilon) of the release on a batch, epsilon >= 0."""
     if isinstance(release, SubsampledGaussianRelease):
         return gaussian_curve(epsilon, 1.0, release.noise_variance, release.noise_variance)
-    # Given the batch, DP Barker releases a normal variable of variance 2 - s_B^2, in [1, 2].
+    # Given the batch, DP Barker releases a normal variable of variance 2 - s_B^2, in [1, 2]. That
+    # no other pair of variances is worse is proved in docs/accounting.md.
     b = release.batch_size
     distance = 2 / math.sqrt(b)
     change = 4 * (1 - 1 / b) / b  # most that a row can change the variance

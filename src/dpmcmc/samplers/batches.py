@@ -12,14 +12,18 @@ SPARE = 16  # words beyond the expected number
 def draw_batch(rng, num_rows, batch_size):
     """Indices of a batch, uniform over all subsets of that size, (b,), in no certain order.
 
-    They come from the noise's stream, since privacy rests on their secrecy too.
+    They come from the noise's stream, since privacy rests on their secrecy too. Its bit generator
+    must give 64 random bits at a time, as PCG64 does, NumPy's own choice.
     """
     wanted = min(batch_size, num_rows - batch_size)  # of the rows in the batch, or of the others
     random_words = rng.noise.bit_generator.random_raw
-    num_indices = -num_rows * math.log1p(-wanted / num_rows)  # as many as hold that many, expected
-    words = random_words(SPARE + math.ceil(0.51 * num_indices))
+    # As many uniform indices as hold so many different ones, expected; two from a word, less those
+    # that are rejected lest there be a bias.
+    num_indices = -num_rows * math.log1p(-wanted / num_rows)
+    words_needed = num_indices / 2 / (1 - 2**32 % num_rows / 2**32)
+    words = random_words(SPARE + math.ceil(1.02 * words_needed))
     while len(indices := distinct_indices(words, num_rows, wanted)) < wanted:
-        words = np.concatenate([words, random_words(SPARE)])
+        words = np.concatenate([words, random_words(SPARE + len(words) // 8)])
     if wanted == batch_size:
         return indices
     is_in_batch = np.ones(num_rows, dtype=bool)
