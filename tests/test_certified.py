@@ -9,12 +9,11 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from scipy.stats import norm
 
-from dpmcmc.accounting import accountant, gaussian, max_iterations, published_pld, rdp
+from dpmcmc.accounting import accountant, certified, gaussian, max_iterations, published_pld, rdp
 from dpmcmc.accounting.certified import (
     base_curve,
     curve,
     delta,
-    epsilon,
     gaussian_curve,
     loss_variance,
     one_iteration,
@@ -297,4 +296,4 @@ def test_one_iteration_costs_its_curve():
 
 def test_no_iteration_costs_nothing():
     for release in (FLAT, BARKER):
-        assert delta(release, 0, 1.0) == 0 and epsilon(release, 0, 1e-6) == 0
+        assert delta(release, 0, 1.0) == 0 and certified.epsilon(release, 0, 1e-6) == 0
