@@ -91,7 +91,7 @@ def test_all_rows_can_be_the_batch():
         np.testing.assert_array_equal(np.sort(draw_batch(streams(1), n, n)), np.arange(n))
 
 
-@pytest.mark.parametrize("n", [1, 7, 64, 65, 4000, 2**20 + 7])
+@pytest.mark.parametrize("n", [1, 7, 64, 65, 128, 4000, 2**20 + 7])
 def test_indices_are_the_first_different_ones_of_a_uniform_sequence(n):
     """Against whole numbers without bounds; each index below n comes from as many of the 2^32."""
     random = np.random.default_rng(n).integers(2**64, size=300, dtype=np.uint64)
@@ -101,8 +101,14 @@ def test_indices_are_the_first_different_ones_of_a_uniform_sequence(n):
             quotient, rest = divmod(half * n, 2**32)
             if rest >= 2**32 % n and quotient not in found:
                 found.append(quotient)
-    for wanted in (n, 200):
-        assert distinct_indices(random, n, wanted).tolist() == found[:wanted]
+    for wanted in (min(n // 2, 200), min(n // 3, 100)):
+        first = distinct_indices(random, n, wanted).tolist()
+        assert first == (found[:wanted] if wanted < n / 32 else sorted(found[:wanted]))
+        others = sorted(set(range(n)) - set(found[:wanted])) if n < 10_000 else []
+        if wanted < n - wanted and others:
+            assert distinct_indices(random, n, n - wanted).tolist() == others
+    if n > 1000:
+        assert distinct_indices(random, n, len(found) + 1).size == 0
 
 
 def test_words_that_do_not_suffice_are_followed_by_more(monkeypatch):

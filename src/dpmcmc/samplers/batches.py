@@ -15,20 +15,15 @@ def draw_batch(rng, num_rows, batch_size):
     They come from the noise's stream, since privacy rests on their secrecy too. Its bit generator
     must give 64 random bits at a time, as PCG64 does, NumPy's own choice.
     """
-    wanted = min(batch_size, num_rows - batch_size)  # of the rows in the batch, or of the others
     random_words = rng.noise.bit_generator.random_raw
     # As many uniform indices as hold so many different ones, expected; two from a word, less those
-    # that are rejected lest there be a bias.
-    num_indices = -num_rows * math.log1p(-wanted / num_rows)
-    words_needed = num_indices / 2 / (1 - 2**32 % num_rows / 2**32)
+    # that are rejected lest there be a bias. Of more than half of the rows, the others are drawn.
+    share = min(batch_size, num_rows - batch_size) / num_rows
+    words_needed = -num_rows * math.log1p(-share) / 2 / (1 - 2**32 % num_rows / 2**32)
     words = random_words(SPARE + math.ceil(1.02 * words_needed))
-    while len(indices := distinct_indices(words, num_rows, wanted)) < wanted:
+    while len(batch := distinct_indices(words, num_rows, batch_size)) < batch_size:
         words = np.concatenate([words, random_words(SPARE + len(words) // 8)])
-    if wanted == batch_size:
-        return indices
-    is_in_batch = np.ones(num_rows, dtype=bool)
-    is_in_batch[indices] = False
-    return is_in_batch.nonzero()[0]
+    return batch
 
 
 def sampling_probability(batch_size, num_rows):
