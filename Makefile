@@ -20,7 +20,8 @@ COMPILE = .venv/lock/bin/pip-compile --quiet --allow-unsafe --generate-hashes --
     --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-header \
     --annotation-style line
 
-.PHONY: study quick revisited test torture test-cluster cluster report docs docs-status bench lock
+.PHONY: study quick revisited test torture test-cluster cluster report docs \
+    docs-chapter-6 docs-revisited docs-status bench lock
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -47,8 +48,12 @@ revisited: .venv/ready
 report: study
 	$(SNAKEMAKE) --report $(RESULTS)/report.html
 
-docs: study revisited
+docs: docs-chapter-6 docs-revisited
+
+docs-chapter-6: study
 	$(call copy_pages,chapter-6)
+
+docs-revisited: revisited
 	$(call copy_pages,revisited)
 
 docs-status: .venv/ready
