@@ -184,10 +184,12 @@ def accounting_comparison(published, certified, metric, models, baselines):
     )
     kinds = {"published": published, "certified": certified}
     for row, model in zip(axes, models, strict=True):
+        tops = []
         for axis, (kind, chains) in zip(row, kinds.items(), strict=True):
             draw_metric(axis, chains, metric, model, baselines)
             axis.set(title=f"{model_label(model)}: {kind}", ylabel="")
-        row[0].set(ylabel=METRICS[metric], ylim=(0, max(axis.get_ylim()[1] for axis in row)))
+            tops.append(axis.get_ylim()[1])  # at once: the next panel sets the limits of both
+        row[0].set(ylabel=METRICS[metric], ylim=(0, max(tops)))
     shown = baselines if metric in baselines else None
     handles = metric_handles(published[published["model"].isin(models)], shown)
     figure.tight_layout()
