@@ -19,6 +19,7 @@ from dpmcmc.files import read_csv, read_npy, replacing
 from dpmcmc.models import Target
 from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.streams import start_point
+from dpmcmc.study import CERTIFIED
 
 # Colours of Okabe and Ito (wine in place of black), told apart with any colour vision; given out
 # in the order of ALGORITHMS.
@@ -82,7 +83,7 @@ def algorithm_label(algorithm):
 def algorithm_colour(algorithm):
     """Colour of an algorithm in every figure, by any accountant, and of one without privacy."""
     algorithm = {"rwmh": "dp-penalty", "hmc": "dp-hmc"}.get(algorithm, algorithm)
-    algorithm = algorithm.removesuffix("-certified")
+    algorithm = algorithm.removesuffix(CERTIFIED)
     return COLOURS[list(ALGORITHMS).index(algorithm) % len(COLOURS)]
 
 
@@ -228,10 +229,7 @@ def certified_iterations_panels(certified):
         axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
     figure.tight_layout()
     handles = [
-        *(
-            Patch(facecolor=algorithm_colour(name), label=algorithm_label(name))
-            for name in certified["algorithm"].unique()
-        ),
+        *metric_handles(certified),
         Line2D([], [], color="#444444", linestyle="--", label="Published accountant"),
         Line2D([], [], color="#444444", label="Certified accountant"),
     ]
@@ -271,14 +269,7 @@ def clipping_panels(clipping, baselines):
         top.set(title=model_label(model), xlabel="Clip bound (times the length of the step)")
         bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
     figure.tight_layout()
-    handles = [
-        *(
-            Patch(facecolor=algorithm_colour(name), label=algorithm_label(name))
-            for name in algorithms
-        ),
-        baseline_handle(baselines),
-    ]
-    legend_below(figure, handles, 3)
+    legend_below(figure, metric_handles(clipping, baselines), 3)
     return figure
 
 

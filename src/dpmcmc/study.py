@@ -291,14 +291,13 @@ class Study:
     def search(self, model, algorithm):
         """What the search of the settings of an algorithm on a model depends on."""
         settings = self.settings(model, algorithm)
-        own_keys = ("epsilon", "trials", "seeds", "finalists", "confirming_seeds")
-        own_keys += ("largest_clip_fraction",)
-        factors = self.tuning["factors"]
-        most = self.tuning["max_iterations"]
+        tuning = dict(self.tuning)
+        most, factors = tuning.pop("max_iterations"), tuning.pop("factors")
+        del tuning["models"], tuning["algorithms"]
         return {
             **self.reference(model),
             **self.release(model, algorithm),
-            **{key: self.tuning[key] for key in own_keys},
+            **tuning,
             **self._optional("stored_draws"),
             "accountant": self.algorithms[algorithm]["accountant"],
             "max_iterations": min(most, self.config.get("max_iterations", most)),
@@ -417,12 +416,8 @@ class Study:
                 models=[],
                 parameters={
                     "settings": [
-                        [
-                            model,
-                            name,
-                            *(self.settings(model, name + end) for end in ("", CERTIFIED)),
-                        ]
-                        for model, name in doubled
+                        [*pair, self.settings(*pair), self.settings(pair[0], pair[1] + CERTIFIED)]
+                        for pair in doubled
                     ],
                     "num_rows": {model: self.models[model]["num_rows"] for model, _ in doubled},
                     "is_audited": bool(self.audited_cases),

@@ -16,11 +16,12 @@ import pandas as pd
 
 from dpmcmc import jobs
 from dpmcmc.analysis import Estimate, median_contrast
-from dpmcmc.files import read_csv, read_json, reading, replacing, write_csv, write_json
+from dpmcmc.files import read_json, reading, replacing, write_csv, write_json
 from dpmcmc.metrics import compare, kept_draws
 from dpmcmc.models import Target, build_model
 from dpmcmc.samplers import run_chain
 from dpmcmc.streams import generator, seed_sequence, three_streams
+from dpmcmc.tables import concatenate
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
 WORST_MMD = 2.0  # stands for that of a trial without chains; the kernel's is at most sqrt(2)
@@ -366,8 +367,7 @@ def gather(trials, best, directory):
             entry["settings"][row["model"]] = settings
     summary = pd.DataFrame([pair["row"] for pair in found])
     whole = {f"{name}_iterations": "Int64" for name in ("own", "best")} | {"best_trial": "Int64"}
-    tables = pd.concat([read_csv(path) for path in trials], ignore_index=True)
-    write_csv(tables, Path(directory, "trials.csv"))
+    write_csv(concatenate(trials), Path(directory, "trials.csv"))
     write_csv(summary.astype(whole), Path(directory, "summary.csv"))
     with replacing(Path(directory, "settings.yaml")) as file:
         contents = yaml.safe_dump({"algorithms": algorithms}, sort_keys=False)
