@@ -30,7 +30,9 @@ def arguments(rng, name, m, n):
     """Arguments of each kernel for m statistics of n rows."""
     if name == "clipped_ratio_sum":
         yield from (
-            (rows(rng, (m, n)), rng.standard_normal(m), 0.1, b) for b in (0.0, 1.5, math.inf)
+            (rows(rng, (m, n)), rng.standard_normal(m), 0.1, b, members)
+            for b in (0.0, 1.5, math.inf)
+            for members in (kernels.EVERY_ROW, rng.random(n) < 0.4)
         )
     elif name == "clipped_batch_sum":
         batch = rng.integers(n, size=2 * n // 3 + 1)
@@ -40,6 +42,9 @@ def arguments(rng, name, m, n):
     elif name == "distinct_indices":
         random = rng.integers(2**64, size=n, dtype=np.uint64)
         yield from ((random, num_rows, n) for num_rows in (n, 2 * n, 10**9))
+    elif name == "random_mask":
+        random = rng.integers(2**64, size=n, dtype=np.uint64)
+        yield from ((random, n, wanted) for wanted in (1, n // 3, n - 1, n))
     elif name == "clipped_gradient_block_sum":
         blocks = np.arange(0, -(-n // kernels.GRADIENT_BLOCK), 2)
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)

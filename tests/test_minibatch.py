@@ -2,13 +2,15 @@
 
 import dataclasses
 import math
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import stats
 from test_samplers import drift, record_tests, streams
 
-from dpmcmc.kernels import distinct_indices
+from dpmcmc.kernels import clipped_ratio_sum, distinct_indices, random_mask
 from dpmcmc.models import Banana, Target
 from dpmcmc.samplers import (
     ALGORITHMS,
@@ -51,79 +53,143 @@ def target():
 # -- Batches ------------------------------------------------------------------------------------
 
 
+def drawn(rng, n, b):
+    """Rows of a batch in ascending order, whether it comes as indices or as a mask."""
+    batch = draw_batch(rng, n, b)
+    rows = np.flatnonzero(batch) if batch.dtype == bool else np.sort(batch)
+    assert len(batch) == n or batch.dtype != bool
+    assert len(rows) == b and (np.diff(rows) > 0).all() and rows[0] >= 0 and rows[-1] < n
+    return rows
+
+
+@pytest.fixture(params=["indices", "mask"])
+def kind(request, monkeypatch):
+    """Batches of any size as indices, and as masks."""
+    monkeypatch.setattr(batches, "MANY_OF_ALL", 2 if request.param == "indices" else 0)
+
+
+@pytest.mark.usefixtures("kind")
 @pytest.mark.parametrize("b", [1, 5, 6, 9, 11])
 def test_batches_are_without_repetition_and_uniform(b):
     rng, counts, pairs, size = streams(3), np.zeros(12), np.zeros((12, 12)), 6000
     for _ in range(size):
-        batch = draw_batch(rng, 12, b)
-        assert len(batch) == len(set(batch)) == b
-        counts[batch] += 1
-        pairs[np.ix_(batch, batch)] += 1
+        rows = drawn(rng, 12, b)
+        counts[rows] += 1
+        pairs[np.ix_(rows, rows)] += 1
     assert abs(counts - size * b / 12).max() < 4.5 * math.sqrt(size * b / 12 * (1 - b / 12))
     together = pairs[np.triu_indices(12, 1)]
     p = b / 12 * (b - 1) / 11
     assert abs(together - size * p).max() <= 4.5 * math.sqrt(size * p * (1 - p))
 
 
-def test_every_batch_of_a_size_is_as_likely_as_another():
+@pytest.mark.usefixtures("kind")
+@pytest.mark.parametrize(("n", "b"), [(6, 3), (5, 4), (7, 2), (70, 1)])
+def test_every_batch_of_a_size_is_as_likely_as_another(n, b):
     rng = streams(5)
-    batches = [tuple(sorted(draw_batch(rng, 6, 3))) for _ in range(10_000)]
-    _, counts = np.unique(batches, axis=0, return_counts=True)
-    assert len(counts) == 20
+    found = [tuple(drawn(rng, n, b)) for _ in range(10_000)]
+    _, counts = np.unique(found, axis=0, return_counts=True)
+    assert len(counts) == math.comb(n, b)
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
-@pytest.mark.parametrize(("b", "repetitions"), [(1000, 500), (20_000, 50), (90_000, 50)])
+@pytest.mark.parametrize(
+    ("b", "repetitions"), [(1000, 500), (12_499, 50), (12_500, 50), (50_001, 50), (99_600, 50)]
+)
 def test_batches_of_large_data_are_uniform(b, repetitions):
+    """Over stretches of rows, and over the 64 places of a word."""
     rng, counts = streams(4), np.zeros(100_000)
     for _ in range(repetitions):
-        batch = draw_batch(rng, 100_000, b)
-        assert len(batch) == len(np.unique(batch)) == b
-        counts[batch] += 1
-    bins = counts.reshape(100, 1000).sum(axis=1)
-    expected = 1000 * repetitions * b / 100_000
-    z = (bins - expected) / math.sqrt(expected * (1 - b / 100_000))
-    assert stats.chi2(99).sf((z**2).sum() * 99 / 100) > 1e-4
+        counts[drawn(rng, 100_000, b)] += 1
+    for bins in (
+        counts.reshape(100, 1000).sum(axis=1),
+        counts[:99_968].reshape(-1, 64).sum(axis=0),
+    ):
+        expected = len(counts) // len(bins) * repetitions * b / 100_000
+        z = (bins - expected) / math.sqrt(expected * (1 - b / 100_000))
+        freedom = len(bins) - 1
+        assert 1e-4 < stats.chi2(freedom).sf((z**2).sum() * freedom / len(bins)) < 1 - 1e-4
 
 
 def test_all_rows_can_be_the_batch():
     for n in (1, 2, 63, 64, 65, 1000):
-        np.testing.assert_array_equal(np.sort(draw_batch(streams(1), n, n)), np.arange(n))
+        np.testing.assert_array_equal(drawn(streams(1), n, n), np.arange(n))
+
+
+def uniform_indices(random, n):
+    """Against whole numbers without bounds; each index below n comes from as many of the 2^32."""
+    for word in random:
+        for half in (word % 2**32, word >> 32):
+            quotient, rest = divmod(half * n, 2**32)
+            if rest >= 2**32 % n:
+                yield quotient
 
 
 @pytest.mark.parametrize("n", [1, 7, 64, 65, 128, 4000, 2**20 + 7])
 def test_indices_are_the_first_different_ones_of_a_uniform_sequence(n):
-    """Against whole numbers without bounds; each index below n comes from as many of the 2^32."""
     random = np.random.default_rng(n).integers(2**64, size=300, dtype=np.uint64)
-    found = []
-    for word in random.tolist():
-        for half in (word % 2**32, word >> 32):
-            quotient, rest = divmod(half * n, 2**32)
-            if rest >= 2**32 % n and quotient not in found:
-                found.append(quotient)
-    for wanted in (min(n // 2, 200), min(n // 3, 100)):
-        first = distinct_indices(random, n, wanted).tolist()
-        assert first == (found[:wanted] if wanted < n / 32 else sorted(found[:wanted]))
-        others = sorted(set(range(n)) - set(found[:wanted])) if n < 10_000 else []
-        if wanted < n - wanted and others:
-            assert distinct_indices(random, n, n - wanted).tolist() == others
+    found = list(dict.fromkeys(uniform_indices(random.tolist(), n)))
+    for wanted in (min(n, 1), min(n // 2, 200), min(n // 3, 100)):
+        assert distinct_indices(random, n, wanted).tolist() == found[:wanted]
     if n > 1000:
         assert distinct_indices(random, n, len(found) + 1).size == 0
 
 
-def test_words_that_do_not_suffice_are_followed_by_more(monkeypatch):
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 500])
+def test_a_mask_is_of_rows_with_equal_chance_and_then_of_uniform_ones(n):
+    """Against chances of whole words as fractions, a row at a time."""
+    for wanted in {1, n // 7 or 1, n // 2 or 1, n - n // 3, n - 1 or 1, n}:
+        random = np.random.default_rng(n).integers(2**64, size=900, dtype=np.uint64)
+        first = 8 * -(-n // 64)
+        share = Fraction(wanted, n) * 256
+        chance = math.floor(share) if 2 * wanted <= n else math.ceil(share)
+        members = set()
+        for row in range(n):
+            words = random[8 * (row // 64) : 8 * (row // 64) + 8].tolist()
+            digits = [word >> row % 64 & 1 for word in words]
+            # Its eight digits, inverted, make a uniform number: in if that is below the chance.
+            if sum((1 - digit) << place for place, digit in enumerate(digits)) < chance:
+                members.add(row)
+        for row in uniform_indices(random[first:].tolist(), n):
+            if len(members) != wanted and (row in members) == (len(members) > wanted):
+                members ^= {row}
+        assert np.flatnonzero(random_mask(random, n, wanted)).tolist() == sorted(members)
+        assert random_mask(random[: first - 1], n, wanted).size == 0
+
+
+@pytest.mark.parametrize(("b", "draw"), [(100, "distinct_indices"), (400, "random_mask")])
+def test_words_that_do_not_suffice_are_followed_by_more(monkeypatch, b, draw):
+    calls, kernel = [], getattr(batches, draw)
     monkeypatch.setattr(batches, "SPARE", 1)
-    monkeypatch.setattr(batches.math, "log1p", lambda x: -1e-9)  # none expected
-    assert len(set(draw_batch(streams(2), 1000, 400))) == 400
+    monkeypatch.setattr(batches.math, "ceil", lambda x: 1)  # as many as are expected
+    monkeypatch.setattr(batches, draw, lambda *a: calls.append(a[0]) or kernel(*a))
+    drawn(streams(2), 1000, b)
+    assert len(calls) > 2
+    for words, more in pairwise(calls):
+        np.testing.assert_array_equal(words, more[: len(words)])
 
 
 def test_the_sum_over_a_batch_is_that_of_its_rows(target):
-    batch = draw_batch(streams(1), target.num_rows, 300)
     theta, theta_new = np.array([0.2, 0.9]), np.array([0.25, 0.95])
-    rows = Target(target.model, np.ascontiguousarray(target.statistics[:, batch]))
-    total, squares, clipped = target.clipped_batch_ratio(theta, theta_new, 0.1, batch)
-    assert (total, clipped) == rows.clipped_log_likelihood_ratio(theta, theta_new, 0.1)
-    assert squares >= total**2 / 300 and clipped > 0
+    for b in (300, 3000):
+        batch = draw_batch(streams(1), target.num_rows, b)
+        rows = Target(target.model, np.ascontiguousarray(target.statistics[:, batch]))
+        total, squares, clipped = target.clipped_batch_ratio(theta, theta_new, 0.1, batch)
+        expected, expected_clipped = rows.clipped_log_likelihood_ratio(theta, theta_new, 0.1)
+        assert total == pytest.approx(expected, rel=1e-12) and clipped == expected_clipped > 0
+        assert squares >= total**2 / b
+
+
+def test_rows_outside_a_mask_do_not_count_whatever_they_hold():
+    rng = np.random.default_rng(6)
+    statistics, slope = rng.standard_normal((3, 5000)), rng.standard_normal(3)
+    members = rng.random(5000) < 0.3
+    expected = clipped_ratio_sum(statistics, slope, 0.1, 1.0, members)
+    for bad in (math.nan, math.inf, -math.inf, 1e308):
+        spoilt = np.where(members, statistics, bad)
+        assert clipped_ratio_sum(spoilt, slope, 0.1, 1.0, members) == expected
+    row_wise = clipped_ratio_sum(statistics[:, members], slope, 0.1, 1.0)
+    np.testing.assert_allclose(expected, row_wise, rtol=1e-12)
+    assert expected[2] == row_wise[2] > 0
 
 
 # -- Sensitivities ------------------------------------------------------------------------------

@@ -24,10 +24,8 @@ BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
 BATCH_BLOCK = 256  # rows a block, all of whose statistics do
 GROUPS = 64  # of rows, in a block; a group without a row in doubt is passed over at once
 GRADIENT_BLOCK = 256  # rows a block: one of 30 statistics, read twice, stays in the second level
-MANY_OF_ALL = 1 / 32  # of the rows: from here on a batch is put in order
-# Position of the one bit of a word, at the upper six bits of its product with a de Bruijn sequence.
-DE_BRUIJN = 0x03F79D71B4CB0A89
-BIT_POSITIONS = np.argsort([(DE_BRUIJN << i) % 2**64 >> 58 for i in range(64)])
+CHANCE_BITS = 8  # binary digits of the chance with which a row comes into a mask at first
+EVERY_ROW = np.empty(0, np.bool_)
 ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
@@ -67,6 +65,14 @@ def words(array):
     return array
 
 
+def mask(array):
+    """Array as a kernel reads it; machine code checks nothing, not even its length."""
+    array = np.ascontiguousarray(array)
+    if array.ndim != 1 or array.dtype != np.bool_:
+        raise TypeError(f"a kernel takes a mask here, not {array.dtype} {array.shape}")
+    return array
+
+
 def byte_matrix(array):
     """Array as a kernel reads it; machine code checks nothing."""
     array = np.ascontiguousarray(array)
@@ -80,6 +86,7 @@ TYPES = {
     vector: "float64[::1]",
     indices: "int64[::1]",
     words: "uint64[::1]",
+    mask: "boolean[::1]",
     byte_matrix: "int8[:, ::1]",
     float: "float64",
     int: "int64",
@@ -108,6 +115,8 @@ def compiled(result, *arguments):
 
         @functools.wraps(function)
         def kernel(*values):
+            if missing := len(arguments) - len(values):
+                values += function.__defaults__[-missing:]
             return machine_code(*[make(x) for make, x in zip(arguments, values, strict=True)])
 
         return kernel
@@ -115,8 +124,8 @@ def compiled(result, *arguments):
     return compile_kernel
 
 
-@compiled("Tuple((float64, float64, int64))", matrix, vector, float, float)
-def clipped_ratio_sum(statistics, slope, intercept, bound):
+@compiled("Tuple((float64, float64, int64))", matrix, vector, float, float, mask)
+def clipped_ratio_sum(statistics, slope, intercept, bound, members=EVERY_ROW):
     """Sum over the rows of the clipped affine function r = slope . t - intercept.
 
     Parameters
@@ -129,6 +138,8 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
         Subtracted in every row.
     bound : float
         Each r is clipped to [-bound, bound]; may be infinite.
+    members : (n,) array of bool
+        The rows that count. An empty one means all.
 
     Returns
     -------
@@ -163,6 +174,10 @@ def clipped_ratio_sum(statistics, slope, intercept, bound):
             column_j = statistics[j, start : start + size]
             for i in range(size):
                 ratios[i] += slope_j * column_j[i]
+        if members.shape[0]:
+            is_in = members[start : start + size]
+            for i in range(size):
+                ratios[i] = ratios[i] if is_in[i] else 0.0
         # Block sums first, then a sum of blocks: the rounding error grows with n / BLOCK only.
         block_total = 0.0
         block_squares = 0.0
@@ -233,8 +248,7 @@ def clipped_batch_sum(rows, batch, slope, intercept, bound):
 def distinct_indices(random, num_rows, wanted):
     """The first `wanted` different indices of a sequence of uniform ones.
 
-    Each word makes two indices, by multiplication, without bias (Lemire 2019). Where they are
-    many, they are returned in ascending order, in which memory is read faster.
+    Each word makes two indices, by multiplication, without bias (Lemire 2019).
 
     Parameters
     ----------
@@ -243,7 +257,6 @@ def distinct_indices(random, num_rows, wanted):
     num_rows : int
         Indices are below this; at most 2^32.
     wanted : int
-        Where more than half of the indices are wanted, the others are drawn.
 
     Returns
     -------
@@ -251,44 +264,97 @@ def distinct_indices(random, num_rows, wanted):
         Empty if the words do not suffice.
     """
     seen = np.zeros(num_rows // 64 + 1, np.uint64)  # one bit an index
-    num_drawn = min(wanted, num_rows - wanted)
-    drawn = np.empty(num_drawn + 2, np.int64)
+    found = np.empty(wanted, np.int64)
     count = 0
     factor = np.uint64(num_rows)
     excess = np.uint64(2**32 % num_rows)
-    mask = np.uint64(2**32 - 1)
+    low = np.uint64(2**32 - 1)
     one = np.uint64(1)
     for word in random:
         for shift in (0, 32):
-            product = ((word >> np.uint64(shift)) & mask) * factor
-            if (product & mask) < excess or count == num_drawn:
+            product = ((word >> np.uint64(shift)) & low) * factor
+            if (product & low) < excess or count == wanted:
                 continue
             index = product >> np.uint64(32)
             place, bit = index >> np.uint64(6), one << (index & np.uint64(63))
-            drawn[count] = np.int64(index)
+            found[count] = np.int64(index)
             count += (seen[place] & bit) == 0
             seen[place] |= bit
-        if count == num_drawn:
-            break
-    if count < num_drawn:
-        return np.empty(0, np.int64)
-    if wanted < MANY_OF_ALL * num_rows:
-        return drawn[:wanted].copy()
-    found = np.empty(wanted, np.int64)
+        if count == wanted:
+            return found
+    return np.empty(0, np.int64)
+
+
+@compiled("boolean[::1]", words, int, int)
+def random_mask(random, num_rows, wanted):
+    """Mask of `wanted` rows, uniform over all masks of so many.
+
+    At first each row is in with the same chance, near wanted / n, independently. Given how many
+    are in, all sets of so many rows are equally likely, and stay so while rows drawn uniformly
+    are put in, or taken out, until they are as many as wanted. So the chance need not be exact,
+    and a few words make 64 rows of it: where w is a random bit and r one with chance x, w & r has
+    chance x / 2 and w | r has (1 + x) / 2, digit by binary digit of the chance from its last.
+
+    Parameters
+    ----------
+    random : (k,) array of uint64
+        Random words.
+    num_rows : int
+        At most 2^32.
+    wanted : int
+
+    Returns
+    -------
+    (num_rows,) array of bool
+        Empty if the words do not suffice.
+    """
+    # Rounded so that what is left to put in is rare among the rows, or what is to take out.
+    chance = wanted * 2**CHANCE_BITS // num_rows
+    if 2 * wanted > num_rows:
+        chance = 2**CHANCE_BITS - (num_rows - wanted) * 2**CHANCE_BITS // num_rows
+    num_words = (num_rows + 63) // 64
+    if num_words * CHANCE_BITS > random.shape[0]:
+        return np.empty(0, np.bool_)
+    one = np.uint64(1)
+    members = np.empty(num_rows, np.bool_)
     count = 0
-    for place in range(seen.shape[0]):
-        first = 64 * place
-        bits = seen[place]
-        if num_drawn < wanted:
-            bits = ~bits
-            if num_rows - first < 64:
-                bits &= (one << np.uint64(num_rows - first)) - one
-        while bits:
-            lowest = bits & (~bits + one)
-            found[count] = first + BIT_POSITIONS[(lowest * np.uint64(DE_BRUIJN)) >> np.uint64(58)]
-            count += 1
-            bits ^= lowest
-    return found
+    used = 0
+    for k in range(num_words):
+        bits = np.uint64(0)
+        for digit in range(CHANCE_BITS):
+            if (chance >> digit) & 1:
+                bits |= random[used]
+            else:
+                bits &= random[used]
+            used += 1
+        if chance == 2**CHANCE_BITS:
+            bits = ~np.uint64(0)
+        first = 64 * k
+        size = min(64, num_rows - first)
+        for i in range(size):
+            is_in = (bits >> np.uint64(i)) & one != 0
+            members[first + i] = is_in
+            count += is_in
+    factor = np.uint64(num_rows)
+    excess = np.uint64(2**32 % num_rows)
+    low = np.uint64(2**32 - 1)
+    while count != wanted:
+        if used == random.shape[0]:
+            return np.empty(0, np.bool_)
+        word = random[used]
+        used += 1
+        for shift in (0, 32):
+            product = ((word >> np.uint64(shift)) & low) * factor
+            if (product & low) < excess or count == wanted:
+                continue
+            index = product >> np.uint64(32)
+            if members[index] and count > wanted:
+                members[index] = False
+                count -= 1
+            elif not members[index] and count < wanted:
+                members[index] = True
+                count += 1
+    return members
 
 
 @compiled("Tuple((float64, int64))", vector, vector, float, float, float, float)

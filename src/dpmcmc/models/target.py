@@ -75,8 +75,8 @@ class Target:
         ----------
         theta, theta_new, bound
             As for `clipped_log_likelihood_ratio`.
-        batch : (b,) array of int
-            Indices of rows.
+        batch : (b,) array of int or (n,) array of bool
+            Indices of rows, or a mask.
 
         Returns
         -------
@@ -87,6 +87,8 @@ class Target:
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0.0, 0
+        if batch.dtype == bool:
+            return clipped_ratio_sum(self.statistics, slope, intercept, bound, batch)
         if self._is_prepared:
             return self._batch_ratio_sums.at(slope, intercept, bound, batch)
         return clipped_ratio_sum(self.statistics.take(batch, axis=1), slope, intercept, bound)

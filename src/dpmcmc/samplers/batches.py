@@ -4,24 +4,35 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import distinct_indices
+from dpmcmc.kernels import CHANCE_BITS, distinct_indices, random_mask
 
-SPARE = 16  # words beyond the expected number
+MANY_OF_ALL = 1 / 8  # of the rows: from here on a mask is drawn and summed sooner than indices
+SPARE = 64  # words beyond the expected number
 
 
 def draw_batch(rng, num_rows, batch_size):
-    """Indices of a batch, uniform over all subsets of that size, (b,), in no certain order.
+    """A batch, uniform over all subsets of that size.
 
-    They come from the noise's stream, since privacy rests on their secrecy too. Its bit generator
+    It comes from the noise's stream, since privacy rests on its secrecy too. Its bit generator
     must give 64 random bits at a time, as PCG64 does, NumPy's own choice.
+
+    Returns
+    -------
+    (b,) array of int or (n,) array of bool
+        Indices of the rows in no certain order or, where they are many of all, a mask: NumPy
+        takes either for an index.
     """
     random_words = rng.noise.bit_generator.random_raw
-    # As many uniform indices as hold so many different ones, expected; two from a word, less those
-    # that are rejected lest there be a bias. Of more than half of the rows, the others are drawn.
-    share = min(batch_size, num_rows - batch_size) / num_rows
-    words_needed = -num_rows * math.log1p(-share) / 2 / (1 - 2**32 % num_rows / 2**32)
+    share = batch_size / num_rows
+    if share < MANY_OF_ALL:
+        # As many uniform indices as hold so many different ones, expected; two from a word.
+        draw, words_needed = distinct_indices, -num_rows * math.log1p(-share) / 2
+    else:
+        # A row's chance has so many digits, and is short of the share by one in the last place.
+        draw, words_needed = random_mask, num_rows * (CHANCE_BITS / 64 + 2**-CHANCE_BITS)
+    words_needed /= 1 - 2**32 % num_rows / 2**32  # indices that are rejected lest there be a bias
     words = random_words(SPARE + math.ceil(1.02 * words_needed))
-    while len(batch := distinct_indices(words, num_rows, batch_size)) < batch_size:
+    while not len(batch := draw(words, num_rows, batch_size)):
         words = np.concatenate([words, random_words(SPARE + len(words) // 8)])
     return batch
 
