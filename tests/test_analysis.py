@@ -9,6 +9,7 @@ from dpmcmc.analysis import (
     clipping_effects,
     clipping_thresholds,
     median_contrast,
+    median_of_last_axis,
     ranking,
     standing,
 )
@@ -32,6 +33,13 @@ def test_differences_are_taken_in_pairs():
     np.testing.assert_allclose(shifted, (1, 1, 1))
     alone = median_contrast(("alone",), [sample])
     assert alone.low < alone.value == np.median(sample) < alone.high
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 20])
+def test_medians_are_those_of_numpy(count):
+    samples = np.random.default_rng(count).normal(0, 100, (50, 3, count))
+    samples[3, 1, 0] = np.nan
+    np.testing.assert_array_equal(median_of_last_axis(samples), np.median(samples, axis=-1))
 
 
 def test_a_contrast_of_four_adds_and_subtracts_medians():
