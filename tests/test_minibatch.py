@@ -140,6 +140,7 @@ def test_a_mask_is_of_rows_with_equal_chance_and_then_of_uniform_ones(n):
     for wanted in {1, n // 7 or 1, n // 2 or 1, n - n // 3, n - 1 or 1, n}:
         random = np.random.default_rng(n).integers(2**64, size=900, dtype=np.uint64)
         first = 8 * -(-n // 64)
+        random[first : first + 3] = 0  # rejected, unless n is a power of two
         share = Fraction(wanted, n) * 256
         chance = math.floor(share) if 2 * wanted <= n else math.ceil(share)
         members = set()
@@ -160,7 +161,7 @@ def test_a_mask_is_of_rows_with_equal_chance_and_then_of_uniform_ones(n):
 def test_words_that_do_not_suffice_are_followed_by_more(monkeypatch, b, draw):
     calls, kernel = [], getattr(batches, draw)
     monkeypatch.setattr(batches, "SPARE", 1)
-    monkeypatch.setattr(batches.math, "ceil", lambda x: 1)  # as many as are expected
+    monkeypatch.setattr(batches.math, "ceil", lambda x: 1)  # one word is asked for
     monkeypatch.setattr(batches, draw, lambda *a: calls.append(a[0]) or kernel(*a))
     drawn(streams(2), 1000, b)
     assert len(calls) > 2
@@ -177,6 +178,13 @@ def test_the_sum_over_a_batch_is_that_of_its_rows(target):
         expected, expected_clipped = rows.clipped_log_likelihood_ratio(theta, theta_new, 0.1)
         assert total == pytest.approx(expected, rel=1e-12) and clipped == expected_clipped > 0
         assert squares >= total**2 / b
+
+
+def test_batches_that_do_not_fit_the_data_are_refused(target):
+    with pytest.raises(ValueError, match="at most the number of rows 10: 11"):
+        draw_batch(streams(1), 10, 11)
+    with pytest.raises(ValueError, match="a mask of 4000 rows is needed, not of 3999"):
+        target.clipped_batch_ratio(np.zeros(2), np.ones(2), 0.1, np.ones(3999, bool))
 
 
 def test_rows_outside_a_mask_do_not_count_whatever_they_hold():
@@ -222,9 +230,10 @@ def test_the_joint_sensitivity_is_attained_and_never_exceeded(a, b, c):
 
 
 @pytest.mark.parametrize("kind", ["published", "exact"])
+@pytest.mark.parametrize("b", [250, 1000])  # indices, a mask
 @pytest.mark.parametrize("move", [GaussianWalk(0.02), GuidedWalk(0.03)])
-def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, monkeypatch):
-    sampler = MinibatchDPPenalty(move, 0.8, 250, 1.5, kind)
+def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, b, monkeypatch):
+    sampler = MinibatchDPPenalty(move, 0.8, b, 1.5, kind)
     log_ratios = record_tests(monkeypatch, minibatch_dp_penalty)
     asked = []
 
@@ -237,19 +246,19 @@ def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, monke
     chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 40)
     replay, clip_fractions = streams(6), []
     for log_ratio, (theta, theta_new, bound, batch) in zip(log_ratios, asked, strict=True):
-        np.testing.assert_array_equal(batch, draw_batch(replay, 4000, 250))
+        np.testing.assert_array_equal(batch, draw_batch(replay, 4000, b))
         c = 1.5 * np.linalg.norm(theta_new - theta)
         assert bound == pytest.approx(c)
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
         r = slope @ target.statistics[:, batch] - intercept
         clip_fractions.append((abs(r) > c).mean())
         r = np.clip(r, -c, c)
-        a = 1.6  # n T / b
-        sensitivity = 2 * a * c + {"published": 3, "exact": 2}[kind] * (1 - 1 / 250) * (a * c) ** 2
+        a = 400 / b  # n T / b
+        sensitivity = 2 * a * c + {"published": 3, "exact": 2}[kind] * (1 - 1 / b) * (a * c) ** 2
         sigma = math.sqrt(sampler.release(4000).noise_variance) * sensitivity
         expected = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
         expected += sigma * replay.noise.standard_normal()
-        expected -= (sigma**2 + a**2 * 250 * r.var()) / 2  # divisor b
+        expected -= (sigma**2 + a**2 * b * r.var()) / 2  # divisor b
         assert log_ratio == pytest.approx(expected, rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(chain.clip_fraction, clip_fractions)
     assert 0 < chain.clip_fraction.mean() < 0.5
@@ -298,7 +307,8 @@ def record_barker_tests(monkeypatch):
     return noisy_ratios
 
 
-def test_barker_tests_what_algorithm_3_says(target, correction, monkeypatch):
+@pytest.mark.parametrize("b", [250, 1000])  # indices, a mask
+def test_barker_tests_what_algorithm_3_says(target, correction, b, monkeypatch):
     """Replayed from the same draws; the batch's variance is topped up to C = 2."""
     noisy_ratios, asked = record_barker_tests(monkeypatch), []
 
@@ -308,16 +318,16 @@ def test_barker_tests_what_algorithm_3_says(target, correction, monkeypatch):
             return super().clipped_batch_ratio(theta, theta_new, bound, batch)
 
     recorder = Recorder(target.model, target.statistics)
-    sampler = DPBarker(GaussianWalk(0.03), 250, correction)
+    sampler = DPBarker(GaussianWalk(0.03), b, correction)
     chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 60)
     replay, variances = streams(6), []
     for i, (theta, theta_new, bound, batch) in enumerate(asked):
-        np.testing.assert_array_equal(batch, draw_batch(replay, 4000, 250))
-        assert bound == math.sqrt(250) / (4000 * 0.1)
+        np.testing.assert_array_equal(batch, draw_batch(replay, 4000, b))
+        assert bound == math.sqrt(b) / (4000 * 0.1)
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
         r = np.clip(slope @ target.statistics[:, batch] - intercept, -bound, bound)
-        a = 1.6  # n T / b
-        variances.append(a**2 * 250 * r.var())  # divisor b
+        a = 400 / b  # n T / b
+        variances.append(a**2 * b * r.var())  # divisor b
         expected = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
         expected += math.sqrt(2 - variances[-1]) * replay.noise.standard_normal()
         assert noisy_ratios[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -415,10 +425,12 @@ class NoBatchVariance(MinibatchDPPenalty):
     """Minibatch penalty that forgets the error of the batch: wrong on purpose."""
 
     def step(self, rng, state, target):
+        b = self.batch_size
+
         class Exact(Target):
             def clipped_batch_ratio(self, theta, theta_new, bound, batch):
                 total, _, clipped = super().clipped_batch_ratio(theta, theta_new, bound, batch)
-                return total, total**2 / len(batch), clipped  # as if the variance were 0
+                return total, total**2 / b, clipped  # as if the variance were 0
 
         return super().step(rng, state, Exact(target.model, target.statistics))
 
@@ -436,11 +448,14 @@ def test_the_invariance_test_sees_a_missing_correction(target, correction):
     assert abs(z).max() > 6
 
 
+@pytest.mark.parametrize("b", [400, 1000])  # indices, a mask
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_few_bad_rows_cannot_decide(target, correction, name, bad):
-    """Forty rows, about four a batch; with tiny clips they hardly matter, so bad ones must not."""
+def test_a_few_bad_rows_cannot_decide(target, correction, name, bad, b):
+    """Forty of 4000 rows; with tiny clips they hardly matter, so bad ones must not."""
     sampler = minibatch_samplers(correction)[name]
+    if hasattr(sampler, "batch_size"):
+        sampler = dataclasses.replace(sampler, batch_size=b)
     if hasattr(sampler, "clip_bound"):
         sampler = dataclasses.replace(sampler, clip_bound=1e-6)
     rows = target.statistics.copy()

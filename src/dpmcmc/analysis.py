@@ -62,7 +62,7 @@ def median_contrast(labels, plus, minus=()):
 
 
 def median_of_last_axis(samples):
-    """`numpy.median`; short rows are sorted in a ninth of the time that it takes."""
+    """`numpy.median`; short rows are sorted several times faster."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]
     middle = (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2

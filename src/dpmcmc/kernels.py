@@ -116,7 +116,7 @@ def compiled(result, *arguments):
         @functools.wraps(function)
         def kernel(*values):
             if missing := len(arguments) - len(values):
-                values += function.__defaults__[-missing:]
+                values += (function.__defaults__ or ())[-missing:]
             return machine_code(*[make(x) for make, x in zip(arguments, values, strict=True)])
 
         return kernel
@@ -308,7 +308,8 @@ def random_mask(random, num_rows, wanted):
     (num_rows,) array of bool
         Empty if the words do not suffice.
     """
-    # Rounded so that what is left to put in is rare among the rows, or what is to take out.
+    # Rounded away from one half: then rows are put in, or taken out, among those that are more
+    # numerous, where few draws miss.
     chance = wanted * 2**CHANCE_BITS // num_rows
     if 2 * wanted > num_rows:
         chance = 2**CHANCE_BITS - (num_rows - wanted) * 2**CHANCE_BITS // num_rows

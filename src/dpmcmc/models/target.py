@@ -83,11 +83,18 @@ class Target:
         total, squares : float
             -inf and 0, without reading the data, where the proposal is not finite.
         num_clipped : int
+
+        Raises
+        ------
+        ValueError
+            If a mask is not of as many rows as there are.
         """
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0.0, 0
         if batch.dtype == bool:
+            if len(batch) != self.num_rows:
+                raise ValueError(f"a mask of {self.num_rows} rows is needed, not of {len(batch)}")
             return clipped_ratio_sum(self.statistics, slope, intercept, bound, batch)
         if self._is_prepared:
             return self._batch_ratio_sums.at(slope, intercept, bound, batch)

@@ -21,14 +21,19 @@ def draw_batch(rng, num_rows, batch_size):
     (b,) array of int or (n,) array of bool
         Indices of the rows in no certain order or, where they are many of all, a mask: NumPy
         takes either for an index.
+
+    Raises
+    ------
+    ValueError
+        If the batch is larger than the data set.
     """
     random_words = rng.noise.bit_generator.random_raw
-    share = batch_size / num_rows
+    share = sampling_probability(batch_size, num_rows)
     if share < MANY_OF_ALL:
         # As many uniform indices as hold so many different ones, expected; two from a word.
         draw, words_needed = distinct_indices, -num_rows * math.log1p(-share) / 2
     else:
-        # A row's chance has so many digits, and is short of the share by one in the last place.
+        # A row's chance has so many digits, and is off the share by less than one in the last.
         draw, words_needed = random_mask, num_rows * (CHANCE_BITS / 64 + 2**-CHANCE_BITS)
     words_needed /= 1 - 2**32 % num_rows / 2**32  # indices that are rejected lest there be a bias
     words = random_words(SPARE + math.ceil(1.02 * words_needed))
