@@ -74,7 +74,7 @@ def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} - {"revisited"}
     assert len(renderings) == len(notebooks)
     revisited = jobs(tree, "--configfile", "studies/revisited.yaml")
-    assert revisited["run_chain"] == 4 * 9 * 6 * 20
+    assert revisited["run_chain"] == 4 * 9 * 6 * 10
     assert revisited["certify_budget"] == 4 * 3 * 6
 
 
