@@ -171,12 +171,13 @@ def test_words_that_do_not_suffice_are_followed_by_more(monkeypatch, b, draw):
 
 def test_the_sum_over_a_batch_is_that_of_its_rows(target):
     theta, theta_new = np.array([0.2, 0.9]), np.array([0.25, 0.95])
-    for b in (300, 3000):
+    for b, tolerance in ((300, 0), (3000, 1e-12)):  # indices; a mask, summed in other blocks
         batch = draw_batch(streams(1), target.num_rows, b)
         rows = Target(target.model, np.ascontiguousarray(target.statistics[:, batch]))
         total, squares, clipped = target.clipped_batch_ratio(theta, theta_new, 0.1, batch)
         expected, expected_clipped = rows.clipped_log_likelihood_ratio(theta, theta_new, 0.1)
-        assert total == pytest.approx(expected, rel=1e-12) and clipped == expected_clipped > 0
+        assert abs(total - expected) <= tolerance * abs(expected)
+        assert clipped == expected_clipped > 0
         assert squares >= total**2 / b
 
 
