@@ -28,9 +28,11 @@ def rows(rng, shape):
 
 def arguments(rng, name, m, n):
     """Arguments of each kernel for m statistics of n rows."""
-    if name == "clipped_ratio_sum":
+    if name == "clipped_ratio_block_sum":
         yield from (
-            (rows(rng, (m, n)), rng.standard_normal(m), 0.1, b, members)
+            (rows(rng, (m, n)), blocks, length, rng.standard_normal(m), 0.1, b, members)
+            for length in (kernels.BLOCK, kernels.BOX)
+            for blocks in (np.arange(-(-n // length)), np.arange(0, -(-n // length), 2))
             for b in (0.0, 1.5, math.inf)
             for members in (kernels.EVERY_ROW, rng.random(n) < 0.4)
         )
@@ -46,7 +48,7 @@ def arguments(rng, name, m, n):
         random = rng.integers(2**64, size=n, dtype=np.uint64)
         yield from ((random, n, wanted) for wanted in (1, n // 3, n - 1, n))
     elif name == "clipped_gradient_block_sum":
-        blocks = np.arange(0, -(-n // kernels.GRADIENT_BLOCK), 2)
+        blocks = np.arange(0, -(-n // kernels.BOX), 2)
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)
         offset = rng.standard_normal(4)
         yield from ((rows(rng, (m, n)), blocks, jacobian, offset, b) for b in (0.0, 1.5, math.inf))
@@ -68,6 +70,12 @@ def arguments(rng, name, m, n):
         yield from (
             (middles, widths, lengths, sums, jacobian, shift, 1e-9, 1.2, 0.1, 0.3, b)
             for b in (0.0, 3.0, math.inf)
+        )
+    elif name == "settled_block_sum":
+        middles, slope = 3 * rng.standard_normal((2, n)), rng.standard_normal(2)
+        widths, lengths, sums = rng.random((2, n)), rng.random(n), rng.standard_normal((m, n))
+        yield from (
+            (middles, widths, lengths, sums, slope, 0.2, 0.3, 1e-9, b) for b in (0.0, 3.0, math.inf)
         )
     else:
         raise NotImplementedError(name)

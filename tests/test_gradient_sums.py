@@ -7,6 +7,7 @@ import pytest
 
 from dpmcmc.kernels import clipped_gradient_sum
 from dpmcmc.models import Target, arranged, build_model
+from dpmcmc.models.blocks import Blocks
 from dpmcmc.models.gradient_sums import BlockedGradients, SortedGradients
 
 NUM_ROWS = 6000
@@ -67,7 +68,7 @@ def num_not_read(sums, jacobian, offset, bound):
         length = np.linalg.norm(jacobian)
         result = sums.column.at(np.array([length]), jacobian[0] @ offset / length, bound)
         return 0 if result is None else NUM_ROWS
-    rest, _ = sums.rest(jacobian, offset - sums.centre @ jacobian, 0.0, bound)
+    rest, _ = sums.rest(jacobian, offset - sums.blocks.centre @ jacobian, 0.0, bound)
     return rest[-1]
 
 
@@ -129,7 +130,7 @@ def test_rows_that_are_far_from_the_clip_are_not_read(name, most):
     jacobian, offset = model.gradient_coefficients(model.true_theta)
     statistics = arranged(model.simulate(np.random.default_rng(3)), jacobian)
     sums = gradient_sums(model, statistics)
-    norms = np.linalg.norm(jacobian.T @ sums.statistics - offset[:, None], axis=0)
+    norms = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
     saved = num_not_read(sums, jacobian, offset, np.quantile(norms, 0.9))
     assert saved > (1 - most) * NUM_ROWS
 
@@ -138,7 +139,7 @@ def test_rows_that_are_far_from_the_clip_are_not_read(name, most):
 def test_any_coordinates_give_the_same_sums(coordinates):
     rng = np.random.default_rng(3)
     statistics = rng.standard_normal((3, NUM_ROWS))
-    sums = BlockedGradients(statistics, coordinates)
+    sums = BlockedGradients(Blocks(statistics, coordinates))
     for _ in range(20):
         jacobian, offset, bound = rng.standard_normal((3, 4)), rng.standard_normal(4), 4.0
         expected, expected_count = clipped_gradient_sum(statistics, jacobian, offset, bound)

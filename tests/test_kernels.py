@@ -76,7 +76,7 @@ def test_blocks_of_rows_are_summed_like_any_rows(shape):
     rng = np.random.default_rng(shape[1])
     statistics, offset = rng.standard_normal(shape), rng.standard_normal(4)
     jacobian = rng.standard_normal((shape[0], 4)) * (rng.random((shape[0], 4)) < 0.7)
-    size = kernels.GRADIENT_BLOCK
+    size = kernels.BOX
     blocks = np.flatnonzero(rng.random(-(-shape[1] // size)) < 0.6)
     chosen = np.isin(np.arange(shape[1]) // size, blocks)
     expected = numpy_gradient_sum(statistics[:, chosen], jacobian, offset, 1.5)

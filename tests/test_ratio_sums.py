@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from dpmcmc.kernels import clipped_ratio_sum
+from dpmcmc.models import arranged
+from dpmcmc.models.blocks import Blocks
 from dpmcmc.models.ratio_sums import (
     MANY_USES,
     PREFIX_BLOCK,
     USES,
     BatchRatioSums,
+    BlockedRatios,
     CodedRows,
     RatioSums,
     SortedColumn,
@@ -97,14 +100,49 @@ def test_coded_rows_give_the_sum_and_the_count_of_all_rows(num_statistics, data)
     assert answers > 100 and (num_clipped > 0 or data == "constant")
 
 
+@pytest.mark.parametrize("coordinates", ["straight", "slanted", "none"])
+@pytest.mark.parametrize("num_statistics", [2, 3, 10])
+@pytest.mark.parametrize("data", ["normal", "skewed", "ties", "constant", "one far", "shifted"])
+def test_blocks_give_the_sum_and_the_count_of_all_rows(num_statistics, data, coordinates):
+    rng = np.random.default_rng(3)
+    statistics = 3 + rng.standard_normal((num_statistics, NUM_ROWS))
+    if data == "skewed":
+        statistics **= 2
+    elif data == "ties":
+        statistics = np.rint(statistics)
+    elif data == "constant":
+        statistics[0] = 2.5
+    elif data == "one far":
+        statistics[0, 5] = 1e9
+    elif data == "shifted":
+        statistics += 1e6
+    jacobian = {
+        "straight": np.eye(num_statistics),
+        "slanted": np.tri(num_statistics) * 50,
+        "none": np.zeros((num_statistics, num_statistics)),
+    }[coordinates]
+    prepared = BlockedRatios(Blocks(arranged(statistics, jacobian), jacobian))
+    statistics, centre = prepared.blocks.statistics, prepared.blocks.centre
+    num_clipped, num_active = [], []
+    for slope, intercept, bound in proposals(rng, statistics, [0, 1]):
+        result = prepared.at(slope, intercept, bound)
+        check(result, statistics, slope, intercept, bound)
+        num_clipped.append(result[1])
+        _, active = prepared.settled(slope, slope @ centre - intercept, 0.0, bound)
+        num_active.append(len(active))
+    assert 0 in num_clipped and NUM_ROWS in num_clipped
+    if num_statistics == 2:
+        assert np.mean(num_active) < 0.5 * len(prepared.blocks.lengths)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("used", [[0], [1], [0, 1], range(8)])
+@pytest.mark.parametrize("used", [[0], [1], [0, 1], [0, 3], range(8)])
 def test_a_bad_row_is_clipped_like_any_other(bad, used):
     rng = np.random.default_rng(3)
     statistics = rng.standard_normal((8, NUM_ROWS))
     statistics[0, 17] = bad
-    sums = RatioSums(statistics)
+    sums = RatioSums(statistics, lambda: Blocks(statistics, np.eye(8)))
     for slope, intercept, bound in proposals(rng, statistics, list(used)):
         result = sums.at(slope, intercept, bound)
         expected, _, num_clipped = clipped_ratio_sum(statistics, slope, intercept, bound)
@@ -112,13 +150,14 @@ def test_a_bad_row_is_clipped_like_any_other(bad, used):
         if math.isfinite(bound):
             scale = NUM_ROWS * min(bound, np.abs(slope).max()) + bound
             assert result[0] == pytest.approx(expected, rel=1e-12, abs=1e-11 * scale)
-    assert sums.prepared or len(used) == 2
+    assert sums.prepared
 
 
 def test_preparation_waits_until_it_pays():
     rng = np.random.default_rng(3)
     statistics = rng.standard_normal((8, NUM_ROWS))
-    sums, one, many = RatioSums(statistics), np.eye(8)[2], np.ones(8)
+    sums = RatioSums(statistics, lambda: Blocks(statistics, np.eye(8)))
+    one, few, many = np.eye(8)[2], np.ones(8) * (np.arange(8) < 3), np.ones(8)
     for i in range(USES + 5):
         assert (2 in sums.prepared) == (i > USES)
         sums.at(one, 0.1, 2.0)
@@ -129,8 +168,13 @@ def test_preparation_waits_until_it_pays():
     coded = sums.prepared["many"]
     assert coded.at(many, 0.1, 9.0) == sums.at(many, 0.1, 9.0)
     assert coded.at(many, 0.1, 3.0) is None  # three rows in ten are clipped
-    sums.at(np.ones(8) * (np.arange(8) < 3), 0.1, 9.0)  # neither one nor many
-    assert list(sums.prepared) == [2, "many"]
+    for _ in range(MANY_USES + 1):
+        assert "few" not in sums.prepared
+        sums.at(few, 0.1, 9.0)
+    assert list(sums.prepared) == [2, "many", "few"]
+    assert sums.prepared["few"].at(few, 0.1, 9.0) == sums.at(few, 0.1, 9.0)
+    sums.at(np.zeros(8), 0.1, 9.0)  # none at all
+    assert list(sums.prepared) == [2, "many", "few"]
 
 
 @pytest.mark.parametrize("size", [1, PREFIX_BLOCK - 1, PREFIX_BLOCK, PREFIX_BLOCK + 1, 100_000])

@@ -140,12 +140,14 @@ def accounting_curve(spec, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
     import pandas as pd
 
-    from dpmcmc.accounting import accountant, max_iterations
+    from dpmcmc.accounting import accountant, first_guess, max_iterations
 
     release = release_of(spec)
     delta, iterations, rows = accountant(spec["accountant"]), 0, []
     for epsilon in spec["epsilons"]:
-        iterations = max_iterations(delta, release, epsilon, spec["delta"], guess=iterations)
+        bound = epsilon, spec["delta"]
+        guess, spread = first_guess(spec["accountant"], release, *bound)
+        iterations = max_iterations(delta, release, *bound, max(guess, iterations), spread)
         keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
         rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
     write_csv(pd.DataFrame(rows), output)

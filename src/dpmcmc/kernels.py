@@ -22,8 +22,7 @@ from dpmcmc.build_kernels import library_path, load_library
 
 BLOCK = 1024  # rows a block: a block of ratios stays in the first-level cache
 BATCH_BLOCK = 256  # rows a block, all of whose statistics do
-GROUPS = 64  # of rows, in a block; a group without a row in doubt is passed over at once
-GRADIENT_BLOCK = 256  # rows a block: one of 30 statistics, read twice, stays in the second level
+BOX = 256  # rows that lie near each other; of 30 statistics they stay in the second level
 CHANCE_BITS = 8  # binary digits of the chance with which a row comes into a mask at first
 EVERY_ROW = np.empty(0, np.bool_)
 ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
@@ -124,14 +123,25 @@ def compiled(result, *arguments):
     return compile_kernel
 
 
-@compiled("Tuple((float64, float64, int64))", matrix, vector, float, float, mask)
 def clipped_ratio_sum(statistics, slope, intercept, bound, members=EVERY_ROW):
-    """Sum over the rows of the clipped affine function r = slope . t - intercept.
+    """What `clipped_ratio_block_sum` returns for all the rows."""
+    statistics = matrix(statistics)
+    blocks = np.arange(-(-statistics.shape[1] // BLOCK))
+    return clipped_ratio_block_sum(statistics, blocks, BLOCK, slope, intercept, bound, members)
+
+
+@compiled("Tuple((float64, float64, int64))", matrix, indices, int, vector, float, float, mask)
+def clipped_ratio_block_sum(statistics, blocks, length, slope, intercept, bound, members=EVERY_ROW):
+    """Sum over some rows of the clipped affine function r = slope . t - intercept.
 
     Parameters
     ----------
     statistics : (m, n) array
         t(x) of every row x.
+    blocks : (k,) array of int
+        Which blocks of rows are summed: block i has the rows from i length on.
+    length : int
+        Rows of a block; at most BLOCK.
     slope : (m,) array
         Coefficients; statistics with coefficient zero are not read.
     intercept : float
@@ -139,7 +149,7 @@ def clipped_ratio_sum(statistics, slope, intercept, bound, members=EVERY_ROW):
     bound : float
         Each r is clipped to [-bound, bound]; may be infinite.
     members : (n,) array of bool
-        The rows that count. An empty one means all.
+        The rows that count; the others' ratios are 0. An empty one means all.
 
     Returns
     -------
@@ -156,9 +166,10 @@ def clipped_ratio_sum(statistics, slope, intercept, bound, members=EVERY_ROW):
     buffer = np.empty(BLOCK)
     total = 0.0
     squares = 0.0
-    num_inside = 0
-    for start in range(0, num_rows, BLOCK):
-        size = min(BLOCK, num_rows - start)
+    num_clipped = 0
+    for block in blocks:
+        start = block * length
+        size = min(length, num_rows - start)
         ratios = buffer[:size]
         ratios[:] = -intercept
         for e in range(0, num_used - 1, 2):  # in pairs, for speed
@@ -191,8 +202,8 @@ def clipped_ratio_sum(statistics, slope, intercept, bound, members=EVERY_ROW):
             block_squares += ratio * ratio
         total += block_total
         squares += block_squares
-        num_inside += block_inside
-    return total, squares, num_rows - num_inside
+        num_clipped += size - block_inside
+    return total, squares, num_clipped
 
 
 @compiled("Tuple((float64, float64, int64))", matrix, indices, vector, float, float)
@@ -448,16 +459,15 @@ def clipped_ratio_excess(rows, codes, first, slope, intercept, bound, weights, s
     num_used = used.shape[0]
     shift = np.float32(shift)
     limit = np.float32(limit)
-    buffer = np.empty(BLOCK, np.float32)
-    is_doubtful = np.empty(BLOCK, np.uint8)
-    any_doubtful = np.empty(GROUPS, np.uint8)
+    rough = np.empty(BLOCK, np.float32)
+    is_doubtful = np.zeros(BLOCK, np.uint8)
+    eights = is_doubtful.view(np.uint64)  # of rows; without one in doubt they are passed over
     doubtful = np.empty(BLOCK + 1, np.int64)
     ratios = np.empty(BLOCK)
     excess = 0.0
     num_clipped = 0
     for start in range(first, num_rows, BLOCK):
         size = min(BLOCK, num_rows - start)
-        rough = buffer[:size]
         rough[:] = shift
         for e in range(0, num_used - 1, 2):  # in pairs, for speed
             j, k = used[e], used[e + 1]
@@ -475,14 +485,10 @@ def clipped_ratio_excess(rows, codes, first, slope, intercept, bound, weights, s
         for i in range(size):
             is_doubtful[i] = not (abs(rough[i]) <= limit)
         is_doubtful[size:] = 0
-        any_doubtful[:] = 0
-        for group in range(0, BLOCK, GROUPS):
-            for g in range(GROUPS):
-                any_doubtful[g] |= is_doubtful[group + g]
         count = 0
-        for g in range(GROUPS):
-            if any_doubtful[g]:
-                for i in range(g, BLOCK, GROUPS):
+        for e in range(BLOCK // 8):
+            if eights[e]:
+                for i in range(8 * e, 8 * e + 8):
                     doubtful[count] = start + i
                     count += is_doubtful[i]
         for i in range(count):
@@ -503,7 +509,7 @@ def clipped_ratio_excess(rows, codes, first, slope, intercept, bound, weights, s
 
 def clipped_gradient_sum(statistics, jacobian, offset, bound):
     """What `clipped_gradient_block_sum` returns for all the rows."""
-    blocks = np.arange(-(-statistics.shape[1] // GRADIENT_BLOCK))
+    blocks = np.arange(-(-statistics.shape[1] // BOX))
     return clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound)
 
 
@@ -516,7 +522,7 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     statistics : (m, n) array
         t(x) of every row x.
     blocks : (k,) array of int
-        Which blocks of rows are summed: block i has the rows from i GRADIENT_BLOCK on.
+        Which blocks of rows are summed: block i has the rows from i BOX on.
     jacobian : (m, d) array
         Derivative of the natural parameter; entries that are zero cost nothing.
     offset : (d,) array
@@ -533,16 +539,19 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     """
     num_statistics = statistics.shape[0]
     dimension = offset.shape[0]
-    component = np.empty(GRADIENT_BLOCK)
-    scale = np.empty(GRADIENT_BLOCK)  # squared norms at first, factors later
+    component = np.empty(BOX)
+    scale = np.empty(BOX)  # squared norms at first, factors later
     weighted = np.empty(num_statistics)
     total = np.zeros(dimension)
     num_clipped = 0
-    # Components of a single statistic are taken four at a time, for speed.
+    # Components of a single statistic are taken four at a time, and those of two at once, for
+    # speed.
     single = np.empty(dimension, np.int64)
     source = np.empty(dimension, np.int64)
+    double = np.empty((dimension, 3), np.int64)
     other = np.empty(dimension, np.int64)
     num_single = 0
+    num_double = 0
     num_other = 0
     for k in range(dimension):
         entries = np.flatnonzero(jacobian[:, k])
@@ -550,14 +559,17 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             single[num_single] = k
             source[num_single] = entries[0]
             num_single += 1
+        elif entries.shape[0] == 2:
+            double[num_double] = k, entries[0], entries[1]
+            num_double += 1
         else:
             other[num_other] = k
             num_other += 1
     num_in_fours = num_single - num_single % 4
     entry_rows, entry_columns = np.nonzero(jacobian)
     for block in blocks:
-        start = block * GRADIENT_BLOCK
-        stop = min(start + GRADIENT_BLOCK, statistics.shape[1])
+        start = block * BOX
+        stop = min(start + BOX, statistics.shape[1])
         size = stop - start
         scale[:] = 0.0
         for e in range(num_other):
@@ -571,6 +583,13 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
                         component[i] += coefficient * column[i]
             for i in range(size):
                 scale[i] += component[i] * component[i]
+        for e in range(num_double):
+            k, a, b = double[e]
+            j_a, j_b, o_k = jacobian[a, k], jacobian[b, k], offset[k]
+            t_a, t_b = statistics[a, start:stop], statistics[b, start:stop]
+            for i in range(size):
+                g_k = j_a * t_a[i] + j_b * t_b[i] - o_k
+                scale[i] += g_k * g_k
         for e in range(0, num_in_fours, 4):
             a, b, c, d = single[e], single[e + 1], single[e + 2], single[e + 3]
             o_a, o_b, o_c, o_d = offset[a], offset[b], offset[c], offset[d]
@@ -600,24 +619,18 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
         num_clipped += size - num_inside
         # The gradients times their factors add up to jacobian^T (sum of factor t) - weight offset.
         # A row with factor 0 may hold anything.
-        for j in range(0, num_statistics - 3, 4):
+        for j in range(0, num_statistics - 1, 2):  # in pairs, for speed
             t_a, t_b = statistics[j, start:stop], statistics[j + 1, start:stop]
-            t_c, t_d = statistics[j + 2, start:stop], statistics[j + 3, start:stop]
             sum_a = 0.0
             sum_b = 0.0
-            sum_c = 0.0
-            sum_d = 0.0
             for i in range(size):
                 factor = scale[i]
                 sum_a += factor * (t_a[i] if factor > 0.0 else 0.0)
                 sum_b += factor * (t_b[i] if factor > 0.0 else 0.0)
-                sum_c += factor * (t_c[i] if factor > 0.0 else 0.0)
-                sum_d += factor * (t_d[i] if factor > 0.0 else 0.0)
             weighted[j] = sum_a
             weighted[j + 1] = sum_b
-            weighted[j + 2] = sum_c
-            weighted[j + 3] = sum_d
-        for j in range(num_statistics - num_statistics % 4, num_statistics):
+        if num_statistics % 2:
+            j = num_statistics - 1
             t_a = statistics[j, start:stop]
             sum_a = 0.0
             for i in range(size):
@@ -707,6 +720,71 @@ def resting_block_sum(
         if at_most <= bound * bound and at_most < math.inf:
             for j in range(sums.shape[0]):
                 total[j] += sums[j, i]
+        else:
+            active[num_active] = i
+            num_active += 1
+    return total, active[:num_active]
+
+
+@compiled(
+    "Tuple((float64[::1], int64[::1]))",
+    matrix,
+    matrix,
+    vector,
+    matrix,
+    vector,
+    float,
+    float,
+    float,
+    float,
+)
+def settled_block_sum(middles, widths, lengths, sums, slope, steepness, shift, slack, bound):
+    """Add up what belongs to the blocks of rows of which none is clipped, or all on one side.
+
+    In a block |u_j - middle_j| <= width_j and r <= length, and a ratio is within steepness r of
+    slope . u + shift.
+
+    Parameters
+    ----------
+    middles, widths : (q, k) arrays
+        Middle and half width of each of q coordinates in each of k blocks.
+    lengths : (k,) array
+    sums : (s, k) array
+        What is to be added up; the last of it are the numbers of rows.
+    slope : (q,) array
+    steepness, shift : float
+    slack : float
+        Added to the largest difference from the ratio at the middle, for rounding.
+    bound : float
+
+    Returns
+    -------
+    total : (s + 2,) array
+        Sum over the blocks of which no row is clipped; then how many rows are in blocks of which
+        all are above the bound, and in blocks of which all are below its negative.
+    active : array of int
+        Indices of the other blocks.
+    """
+    num_coordinates, num_blocks = middles.shape
+    middle = np.full(num_blocks, shift)
+    most = steepness * lengths + slack
+    for j in range(num_coordinates):
+        for i in range(num_blocks):
+            middle[i] += slope[j] * middles[j, i]
+            most[i] += abs(slope[j]) * (widths[j, i] + ROUNDING * abs(middles[j, i]))
+    num_sums = sums.shape[0]
+    total = np.zeros(num_sums + 2)
+    active = np.empty(num_blocks, np.int64)
+    num_active = 0
+    for i in range(num_blocks):
+        lowest, highest = middle[i] - most[i], middle[i] + most[i]
+        if -bound <= lowest and highest <= bound:
+            for j in range(num_sums):
+                total[j] += sums[j, i]
+        elif lowest > bound:
+            total[num_sums] += sums[num_sums - 1, i]
+        elif highest < -bound:
+            total[num_sums + 1] += sums[num_sums - 1, i]
         else:
             active[num_active] = i
             num_active += 1

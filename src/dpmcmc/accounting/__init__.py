@@ -38,7 +38,7 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
     guess : int
         About how many they are: the search starts there.
     spread : float
-        How far they may be above the guess, relative; a matter of speed alone.
+        How far they may be from the guess, relative; a matter of speed alone.
     limit : int
         Returned if so many cost at most target_delta; the search goes no further.
 
@@ -54,9 +54,9 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
         return costs[iterations] <= target_delta
 
     guess = min(guess, limit)
+    stride = max(1, int(guess * spread))
     fits = guess if guess and is_within(guess) else 0
     too_many = guess if guess and not fits else 0
-    stride = max(1, int(fits * spread))
     while not too_many:
         if fits == limit:
             return limit
@@ -65,6 +65,12 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
             fits, stride = more, 2 * stride
         else:
             too_many = more
+    while not fits and too_many > stride:
+        fewer = too_many - stride
+        if is_within(fewer):
+            fits = fewer
+        else:
+            too_many, stride = fewer, 2 * stride
     does_fit = []
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -101,14 +107,10 @@ def spent_epsilon(delta, release, iterations, epsilon, target_delta):
 def first_guess(name, release, epsilon, target_delta):
     """Where the search of a slow accountant starts: `guess` and `spread` of `max_iterations`.
 
-    For published-pld what rdp allows; for certified the central limit, with the variance of the
-    privacy loss of one iteration in its place.
+    The central limit, with the variance of the privacy loss of one iteration in its place.
     """
-    if name == "published-pld":
-        return max_iterations(accountant("rdp"), release, epsilon, target_delta), 0.5
-    if name == "certified":
-        from dpmcmc.accounting.certified import loss_variance
-
-        normal = GaussianRelease(math.sqrt(loss_variance(release)))
-        return max_iterations(accountant("gaussian"), normal, epsilon, target_delta), 0.01
-    return 0, 0.5
+    module = import_module(ACCOUNTANTS[name])
+    if not hasattr(module, "loss_variance"):
+        return 0, 0.5
+    normal = GaussianRelease(math.sqrt(module.loss_variance(release)))
+    return max_iterations(accountant("gaussian"), normal, epsilon, target_delta), 0.02

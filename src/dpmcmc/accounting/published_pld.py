@@ -6,6 +6,7 @@ two sensitivities apart, where those of the release are one. Valid, but loose. d
 computes the privacy loss distribution of the same pair, rounded to the safe side.
 """
 
+import math
 from functools import lru_cache
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease, require
@@ -44,3 +45,9 @@ def one_iteration(release):
         sampling_prob=release.sampling_probability,
         neighboring_relation=NeighboringRelation.REPLACE_ONE,
     )
+
+
+def loss_variance(release):
+    """About the variance of the privacy loss of one iteration, for small batches."""
+    q = release.sampling_probability
+    return 4 * q**2 * math.sinh(min(1 / release.noise_variance, 50.0))

@@ -1,9 +1,9 @@
 """Models of the chapter: a prior, an exponential-family likelihood and its exact posterior."""
 
 from dpmcmc.models.banana import Banana
+from dpmcmc.models.blocks import arranged
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.models.gradient_sums import arranged
 from dpmcmc.models.target import Target
 
 KINDS = {"banana": Banana, "gaussian": Gaussian, "circle": Circle}

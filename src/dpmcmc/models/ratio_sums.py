@@ -5,15 +5,19 @@ import math
 import numpy as np
 
 from dpmcmc.kernels import (
+    BOX,
     ROUNDING,
     clipped_batch_sum,
+    clipped_ratio_block_sum,
     clipped_ratio_excess,
     clipped_ratio_sum,
+    settled_block_sum,
     sorted_ratio_sum,
 )
+from dpmcmc.models.blocks import norm
 
 USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
-MANY_USES = 64  # and that all are coded
+MANY_USES = 64  # that all are coded, or rows are put into blocks
 MANY = 6  # statistics from which on codes are faster to read
 FEW = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
 PREFIX_BLOCK = 256
@@ -24,20 +28,23 @@ SINGLE = 2e-7  # above what one operation in single precision changes, relative
 class RatioSums:
     """What `clipped_ratio_sum` returns, for one data set and one proposal after another.
 
-    After enough proposals that use one statistic, or many, these are prepared for more. What is
-    prepared depends on the data alone, and gives the sum and the count of the pass over all rows,
-    up to the order of summation. So the clip holds for every row, and neither it nor the privacy
-    that rests on it depends on the chain's past.
+    After enough proposals that use one statistic, a few or many, these are prepared for more.
+    What is prepared depends on the data alone, and gives the sum and the count of the pass over
+    all rows, up to the order of summation. So the clip holds for every row, and neither it nor
+    the privacy that rests on it depends on the chain's past.
 
     Parameters
     ----------
     statistics : (m, n) array
         t(x) of every row.
+    blocks : function
+        Without arguments; returns the `Blocks` of these data, where m is not 1.
     """
 
-    def __init__(self, statistics):
+    def __init__(self, statistics, blocks):
         self.statistics = statistics
-        self.prepared = {}  # by the statistic that is used, or "many"
+        self.blocks = blocks
+        self.prepared = {}  # by the statistic that is used, "few" or "many"
         self.passes_left = {}
 
     def at(self, slope, intercept, bound):
@@ -50,9 +57,9 @@ class RatioSums:
         bound : float
         """
         used = slope.nonzero()[0]
-        if len(used) == 1 or len(used) >= MANY:
-            key, uses = (int(used[0]), USES) if len(used) == 1 else ("many", MANY_USES)
-            passes_left = self.passes_left.setdefault(key, uses)
+        if len(used):
+            key = int(used[0]) if len(used) == 1 else "few" if len(used) < MANY else "many"
+            passes_left = self.passes_left.setdefault(key, USES if len(used) == 1 else MANY_USES)
             if passes_left:
                 self.passes_left[key] -= 1
             elif result := self._prepared(key).at(slope, intercept, bound):
@@ -62,9 +69,12 @@ class RatioSums:
 
     def _prepared(self, key):
         if key not in self.prepared:
-            self.prepared[key] = (
-                CodedRows(self.statistics) if key == "many" else SortedColumn(self.statistics, key)
-            )
+            if key == "many":
+                self.prepared[key] = CodedRows(self.statistics)
+            elif key == "few":
+                self.prepared[key] = BlockedRatios(self.blocks())
+            else:
+                self.prepared[key] = SortedColumn(self.statistics, key)
         return self.prepared[key]
 
 
@@ -145,6 +155,65 @@ def prefix_sums(values):
     before[1:] = blocks[:-1, -1].cumsum(dtype=np.longdouble)
     blocks += before[:, None]
     return np.concatenate([[0.0], blocks.ravel()[: len(values)]])
+
+
+class BlockedRatios:
+    """Ratios that use a few statistics: most blocks of near rows lie on one side of each bound.
+
+    In the coordinates of `Blocks` the slope is c = factor^T slope, c_A for the boxed and c_B for
+    the other coordinates, and a ratio is within |c_B| r of
+
+        c_A . u_A + slope . centre - intercept.
+
+    Where that is inside the bounds for a whole block, its ratios add up to a function of the sum
+    of its statistics; where it is above or below them, to as many bounds. The rows of the other
+    blocks are clipped and summed one by one; a row that is not finite makes its block one of
+    these. Comparisons leave a margin for rounding.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    """
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def at(self, slope, intercept, bound):
+        """Sum and count as `RatioSums.at`."""
+        centre = self.blocks.centre
+        shift = slope @ centre - intercept
+        # What rounding may change in a ratio, and far more than that.
+        slack = ROUNDING * (norm(slope) * norm(centre) + abs(intercept))
+        settled, active = self.settled(slope, shift, slack, bound)
+        total, _, num_clipped = clipped_ratio_block_sum(
+            self.blocks.statistics, active, BOX, slope, intercept, bound
+        )
+        *sums, size, above, below = settled.tolist()
+        if size:
+            total += slope @ sums + size * shift
+        if above != below:
+            total += bound * (above - below)
+        return total, num_clipped + int(above + below)
+
+    def settled(self, slope, shift, slack, bound):
+        """Blocks on one side of each bound, (m + 3,); indices of the others.
+
+        Of those inside the sum of t - centre and the number of rows, of those above and of those
+        below the number of rows.
+        """
+        blocks = self.blocks
+        coefficients = slope @ blocks.factor
+        return settled_block_sum(
+            blocks.middles,
+            blocks.widths,
+            blocks.lengths,
+            blocks.sums,
+            coefficients[:2],
+            norm(coefficients[2:]),
+            shift,
+            slack,
+            bound,
+        )
 
 
 class CodedRows:

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
-from dpmcmc.models.gradient_sums import FINITE, BlockedGradients, SortedGradients, norm
+from dpmcmc.models.blocks import Blocks, norm
+from dpmcmc.models.gradient_sums import FINITE, BlockedGradients, SortedGradients
 from dpmcmc.models.model import Model
 from dpmcmc.models.ratio_sums import BatchRatioSums, RatioSums
 
@@ -146,7 +147,7 @@ class Target:
 
     @cached_property
     def _ratio_sums(self):
-        return RatioSums(self.statistics)
+        return RatioSums(self.statistics, lambda: self._blocks)
 
     @cached_property
     def _batch_ratio_sums(self):
@@ -166,8 +167,13 @@ class Target:
             return SortedGradients(self.statistics) if self._is_prepared else None
         if self.num_rows <= SMALL:
             return None
+        return BlockedGradients(self._blocks)
+
+    @cached_property
+    def _blocks(self):
+        """Rows near each other; nothing is copied."""
         jacobian, _ = self.model.gradient_coefficients(self.model.true_theta)
-        return BlockedGradients(self.statistics, jacobian)  # copies nothing
+        return Blocks(self.statistics, jacobian)
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered, from the summed statistics alone."""
@@ -184,4 +190,4 @@ class Target:
 
 def is_finite(slope, intercept, theta_new):
     """Whether a proposal and its ratios can be computed with."""
-    return math.isfinite(intercept + np.add.reduce(slope) + np.add.reduce(theta_new))
+    return math.isfinite(intercept + sum(slope.tolist()) + sum(theta_new.tolist()))
