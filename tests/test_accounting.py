@@ -260,6 +260,24 @@ def test_the_guess_decides_about_speed_alone(guess, spread):
     assert len(calls) < 40
 
 
+def test_costs_that_differ_in_the_last_digit_alone_are_told_apart():
+    def cost(release, iterations, epsilon):
+        return 1e-6 if iterations <= 100 else math.nextafter(1e-6, 1.0)
+
+    assert max_iterations(cost, None, 1.0, 1e-6, guess=50) == 100
+
+
+@pytest.mark.parametrize("mu", [1e-12, 1e-8, 1e-5])
+def test_tiny_releases_cost_nothing(mu):
+    assert gaussian(GaussianRelease(mu), 1, 100) == 0.0
+
+
+@pytest.mark.parametrize("name", ["published-pld", "certified"])
+def test_a_release_of_another_kind_is_refused_before_the_search(name):
+    with pytest.raises(TypeError, match=name):
+        first_guess(name, GaussianRelease(0.1), 4, 1e-6)
+
+
 @pytest.mark.parametrize("name", ["published-pld", "certified"])
 def test_first_guesses_save_evaluations(name):
     release = RELEASES[name]

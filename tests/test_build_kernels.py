@@ -74,8 +74,10 @@ def arguments(rng, name, m, n):
     elif name == "settled_block_sum":
         middles, slope = 3 * rng.standard_normal((2, n)), rng.standard_normal(2)
         widths, lengths, sums = rng.random((2, n)), rng.random(n), rng.standard_normal((m, n))
+        reaches = 10.0 ** rng.uniform(0, 6, n)
         yield from (
-            (middles, widths, lengths, sums, slope, 0.2, 0.3, 1e-9, b) for b in (0.0, 3.0, math.inf)
+            (middles, widths, lengths, reaches, sums, slope, 0.2, 1.5, 0.3, 1e-9, b)
+            for b in (0.0, 3.0, math.inf)
         )
     else:
         raise NotImplementedError(name)

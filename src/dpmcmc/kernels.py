@@ -26,6 +26,8 @@ BOX = 256  # rows that lie near each other; of 30 statistics they stay in the se
 CHANCE_BITS = 8  # binary digits of the chance with which a row comes into a mask at first
 EVERY_ROW = np.empty(0, np.bool_)
 ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
+BOX_ROUNDING = 1e-8  # likewise, in coordinates whose Jacobian is nearly singular
+REACH = 1e4  # times the bound; the sum of a box of such rows has an error of 1e-9 times the bound
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 LIBRARY = load_library(library_path())
@@ -731,28 +733,36 @@ def resting_block_sum(
     matrix,
     matrix,
     vector,
+    vector,
     matrix,
     vector,
     float,
     float,
     float,
     float,
+    float,
 )
-def settled_block_sum(middles, widths, lengths, sums, slope, steepness, shift, slack, bound):
+def settled_block_sum(
+    middles, widths, lengths, reaches, sums, slope, steepness, size, shift, slack, bound
+):
     """Add up what belongs to the blocks of rows of which none is clipped, or all on one side.
 
     In a block |u_j - middle_j| <= width_j and r <= length, and a ratio is within steepness r of
-    slope . u + shift.
+    slope . u + shift. Blocks that reach far, compared with the bound, are left out: their sums
+    have lost the digits of the rows that are near.
 
     Parameters
     ----------
     middles, widths : (q, k) arrays
         Middle and half width of each of q coordinates in each of k blocks.
-    lengths : (k,) array
+    lengths, reaches : (k,) arrays
     sums : (s, k) array
         What is to be added up; the last of it are the numbers of rows.
     slope : (q,) array
-    steepness, shift : float
+    steepness : float
+    size : float
+        What the ratio changes by at most, in all coordinates, if they change by a reach of 1.
+    shift : float
     slack : float
         Added to the largest difference from the ratio at the middle, for rounding.
     bound : float
@@ -767,23 +777,24 @@ def settled_block_sum(middles, widths, lengths, sums, slope, steepness, shift, s
     """
     num_coordinates, num_blocks = middles.shape
     middle = np.full(num_blocks, shift)
-    most = steepness * lengths + slack
+    most = steepness * lengths + (BOX_ROUNDING * size) * reaches + slack
     for j in range(num_coordinates):
         for i in range(num_blocks):
             middle[i] += slope[j] * middles[j, i]
-            most[i] += abs(slope[j]) * (widths[j, i] + ROUNDING * abs(middles[j, i]))
+            most[i] += abs(slope[j]) * widths[j, i]
     num_sums = sums.shape[0]
     total = np.zeros(num_sums + 2)
     active = np.empty(num_blocks, np.int64)
     num_active = 0
     for i in range(num_blocks):
         lowest, highest = middle[i] - most[i], middle[i] + most[i]
-        if -bound <= lowest and highest <= bound:
+        is_near = size * reaches[i] <= REACH * bound
+        if is_near and -bound <= lowest and highest <= bound:
             for j in range(num_sums):
                 total[j] += sums[j, i]
-        elif lowest > bound:
+        elif is_near and lowest > bound:
             total[num_sums] += sums[num_sums - 1, i]
-        elif highest < -bound:
+        elif is_near and highest < -bound:
             total[num_sums + 1] += sums[num_sums - 1, i]
         else:
             active[num_active] = i

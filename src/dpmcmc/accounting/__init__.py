@@ -78,9 +78,10 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
         # have moved the same end, the next one halves.
         if does_fit[-2:] not in ([True, True], [False, False]) and costs.get(fits, 0) > 0:
             low, wanted, high = map(math.log, (costs[fits], target_delta, costs[too_many]))
-            share = (wanted - low) / (high - low)
-            middle = round(fits * (too_many / fits) ** share)
-            middle = min(max(middle, fits + 1), too_many - 1)
+            if high > low:
+                share = (wanted - low) / (high - low)
+                middle = round(fits * (too_many / fits) ** share)
+                middle = min(max(middle, fits + 1), too_many - 1)
         does_fit.append(is_within(middle))
         if does_fit[-1]:
             fits = middle

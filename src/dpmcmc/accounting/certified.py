@@ -88,12 +88,8 @@ def one_iteration(release, grid=None):
         create_pmf_pessimistic_connect_dots_fixed_gap,
     )
 
-    if type(release) not in GRIDS:
-        raise TypeError(
-            "accountant certified prices a SubsampledGaussianRelease or a BarkerRelease, not a "
-            + type(release).__name__
-        )
-    grid = grid or min(GRIDS[type(release)], math.sqrt(loss_variance(release)) / FINENESS)
+    spread = math.sqrt(loss_variance(release))
+    grid = grid or min(GRIDS[type(release)], spread / FINENESS)
     largest = grid
     while largest < LARGEST_LOSS and not curve(release, np.array([largest]))[0] <= NEGLIGIBLE:
         largest *= 2
@@ -118,6 +114,11 @@ def one_iteration(release, grid=None):
 
 def loss_variance(release):
     """About the variance of the privacy loss of one iteration."""
+    if type(release) not in GRIDS:
+        raise TypeError(
+            "accountant certified prices a SubsampledGaussianRelease or a BarkerRelease, not a "
+            + type(release).__name__
+        )
     q = release.sampling_probability
     if isinstance(release, BarkerRelease):
         return 4 * q**2 / (0.91 * release.batch_size)

@@ -33,4 +33,4 @@ def delta(release, iterations, epsilon):
     mu = release.mu * math.sqrt(iterations)
     log_first = log_ndtr(mu / 2 - epsilon / mu)
     log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-    return math.exp(log_first) * max(0.0, -math.expm1(log_second - log_first))
+    return math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0))

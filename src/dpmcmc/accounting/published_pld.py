@@ -49,5 +49,6 @@ def one_iteration(release):
 
 def loss_variance(release):
     """About the variance of the privacy loss of one iteration, for small batches."""
+    require(release, SubsampledGaussianRelease, "published-pld")
     q = release.sampling_probability
     return 4 * q**2 * math.sinh(min(1 / release.noise_variance, 50.0))

@@ -34,6 +34,8 @@ class Blocks:
         Middle and half width of the boxes. Not finite where a row is not.
     lengths : (k,) array
         r of every block; not finite where a row is not.
+    reaches : (k,) array
+        Largest |t - centre| of a row; not finite where its square is not.
     sums : (m + 1, k) array
         Sum of t - centre over the rows of a block, and how many they are.
     """
@@ -41,18 +43,26 @@ class Blocks:
     def __init__(self, statistics, jacobian):
         self.statistics = statistics
         self.centre, self.factor = centre_and_factor(statistics, jacobian)
-        low, high, self.lengths, self.sums = joined(self._summaries())
+        low, high, self.lengths, self.reaches, self.sums = joined(self._summaries())
         self.middles, self.widths = (low + high) / 2, (high - low) / 2
 
     def _summaries(self):
-        """Least and largest boxed coordinates, lengths and sums of blocks, part by part."""
+        """Least and largest boxed coordinates, lengths, reaches and sums, part by part."""
         for some in parts(self.statistics):
             boxed, lengths = boxed_coordinates(some, self.centre, self.factor)
             starts = np.arange(0, len(lengths), BOX)
-            low, high = (f.reduceat(boxed, starts, axis=1) for f in (np.minimum, np.maximum))
             sizes = np.diff(starts, append=len(lengths))
-            sums = np.add.reduceat(some, starts, axis=1) - sizes * self.centre[:, None]
-            yield low, high, np.maximum.reduceat(lengths, starts), np.vstack([sums, sizes])
+            with np.errstate(all="ignore"):  # what is not finite stays so
+                deviations = some - self.centre[:, None]
+                reaches = np.sqrt((deviations**2).sum(axis=0))
+                sums = np.add.reduceat(deviations, starts, axis=1)
+            yield (
+                np.minimum.reduceat(boxed, starts, axis=1),
+                np.maximum.reduceat(boxed, starts, axis=1),
+                np.maximum.reduceat(lengths, starts),
+                np.maximum.reduceat(reaches, starts),
+                np.vstack([sums, sizes]),
+            )
 
 
 def norm(array):

@@ -14,7 +14,6 @@ from dpmcmc.kernels import (
     settled_block_sum,
     sorted_ratio_sum,
 )
-from dpmcmc.models.blocks import norm
 
 USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
 MANY_USES = 64  # that all are coded, or rows are put into blocks
@@ -167,8 +166,9 @@ class BlockedRatios:
 
     Where that is inside the bounds for a whole block, its ratios add up to a function of the sum
     of its statistics; where it is above or below them, to as many bounds. The rows of the other
-    blocks are clipped and summed one by one; a row that is not finite makes its block one of
-    these. Comparisons leave a margin for rounding.
+    blocks are clipped and summed one by one. A row that is not finite makes its block one of
+    these, and so does one so far away that rounding could matter: in the direction of a slope it
+    may be near.
 
     Parameters
     ----------
@@ -179,23 +179,23 @@ class BlockedRatios:
         self.blocks = blocks
 
     def at(self, slope, intercept, bound):
-        """Sum and count as `RatioSums.at`."""
-        centre = self.blocks.centre
-        shift = slope @ centre - intercept
-        # What rounding may change in a ratio, and far more than that.
-        slack = ROUNDING * (norm(slope) * norm(centre) + abs(intercept))
-        settled, active = self.settled(slope, shift, slack, bound)
+        """Sum and count as `RatioSums.at`; None where there is no bound."""
+        if not bound < math.inf:
+            return None
+        settled, active = self.settled(slope, intercept, bound)
         total, _, num_clipped = clipped_ratio_block_sum(
             self.blocks.statistics, active, BOX, slope, intercept, bound
         )
-        *sums, size, above, below = settled.tolist()
-        if size:
-            total += slope @ sums + size * shift
+        *sums, num_inside, above, below = settled.tolist()
+        if num_inside:
+            # More digits, where there are any: the shift is taken as often as there are rows.
+            shift = slope.astype(np.longdouble) @ self.blocks.centre - intercept
+            total += slope @ sums + float(num_inside * shift)
         if above != below:
             total += bound * (above - below)
         return total, num_clipped + int(above + below)
 
-    def settled(self, slope, shift, slack, bound):
+    def settled(self, slope, intercept, bound):
         """Blocks on one side of each bound, (m + 3,); indices of the others.
 
         Of those inside the sum of t - centre and the number of rows, of those above and of those
@@ -203,17 +203,25 @@ class BlockedRatios:
         """
         blocks = self.blocks
         coefficients = slope @ blocks.factor
+        size = length(slope)
         return settled_block_sum(
             blocks.middles,
             blocks.widths,
             blocks.lengths,
+            blocks.reaches,
             blocks.sums,
             coefficients[:2],
-            norm(coefficients[2:]),
-            shift,
-            slack,
+            length(coefficients[2:]),
+            size,
+            slope @ blocks.centre - intercept,
+            ROUNDING * (size * length(blocks.centre) + abs(intercept)),
             bound,
         )
+
+
+def length(array):
+    """Not below the Euclidean length, and not 0 where that is so small that its square would be."""
+    return sum(map(abs, array.tolist()))
 
 
 class CodedRows:
