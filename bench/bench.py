@@ -28,6 +28,7 @@ TREE = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "n
 ENVIRONMENT = os.environ | {
     f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")
 }
+ENVIRONMENT["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # as workflow/rules/common.smk
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)  # it slows every start
 REPEATS = 3
 

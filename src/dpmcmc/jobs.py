@@ -143,11 +143,14 @@ def accounting_curve(spec, output):
     from dpmcmc.accounting import accountant, first_guess, max_iterations
 
     release = release_of(spec)
-    delta, iterations, rows = accountant(spec["accountant"]), 0, []
+    delta, rows = accountant(spec["accountant"]), []
+    iterations, ratio = 0, 1.0  # of the iterations to the first guess, at the epsilon before
     for epsilon in spec["epsilons"]:
         bound = epsilon, spec["delta"]
         guess, spread = first_guess(spec["accountant"], release, *bound)
-        iterations = max_iterations(delta, release, *bound, max(guess, iterations), spread)
+        start = round(ratio * guess) or iterations
+        iterations = max_iterations(delta, release, *bound, start, spread)
+        ratio = iterations / guess if guess else 1.0
         keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
         rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
     write_csv(pd.DataFrame(rows), output)

@@ -114,4 +114,4 @@ def first_guess(name, release, epsilon, target_delta):
     if not hasattr(module, "loss_variance"):
         return 0, 0.5
     normal = GaussianRelease(math.sqrt(module.loss_variance(release)))
-    return max_iterations(accountant("gaussian"), normal, epsilon, target_delta), 0.02
+    return max_iterations(accountant("gaussian"), normal, epsilon, target_delta), 0.04
