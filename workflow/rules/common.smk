@@ -22,8 +22,8 @@ os.environ.update(
 )
 # Many jobs run side by side, each on one core.
 os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
-# Large arrays in large pages of memory: those of thirty statistics take a fifth less time.
-os.environ["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
+# Large arrays in large pages of memory: chains on thirty statistics take a sixth less time.
+os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc.build_kernels import kernel_build
 from dpmcmc.captions import FIGURES, TABLES
