@@ -52,31 +52,27 @@ def running_in(directory):
     return found
 
 
+def files_of(directory):
+    return sum(1 for path in directory.glob("results/**/*") if path.is_file())
+
+
 def test_a_killed_study_resumes_to_the_same_tables(tiny, tmp_path_factory, request):
-    begin = time.monotonic()
-    undisturbed = copy_tree(tmp_path_factory.mktemp("undisturbed"))
-    snakemake(undisturbed, *STUDY)
-    duration = time.monotonic() - begin
-    rng, kills, found = random.Random(6), request.config.getoption("--kills"), []
-    while len(found) < kills:
+    """The run in as many stretches as there are kills, by the files it has made; one kill in each."""
+    kills, rng, found = request.config.getoption("--kills"), random.Random(6), []
+    for kill in range(kills):
         directory = copy_tree(tmp_path_factory.mktemp("killed"))
-        share = (
-            len(found) + rng.random()
-        ) / kills  # the run in as many stretches, one kill in each
-        moment = 0.3 + share * (duration - 0.3)
+        moment = int((kill + rng.random()) / kills * files_of(tiny))
         process = start(directory)
-        try:
-            process.wait(moment)
-            continue  # it was done before
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+        while files_of(directory) < moment and process.poll() is None:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         made = len(list(directory.glob("results/tiny/**/*.npz")))
         assert not running_in(directory)
         resume(directory)
         assert tables(directory) == tables(tiny)
         found.append(made)
-        print(f"killed after {moment:.1f} s of {duration:.1f} s, with {made} of 24 chains: resumed")
+        print(f"killed at {moment} of {files_of(tiny)} files, with {made} of 24 chains: resumed")
         shutil.rmtree(directory)
     assert any(0 < made < 24 for made in found)
 
