@@ -26,6 +26,19 @@ def rows(rng, shape):
     return statistics
 
 
+def blocks_of_rows(rng, m, n):
+    """Middles, widths, lengths, sums, centre and factor of n blocks."""
+    boxed = min(m, 2)
+    return (
+        3 * rng.standard_normal((boxed, n)),
+        rng.random((boxed, n)),
+        rng.random(n) if m > boxed else np.zeros(n),
+        rng.standard_normal((m + 1, n)),
+        rng.standard_normal(m),
+        np.eye(m) + 0.1 * rng.standard_normal((m, m)),
+    )
+
+
 def arguments(rng, name, m, n):
     """Arguments of each kernel for m statistics of n rows."""
     if name == "clipped_ratio_block_sum":
@@ -64,20 +77,14 @@ def arguments(rng, name, m, n):
             for b in (0.1, 2, 99)
         )
     elif name == "resting_block_sum":
-        middles, jacobian = rng.standard_normal((2, n)), rng.standard_normal((2, 4))
-        widths, lengths = rng.random((2, n)), rng.random(n)
-        sums, shift = rng.standard_normal((m, n)), rng.standard_normal(4)
-        yield from (
-            (middles, widths, lengths, sums, jacobian, shift, 1e-9, 1.2, 0.1, 0.3, b)
-            for b in (0.0, 3.0, math.inf)
-        )
+        jacobian, offset = rng.standard_normal((m, 4)), rng.standard_normal(4)
+        yield from ((*blocks_of_rows(rng, m, n), jacobian, offset, b) for b in (0.0, 9.0, math.inf))
     elif name == "settled_block_sum":
-        middles, slope = 3 * rng.standard_normal((2, n)), rng.standard_normal(2)
-        widths, lengths, sums = rng.random((2, n)), rng.random(n), rng.standard_normal((m, n))
-        reaches = 10.0 ** rng.uniform(0, 6, n)
+        middles, widths, lengths, *others = blocks_of_rows(rng, m, n)
+        reaches, slope = 10.0 ** rng.uniform(0, 6, n), rng.standard_normal(m)
         yield from (
-            (middles, widths, lengths, reaches, sums, slope, 0.2, 1.5, 0.3, 1e-9, b)
-            for b in (0.0, 3.0, math.inf)
+            (middles, widths, lengths, reaches, *others, slope, 0.3, b)
+            for b in (0.0, 9.0, math.inf)
         )
     else:
         raise NotImplementedError(name)

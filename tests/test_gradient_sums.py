@@ -68,8 +68,8 @@ def num_not_read(sums, jacobian, offset, bound):
         length = np.linalg.norm(jacobian)
         result = sums.column.at(np.array([length]), jacobian[0] @ offset / length, bound)
         return 0 if result is None else NUM_ROWS
-    rest, _ = sums.rest(jacobian, offset - sums.blocks.centre @ jacobian, 0.0, bound)
-    return rest[-1]
+    _, active = sums.rest(jacobian, offset, bound)
+    return NUM_ROWS - sums.blocks.sums[-1, active].sum()
 
 
 def positions(rng, model):

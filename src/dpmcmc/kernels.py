@@ -653,45 +653,73 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     matrix,
     vector,
     matrix,
+    vector,
+    matrix,
     matrix,
     vector,
     float,
-    float,
-    float,
-    float,
-    float,
 )
-def resting_block_sum(
-    middles, widths, lengths, sums, jacobian, shift, slack, steepness, mixing, pull, bound
-):
-    """Add up what belongs to the blocks of rows in which no gradient is clipped.
+def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, offset, bound):
+    """Sum of the gradients g = jacobian^T t - offset in blocks of rows of which none is clipped.
 
-    In a block |u_j - middle_j| <= width_j and r <= length, and the squared norm of a gradient is
-    at most |jacobian^T u - shift|^2 + steepness r^2 + 2 (mixing |u| + pull) r.
+    In a block, t = centre + factor u with |u_j - middle_j| <= width_j for the first coordinates,
+    A, and |u_B| <= r for the others. With the rows a and b of factor^T jacobian that belong to A
+    and B, and s = offset - jacobian^T centre, g = (a^T u_A - s) + b^T u_B, so that
+
+        |g|^2 <= |a^T u_A - s|^2 + |b b^T| r^2 + 2 (|b a^T| |u_A| + |b s|) r.
 
     Parameters
     ----------
     middles, widths : (q, k) arrays
         Middle and half width of each of q coordinates in each of k blocks.
     lengths : (k,) array
-    sums : (s, k) array
-        What is to be added up.
-    jacobian : (q, d) array
-    shift : (d,) array
-    slack : float
-        Added to the largest value of each component of jacobian^T u - shift, for rounding.
-    steepness, mixing, pull : float
-    bound : float
+        r of every block.
+    sums : (m + 1, k) array
+        Sum of t - centre over the rows of a block, and how many they are.
+    centre : (m,) array
+    factor : (m, m) array
+    jacobian, offset, bound
+        As for `clipped_gradient_block_sum`.
 
     Returns
     -------
-    total : (s,) array
-        Sum over the blocks where that is at most the squared bound.
+    total : (d,) array
+        Sum over the blocks for which that is at most the squared bound, with a margin for rounding.
     active : array of int
         Indices of the other blocks.
     """
     num_coordinates, num_blocks = middles.shape
-    farthest = np.zeros(num_blocks)  # squared length of u
+    num_statistics, dimension = jacobian.shape
+    shift = offset.copy()
+    slopes = np.zeros((num_statistics, dimension))  # factor^T jacobian
+    for j in range(num_statistics):
+        for k in range(dimension):
+            entry = jacobian[j, k]
+            if entry != 0.0:
+                shift[k] -= centre[j] * entry
+                for i in range(num_statistics):
+                    slopes[i, k] += factor[j, i] * entry
+    # What rounding may change in a component of a gradient, and far more than that.
+    slack = math.sqrt((centre * centre).sum()) * math.sqrt((jacobian * jacobian).sum())
+    slack = ROUNDING * (math.sqrt((offset * offset).sum()) + slack)
+    steepness = 0.0  # at least the largest eigenvalue of b b^T
+    squared_mixing = 0.0
+    squared_pull = 0.0
+    squared_slopes = 0.0
+    for i in range(num_coordinates, num_statistics):
+        slope = slopes[i]
+        squared_pull += (slope * shift).sum() ** 2
+        squared_slopes += (slope * slope).sum()
+        for j in range(num_coordinates):
+            squared_mixing += (slope * slopes[j]).sum() ** 2
+        row = 0.0
+        for j in range(num_coordinates, num_statistics):
+            row += abs((slope * slopes[j]).sum())
+        if not row <= steepness:
+            steepness = row
+    mixing = math.sqrt(squared_mixing)
+    pull = math.sqrt(squared_pull) + slack * math.sqrt(squared_slopes)
+    farthest = np.zeros(num_blocks)  # squared length of u_A
     for j in range(num_coordinates):
         for i in range(num_blocks):
             largest = abs(middles[j, i]) + widths[j, i]
@@ -702,11 +730,11 @@ def resting_block_sum(
         squared[i] = (steepness * lengths[i] + twice) * lengths[i]
     middle = np.empty(num_blocks)
     most = np.empty(num_blocks)
-    for k in range(shift.shape[0]):
+    for k in range(dimension):
         middle[:] = -shift[k]
         most[:] = slack
         for j in range(num_coordinates):
-            coefficient = jacobian[j, k]
+            coefficient = slopes[j, k]
             if coefficient != 0.0:
                 for i in range(num_blocks):
                     middle[i] += coefficient * middles[j, i]
@@ -714,17 +742,23 @@ def resting_block_sum(
         for i in range(num_blocks):
             largest = abs(middle[i]) + most[i]
             squared[i] += largest * largest
-    total = np.zeros(sums.shape[0])
+    resting = np.zeros(num_statistics + 1)
     active = np.empty(num_blocks, np.int64)
     num_active = 0
     for i in range(num_blocks):
         at_most = squared[i] * (1.0 + ROUNDING)
         if at_most <= bound * bound and at_most < math.inf:
-            for j in range(sums.shape[0]):
-                total[j] += sums[j, i]
+            for j in range(num_statistics + 1):
+                resting[j] += sums[j, i]
         else:
             active[num_active] = i
             num_active += 1
+    total = np.zeros(dimension)
+    if num_active < num_blocks:
+        for k in range(dimension):
+            total[k] = -resting[num_statistics] * shift[k]
+            for j in range(num_statistics):
+                total[k] += resting[j] * jacobian[j, k]
     return total, active[:num_active]
 
 
@@ -736,66 +770,82 @@ def resting_block_sum(
     vector,
     matrix,
     vector,
-    float,
-    float,
-    float,
+    matrix,
+    vector,
     float,
     float,
 )
 def settled_block_sum(
-    middles, widths, lengths, reaches, sums, slope, steepness, size, shift, slack, bound
+    middles, widths, lengths, reaches, sums, centre, factor, slope, intercept, bound
 ):
     """Add up what belongs to the blocks of rows of which none is clipped, or all on one side.
 
-    In a block |u_j - middle_j| <= width_j and r <= length, and a ratio is within steepness r of
-    slope . u + shift. Blocks that reach far, compared with the bound, are left out: their sums
-    have lost the digits of the rows that are near.
+    In a block, t = centre + factor u with |u_j - middle_j| <= width_j for the first coordinates,
+    A, and |u_B| <= r for the others. With c = factor^T slope, a ratio slope . t - intercept is
+    within |c_B| r of
+
+        c_A . u_A + slope . centre - intercept.
+
+    Blocks that reach far, compared with the bound, are left out: their sums have lost the digits of
+    the rows that are near.
 
     Parameters
     ----------
     middles, widths : (q, k) arrays
         Middle and half width of each of q coordinates in each of k blocks.
     lengths, reaches : (k,) arrays
-    sums : (s, k) array
-        What is to be added up; the last of it are the numbers of rows.
-    slope : (q,) array
-    steepness : float
-    size : float
-        What the ratio changes by at most, in all coordinates, if they change by a reach of 1.
-    shift : float
-    slack : float
-        Added to the largest difference from the ratio at the middle, for rounding.
-    bound : float
+        r, and the largest |t - centre|, of every block.
+    sums : (m + 1, k) array
+        Sum of t - centre over the rows of a block, and how many they are.
+    centre : (m,) array
+    factor : (m, m) array
+    slope : (m,) array
+    intercept, bound : float
 
     Returns
     -------
-    total : (s + 2,) array
-        Sum over the blocks of which no row is clipped; then how many rows are in blocks of which
-        all are above the bound, and in blocks of which all are below its negative.
+    total : (m + 3,) array
+        The sums over the blocks of which no row is clipped; then how many rows are in blocks of
+        which all are above the bound, and in blocks of which all are below its negative.
     active : array of int
         Indices of the other blocks.
     """
     num_coordinates, num_blocks = middles.shape
+    num_statistics = slope.shape[0]
+    coefficients = np.zeros(num_statistics)
+    shift = -intercept
+    # Sums of absolute values are not below the lengths of these vectors, and do not underflow.
+    size = 0.0
+    extent = 0.0
+    for j in range(num_statistics):
+        shift += slope[j] * centre[j]
+        size += abs(slope[j])
+        extent += abs(centre[j])
+        for i in range(num_statistics):
+            coefficients[i] += slope[j] * factor[j, i]
+    slack = ROUNDING * (size * extent + abs(intercept))
+    steepness = 0.0
+    for i in range(num_coordinates, num_statistics):
+        steepness += abs(coefficients[i])
     middle = np.full(num_blocks, shift)
     most = steepness * lengths + (BOX_ROUNDING * size) * reaches + slack
     for j in range(num_coordinates):
         for i in range(num_blocks):
-            middle[i] += slope[j] * middles[j, i]
-            most[i] += abs(slope[j]) * widths[j, i]
-    num_sums = sums.shape[0]
-    total = np.zeros(num_sums + 2)
+            middle[i] += coefficients[j] * middles[j, i]
+            most[i] += abs(coefficients[j]) * widths[j, i]
+    total = np.zeros(num_statistics + 3)
     active = np.empty(num_blocks, np.int64)
     num_active = 0
     for i in range(num_blocks):
         lowest, highest = middle[i] - most[i], middle[i] + most[i]
         is_near = size * reaches[i] <= REACH * bound
         if is_near and -bound <= lowest and highest <= bound:
-            for j in range(num_sums):
+            for j in range(num_statistics + 1):
                 total[j] += sums[j, i]
         elif is_near and lowest > bound:
-            total[num_sums] += sums[num_sums - 1, i]
+            total[num_statistics + 1] += sums[num_statistics, i]
         elif is_near and highest < -bound:
-            total[num_sums + 1] += sums[num_sums - 1, i]
+            total[num_statistics + 2] += sums[num_statistics, i]
         else:
             active[num_active] = i
             num_active += 1

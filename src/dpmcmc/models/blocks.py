@@ -65,12 +65,6 @@ class Blocks:
             )
 
 
-def norm(array):
-    """Square root of the sum of squares; `numpy.linalg.norm` takes longer than a pass may."""
-    flat = array.ravel()
-    return math.sqrt(flat @ flat)
-
-
 def arranged(statistics, jacobian):
     """Data with rows near each other next to each other, for `Blocks`, (m, n).
 

@@ -4,13 +4,7 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import (
-    ROUNDING,
-    clipped_gradient_block_sum,
-    clipped_gradient_sum,
-    resting_block_sum,
-)
-from dpmcmc.models.blocks import norm
+from dpmcmc.kernels import clipped_gradient_block_sum, clipped_gradient_sum, resting_block_sum
 from dpmcmc.models.ratio_sums import SortedColumn
 
 PARALLEL = 1e-14  # what rounding leaves across the line of a parallel vector, relative
@@ -20,16 +14,9 @@ FINITE = 1e150  # a norm up to this has a finite square
 class BlockedGradients:
     """What `clipped_gradient_sum` returns, for one data set of two statistics or more.
 
-    In the coordinates of `Blocks`, with K = J0^-1 J, rows A and B of it for the boxed and the
-    other coordinates, and s = offset - J^T centre, a gradient is g = a + B^T u_B with
-    a = A^T u_A - s, so that
-
-        |g|^2 <= |a|^2 + |B B^T| r^2 + 2 (|B A^T| |u_A| + |B s|) r.
-
-    Where the largest value in a block is at most the squared bound, none of its rows is clipped.
-    The block is *at rest*: its gradients add up to a function of the sum of its statistics. The
-    rows of the other blocks are clipped and summed one by one; a row that is not finite makes its
-    block one of these.
+    Where no gradient of a block of near rows can be clipped, the block is *at rest*: its gradients
+    add up to a function of the sum of its statistics. The rows of the other blocks are clipped and
+    summed one by one; a row that is not finite makes its block one of these.
 
     The sum and the count are those of the pass over all rows, up to the order of summation.
     Comparisons leave a margin for rounding. So the clip holds for every row, and neither it nor
@@ -52,39 +39,24 @@ class BlockedGradients:
         offset : (d,) array
         bound : float
         """
-        centre = self.blocks.centre
-        shift = offset - centre @ jacobian
-        # What rounding may change in a component of a gradient, and far more than that.
-        slack = ROUNDING * (norm(offset) + norm(centre) * norm(jacobian))
-        rest, active = self.rest(jacobian, shift, slack, bound)
+        at_rest, active = self.rest(jacobian, offset, bound)
         total, num_clipped = clipped_gradient_block_sum(
             self.blocks.statistics, active, jacobian, offset, bound
         )
-        if rest[-1] > 0:
-            total += rest[:-1] @ jacobian - rest[-1] * shift
-        return total, num_clipped
+        return total + at_rest, num_clipped
 
-    def rest(self, jacobian, shift, slack, bound):
-        """Blocks at rest: sum of t - centre and number of rows, (m + 1,); indices of the others."""
+    def rest(self, jacobian, offset, bound):
+        """Sum of the gradients in blocks at rest, (d,); indices of the others."""
         blocks = self.blocks
-        slopes = blocks.factor.T @ jacobian
-        a, b = slopes[:2], slopes[2:]
-        steepness = mixing = pull = 0.0
-        if len(b):
-            steepness = np.abs(b @ b.T).sum(axis=1).max()  # at least the largest eigenvalue
-            mixing = norm(b @ a.T)
-            pull = norm(b @ shift) + slack * norm(b)
         return resting_block_sum(
             blocks.middles,
             blocks.widths,
             blocks.lengths,
             blocks.sums,
-            a,
-            shift,
-            slack,
-            steepness,
-            mixing,
-            pull,
+            blocks.centre,
+            blocks.factor,
+            jacobian,
+            offset,
             bound,
         )
 

@@ -159,13 +159,8 @@ def prefix_sums(values):
 class BlockedRatios:
     """Ratios that use a few statistics: most blocks of near rows lie on one side of each bound.
 
-    In the coordinates of `Blocks` the slope is c = factor^T slope, c_A for the boxed and c_B for
-    the other coordinates, and a ratio is within |c_B| r of
-
-        c_A . u_A + slope . centre - intercept.
-
-    Where that is inside the bounds for a whole block, its ratios add up to a function of the sum
-    of its statistics; where it is above or below them, to as many bounds. The rows of the other
+    Where the ratios of a whole block are inside the bounds, they add up to a function of the sum of
+    its statistics; where they are above or below them, to as many bounds. The rows of the other
     blocks are clipped and summed one by one. A row that is not finite makes its block one of
     these, and so does one so far away that rounding could matter: in the direction of a slope it
     may be near.
@@ -202,26 +197,18 @@ class BlockedRatios:
         below the number of rows.
         """
         blocks = self.blocks
-        coefficients = slope @ blocks.factor
-        size = length(slope)
         return settled_block_sum(
             blocks.middles,
             blocks.widths,
             blocks.lengths,
             blocks.reaches,
             blocks.sums,
-            coefficients[:2],
-            length(coefficients[2:]),
-            size,
-            slope @ blocks.centre - intercept,
-            ROUNDING * (size * length(blocks.centre) + abs(intercept)),
+            blocks.centre,
+            blocks.factor,
+            slope,
+            intercept,
             bound,
         )
-
-
-def length(array):
-    """Not below the Euclidean length, and not 0 where that is so small that its square would be."""
-    return sum(map(abs, array.tolist()))
 
 
 class CodedRows:
@@ -267,7 +254,8 @@ class CodedRows:
         order = squared.argsort()
         self.distances = np.sqrt(squared[order])
         self.codes = codes.take(order, axis=1)
-        self.rows = statistics.T.take(order, axis=0)  # few are read, here and there
+        # Few are read, here and there. `take` would make another copy of all on the way.
+        self.rows = np.ascontiguousarray(statistics.T[order])
         self.terms = np.abs(self.centre) + LEVELS * self.widths
         # More digits, where there are any: what is subtracted from this sum is nearly as large.
         self.total = total + num_rows * self.centre.astype(np.longdouble)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
-from dpmcmc.models.blocks import Blocks, norm
+from dpmcmc.models.blocks import Blocks
 from dpmcmc.models.gradient_sums import FINITE, BlockedGradients, SortedGradients
 from dpmcmc.models.model import Model
 from dpmcmc.models.ratio_sums import BatchRatioSums, RatioSums
@@ -35,12 +35,12 @@ class Target:
     model: Model
     statistics: np.ndarray
 
-    @property
+    @cached_property
     def num_rows(self):
         """Number of rows n."""
         return self.statistics.shape[1]
 
-    @property
+    @cached_property
     def likelihood_power(self):
         """Tempering T = n0 / n; 1 without tempering."""
         return self.model.likelihood_power
@@ -140,7 +140,7 @@ class Target:
         largest = max(self.statistics.max(), -self.statistics.min())
         return math.sqrt(len(self.statistics)) * largest
 
-    @property
+    @cached_property
     def _is_prepared(self):
         """Whether rows are rearranged, in part copied, so that fewer are read each time."""
         return self.num_rows > SMALL and self.statistics.nbytes <= LARGE
@@ -191,3 +191,9 @@ class Target:
 def is_finite(slope, intercept, theta_new):
     """Whether a proposal and its ratios can be computed with."""
     return math.isfinite(intercept + sum(slope.tolist()) + sum(theta_new.tolist()))
+
+
+def norm(array):
+    """Square root of the sum of squares; `numpy.linalg.norm` takes longer than a pass may."""
+    flat = array.ravel()
+    return math.sqrt(flat @ flat)

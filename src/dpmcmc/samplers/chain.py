@@ -83,12 +83,13 @@ def run_chain(sampler, target, rng, start, num_iterations, max_positions=None):
         gradient_clip_fraction=np.empty(num_iterations),
         is_changed=np.empty(num_iterations, dtype=bool),
     )
+    positions, *records = chain
     state = sampler.init(rng, np.array(start, dtype=float))
     for i in range(num_iterations):
         state, info = sampler.step(rng, state, target)
         if (i + 1) % thinning == 0:
-            chain.positions[i // thinning] = state.position
-        for values, value in zip(chain[1:], info, strict=True):
+            positions[i // thinning] = state.position
+        for values, value in zip(records, info, strict=True):
             values[i] = value
     return chain
 
