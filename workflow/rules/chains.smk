@@ -11,6 +11,7 @@ rule run_chain:
         chain=f"{RESULTS}/chains/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.npz",
     log:
         f"{RESULTS}/logs/chain/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.log",
+    priority: chain_priority
     conda:
         CONDA
     resources:
