@@ -57,7 +57,7 @@ def files_of(directory):
 
 
 def test_a_killed_study_resumes_to_the_same_tables(tiny, tmp_path_factory, request):
-    """The run in as many stretches as there are kills, by the files it has made; one kill in each."""
+    """One kill in each of as many stretches of the run, by the files it has made."""
     kills, rng, found = request.config.getoption("--kills"), random.Random(6), []
     for kill in range(kills):
         directory = copy_tree(tmp_path_factory.mktemp("killed"))
