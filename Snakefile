@@ -10,6 +10,7 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/scheduler.smk"
 include: "workflow/rules/common.smk"
+include: "workflow/rules/forks.smk"
 include: "workflow/rules/models.smk"
 include: "workflow/rules/accounting.smk"
 include: "workflow/rules/audit.smk"
@@ -40,6 +41,10 @@ rule tables:
 rule tune:
     input:
         tuning_files,
+
+
+onstart:
+    start_fork_server()
 
 
 onerror:

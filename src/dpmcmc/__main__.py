@@ -2,10 +2,18 @@ import gc
 import os
 import sys
 
+from dpmcmc.fork_server import run_forked, serve
+
 gc.disable()  # jobs are short: modules leave no garbage, and looking for it takes time
+arguments = sys.argv[1:]
+if arguments == ["fork-server"]:
+    arguments = serve(sys.stdin)  # in a fork, which goes on as the job
+elif (status := run_forked(arguments)) is not None:
+    os._exit(status)
+
 from dpmcmc.cli import main  # noqa: E402
 
-main()
+main(arguments)
 sys.stdout.flush()
 sys.stderr.flush()
 os._exit(0)  # all files are closed, and taking the modules apart takes longer than many a chain

@@ -316,12 +316,6 @@ def short_runtime(wildcards, attempt):
     return attempt * 10
 
 
-def chain_priority(wildcards):
-    """After all else that is ready, and one model after another: most chains that run side by side
-    then read the same data, which the cache of the processor holds but once."""
-    return -1 - study.model_ids.index(wildcards.model)
-
-
 def chain_runtime(wildcards, attempt):
     return attempt * 5
 
@@ -340,6 +334,12 @@ def search_runtime(wildcards, attempt):
 
 def table_runtime(wildcards, attempt):
     return attempt * 60
+
+
+def chain_priority(wildcards):
+    """After all else that is ready, and one model after another: most chains that run side by side
+    then read the same data, which the cache of the processor holds but once."""
+    return -1 - study.model_ids.index(wildcards.model)
 
 
 def megabytes_of_dataset(model):

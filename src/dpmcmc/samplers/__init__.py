@@ -1,52 +1,59 @@
-"""Samplers of the chapter, by algorithm id.
+"""Samplers of the chapter, by algorithm id."""
 
-A sampler's module is imported when it is asked for: defining the classes of all of them would take
-a tenth of the time of many a chain.
-"""
+from dpmcmc.samplers.barker_correction import Correction, fit_correction
+from dpmcmc.samplers.chain import Chain, Info, State, Streams, run_chain
+from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
+from dpmcmc.samplers.dp_hmc import DPHMC
+from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.hmc import HMC
+from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 
-from importlib import import_module
+__all__ = [
+    "ALGORITHMS",
+    "CLIPPED",
+    "DPHMC",
+    "HMC",
+    "Chain",
+    "Correction",
+    "DPBarker",
+    "DPPenalty",
+    "FullDataDPBarker",
+    "GaussianWalk",
+    "GuidedWalk",
+    "Info",
+    "Metropolis",
+    "MinibatchDPPenalty",
+    "OneComponentWalk",
+    "State",
+    "Streams",
+    "fit_correction",
+    "run_chain",
+]
 
-MODULES = {
-    "barker_correction": ["Correction", "fit_correction"],
-    "chain": ["Chain", "Info", "State", "Streams", "run_chain"],
-    "dp_barker": ["DPBarker", "FullDataDPBarker"],
-    "dp_hmc": ["DPHMC"],
-    "dp_penalty": ["DPPenalty"],
-    "hmc": ["HMC"],
-    "metropolis": ["Metropolis"],
-    "minibatch_dp_penalty": ["MinibatchDPPenalty"],
-    "moves": ["GaussianWalk", "GuidedWalk", "OneComponentWalk"],
-}
 
-
-def __getattr__(name):
-    for module, names in MODULES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _sampler(name, move=None):
-    """Function of the settings in the configuration that builds the sampler of that name."""
+def _builder(sampler, move=None):
+    """Function of the settings in the configuration that builds a sampler of that class."""
 
     def build(**settings):
         if move is not None:
-            settings["move"] = __getattr__(move)(settings.pop("proposal_scale"))
-        return __getattr__(name)(**settings)
+            settings["move"] = move(settings.pop("proposal_scale"))
+        return sampler(**settings)
 
     return build
 
 
 # Algorithm id -> function of the settings in the configuration that builds the sampler.
 ALGORITHMS = {
-    "dp-penalty": _sampler("DPPenalty", move="GaussianWalk"),
-    "dp-penalty-ocu": _sampler("DPPenalty", move="OneComponentWalk"),
-    "dp-penalty-ocu-gwmh": _sampler("DPPenalty", move="GuidedWalk"),
-    "dp-hmc": _sampler("DPHMC"),
-    "minibatch-dp-penalty": _sampler("MinibatchDPPenalty", move="GaussianWalk"),
-    "minibatch-dp-penalty-ocu-gwmh": _sampler("MinibatchDPPenalty", move="GuidedWalk"),
-    "dp-barker": _sampler("DPBarker", move="GaussianWalk"),
-    "dp-barker-full-data": _sampler("FullDataDPBarker", move="GaussianWalk"),
+    "dp-penalty": _builder(DPPenalty, move=GaussianWalk),
+    "dp-penalty-ocu": _builder(DPPenalty, move=OneComponentWalk),
+    "dp-penalty-ocu-gwmh": _builder(DPPenalty, move=GuidedWalk),
+    "dp-hmc": _builder(DPHMC),
+    "minibatch-dp-penalty": _builder(MinibatchDPPenalty, move=GaussianWalk),
+    "minibatch-dp-penalty-ocu-gwmh": _builder(MinibatchDPPenalty, move=GuidedWalk),
+    "dp-barker": _builder(DPBarker, move=GaussianWalk),
+    "dp-barker-full-data": _builder(FullDataDPBarker, move=GaussianWalk),
 }
 
 # Those on batches a second time, so that one study can hold two accountants of them.
@@ -56,4 +63,4 @@ ALGORITHMS |= {
 }
 
 # The same for the clipping study: samplers without privacy that take a clip bound.
-CLIPPED = {"rwmh": _sampler("Metropolis", move="GaussianWalk"), "hmc": _sampler("HMC")}
+CLIPPED = {"rwmh": _builder(Metropolis, move=GaussianWalk), "hmc": _builder(HMC)}

@@ -1,0 +1,145 @@
+"""Chain jobs as forks of a process that has done their imports already.
+
+To start Python and import NumPy costs many a chain more than its sampling. So the workflow keeps a
+server, on the machine and in the environment that it runs in itself, and `python -m dpmcmc chain`
+asks it for a fork: a process of its own, with the client's working directory and output, which ends
+when the client does. It finds modules imported and nothing else. Where there is no server, on the
+node of a cluster or by hand, the same command runs the same job itself.
+"""
+
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+from contextlib import suppress
+
+VARIABLE = "DPMCMC_FORK_SERVER"  # address of the server, and the environment it runs in
+COMMANDS = {"chain", "clipped-chain"}  # those of which a study has thousands
+MAX_BYTES = 2**18  # of a request; a socket of Linux takes less
+
+
+def run_forked(arguments):
+    """Have the server run a command in a fork.
+
+    Parameters
+    ----------
+    arguments : list of str
+        The command and its options.
+
+    Returns
+    -------
+    int or None
+        Exit status of the fork, 128 + n where signal n ended it; None if there is no server of this
+        user and environment, or the command is none of `COMMANDS`.
+    """
+    address, _, prefix = os.environ.get(VARIABLE, "").partition(" ")
+    if prefix != sys.prefix or COMMANDS.isdisjoint(arguments[:1]):
+        return None
+    with new_socket() as connection:
+        try:
+            connection.connect(f"\0{address}")
+            if not is_of_this_user(connection):
+                return None
+            request = os.fsencode("\0".join(arguments))
+            socket.send_fds(connection, [request], [1, 2, os.open(".", os.O_RDONLY)])
+            status = connection.recv(1)
+        except OSError:  # nobody has read the request
+            return None
+    if not status:
+        sys.exit(f"{arguments[0]}: the server that forks jobs was killed; run again")
+    return status[0]
+
+
+def serve(lifeline):
+    """Fork a process for each request; it is there that this function returns.
+
+    First prints the value of `VARIABLE` for clients. The server ends when the other end of
+    `lifeline` is closed, at the latest by the end of the process that holds it.
+
+    Parameters
+    ----------
+    lifeline : file
+        Reading end of a pipe.
+
+    Returns
+    -------
+    list of str
+        The command to run and its options.
+    """
+    # All that a chain job imports, be it on its way.
+    import mmap  # noqa: F401
+    import resource  # noqa: F401
+    import shutil  # noqa: F401
+    import zipfile  # noqa: F401
+
+    from dpmcmc import cli, models, samplers, streams  # noqa: F401
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the holder of the pipe
+    with new_socket() as listener:
+        listener.bind("")  # to a name that the system chooses, of no file
+        listener.listen()
+        print(listener.getsockname()[1:].decode(), sys.prefix, flush=True)
+        while True:
+            ready, _, _ = select.select([lifeline, listener], [], [])
+            if lifeline in ready:
+                listener.close()
+                reap(0)
+                os._exit(0)
+            reap(os.WNOHANG)
+            connection, _ = listener.accept()
+            if not os.fork():
+                break
+            connection.close()
+    return become_job(connection)
+
+
+def become_job(connection):
+    """Fork once more: one process watches, in the other this returns the request's arguments."""
+    if not is_of_this_user(connection):
+        os._exit(1)
+    request, files, _, _ = socket.recv_fds(connection, MAX_BYTES, 3)
+    if not request:  # the client has ended
+        os._exit(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if job := os.fork():
+        watch(job, connection)
+    connection.close()
+    output, errors, directory = files
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
+    os.fchdir(directory)
+    return os.fsdecode(request).split("\0")
+
+
+def reap(options):
+    """Take notice of children that have ended; with option 0, wait for all."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
+def watch(job, connection):
+    """Tell a job's client how the job ended, or interrupt the job if the client ends first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ended = os.pidfd_open(job)
+    if ended not in select.select([ended, connection], [], [])[0]:
+        os.kill(job, signal.SIGINT)
+    _, status = os.waitpid(job, 0)
+    code = os.waitstatus_to_exitcode(status)
+    with suppress(OSError):
+        connection.send(bytes([code if code >= 0 else 128 - code]))
+    os._exit(0)
+
+
+def new_socket():
+    """A socket of this machine that keeps messages whole."""
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def is_of_this_user(connection):
+    """Whether the process at the other end belongs to the same user."""
+    ids = struct.Struct("3i")  # process, user, group
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, ids.size)
+    return ids.unpack(peer)[1] == os.geteuid()
