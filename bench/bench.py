@@ -20,6 +20,7 @@ import yaml
 from dpmcmc import kernels
 from dpmcmc.build_kernels import kernel_build
 from dpmcmc.files import read_json, read_npz
+from dpmcmc.fork_server import VARIABLE
 from dpmcmc.provenance import processor
 from dpmcmc.study import Study
 
@@ -187,6 +188,7 @@ def chain_jobs(results, base):
                 row += [f"{np.median(theirs):.2f}", f"{np.median(theirs) / cpu:.1f}"]
                 totals += cpu, np.median(theirs)
             rows.append(row)
+        alone, forked = forked_jobs([chain_command(study, results, c, output) for c in cells])
     header = ["algorithm", "model", "CPU s", "start-up", "load", "sampling", "rest", "peak MB"]
     if base:
         header += ["base CPU s", "base / this"]
@@ -201,7 +203,30 @@ def chain_jobs(results, base):
         "of them reports them; the rest is the interpreter's own start and end, and writing.\n\n"
         + (about_base if base else "")
         + table(header, rows)
+        + f"\nThese {len(cells)} jobs once more, in turn: {alone:.1f} CPU s by themselves, {forked:.1f} as forks of one process "
+        "(`dpmcmc.fork_server`), what asks for them and the server from its start to its end included. A local study "
+        "has forks.\n"
     )
+
+
+def forked_jobs(commands):
+    """CPU seconds of chain jobs by themselves, and as forks of a server, in turn."""
+    environment = ENVIRONMENT | {"PYTHONPATH": str(ROOT / "src")}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "dpmcmc", "fork-server"],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    asking = environment | {VARIABLE: server.stdout.readline().strip()}
+    alone = forked = 0.0
+    for command in commands:
+        alone += run_measured(command, environment)[0]
+        forked += run_measured(command, asking)[0]
+    server.stdin.close()
+    usage = os.wait4(server.pid, 0)[2]
+    return alone, forked + usage.ru_utime + usage.ru_stime
 
 
 def large_data(num_rows):

@@ -684,7 +684,8 @@ def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, 
     Returns
     -------
     total : (d,) array
-        Sum over the blocks for which that is at most the squared bound, with a margin for rounding.
+        Sum over the blocks whose right side, with a margin for rounding, is within the squared
+        bound.
     active : array of int
         Indices of the other blocks.
     """
@@ -700,8 +701,8 @@ def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, 
                 for i in range(num_statistics):
                     slopes[i, k] += factor[j, i] * entry
     # What rounding may change in a component of a gradient, and far more than that.
-    slack = math.sqrt((centre * centre).sum()) * math.sqrt((jacobian * jacobian).sum())
-    slack = ROUNDING * (math.sqrt((offset * offset).sum()) + slack)
+    extent = math.sqrt((centre * centre).sum()) * math.sqrt((jacobian * jacobian).sum())
+    slack = ROUNDING * (math.sqrt((offset * offset).sum()) + extent)
     steepness = 0.0  # at least the largest eigenvalue of b b^T
     squared_mixing = 0.0
     squared_pull = 0.0
@@ -715,7 +716,7 @@ def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, 
         row = 0.0
         for j in range(num_coordinates, num_statistics):
             row += abs((slope * slopes[j]).sum())
-        if not row <= steepness:
+        if not row <= steepness:  # also where it is not a number
             steepness = row
     mixing = math.sqrt(squared_mixing)
     pull = math.sqrt(squared_pull) + slack * math.sqrt(squared_slopes)
