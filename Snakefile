@@ -44,7 +44,7 @@ rule tune:
 
 
 onstart:
-    start_fork_server()
+    start_fork_servers()
 
 
 onerror:

@@ -20,7 +20,7 @@ import yaml
 from dpmcmc import kernels
 from dpmcmc.build_kernels import kernel_build
 from dpmcmc.files import read_json, read_npz
-from dpmcmc.fork_server import VARIABLE
+from dpmcmc.fork_server import variable
 from dpmcmc.provenance import processor
 from dpmcmc.study import Study
 
@@ -213,13 +213,13 @@ def forked_jobs(commands):
     """CPU seconds of chain jobs by themselves, and as forks of a server, in turn."""
     environment = ENVIRONMENT | {"PYTHONPATH": str(ROOT / "src")}
     server = subprocess.Popen(
-        [sys.executable, "-m", "dpmcmc", "fork-server"],
+        [sys.executable, "-m", "dpmcmc", "fork-server", "chains"],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    asking = environment | {VARIABLE: server.stdout.readline().strip()}
+    asking = environment | {variable("chains"): server.stdout.readline().strip()}
     alone = forked = 0.0
     for command in commands:
         alone += run_measured(command, environment)[0]

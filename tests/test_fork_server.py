@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from dpmcmc.fork_server import VARIABLE, new_socket, run_forked
+from dpmcmc.fork_server import SERVERS, new_socket, run_forked, variable
 from dpmcmc.jobs import simulate
 
 MODEL = {
@@ -45,7 +45,7 @@ def directory(tmp_path):
 @pytest.fixture
 def server():
     process = subprocess.Popen(
-        [sys.executable, "-m", "dpmcmc", "fork-server"],
+        [sys.executable, "-m", "dpmcmc", "fork-server", "chains"],
         env=environment(None),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -58,8 +58,9 @@ def server():
 
 
 def environment(address):
-    kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    return kept | {"PYTHONPATH": str(ROOT / "src")} | ({VARIABLE: address} if address else {})
+    kept = {name: value for name, value in os.environ.items() if name not in map(variable, SERVERS)}
+    asking = {variable("chains"): address} if address else {}
+    return kept | {"PYTHONPATH": str(ROOT / "src")} | asking
 
 
 def start(directory, address, spec=SPEC, **options):
@@ -216,7 +217,7 @@ def test_a_server_of_another_environment_is_not_asked(directory, server):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_users_neither_ask_nor_serve_each_other(server, monkeypatch):
-    monkeypatch.setenv(VARIABLE, server.address)
+    monkeypatch.setenv(variable("chains"), server.address)
     pid = os.fork()
     if pid == 0:
         os.setuid(65534)

@@ -167,3 +167,30 @@ def test_one_component_moves_read_one_column():
     statistics = np.vstack([np.ones(100), np.full(100, np.nan)])
     total, _, _ = kernels.clipped_ratio_sum(statistics, np.array([0.1, 0.0]), 0.0, 1.0)
     assert total == pytest.approx(10)
+
+
+@pytest.mark.parametrize("bound", [1e-150, 1e-100, 0.01, 1.0, 3.0, 1e100])
+def test_a_clipped_gradient_has_the_length_of_the_bound(bound):
+    """To some units in the last place; on both sides of where single precision ends."""
+    rng = np.random.default_rng(8)
+    powers = np.concatenate([rng.uniform(0, 45, 500), rng.uniform(18.9, 19.1, 100), [1e-15] * 50])
+    angles = rng.uniform(0, 2 * np.pi, len(powers))
+    for power, angle in zip(powers, angles, strict=True):
+        row = bound * 10.0**power * np.array([[np.cos(angle)], [np.sin(angle)]])
+        total, num_clipped = kernels.clipped_gradient_sum(row, np.eye(2), np.zeros(2), bound)
+        length = math.hypot(*row[:, 0])
+        assert num_clipped == (length > bound) or abs(length / bound - 1) < 1e-15
+        np.testing.assert_allclose(math.hypot(*total), min(length, bound), rtol=1e-15)
+        np.testing.assert_allclose(total * length, row[:, 0] * min(length, bound), rtol=2e-15)
+
+
+def test_rows_within_the_bound_are_not_scaled():
+    rng = np.random.default_rng(9)
+    rows = rng.standard_normal((3, 1000)) * 10.0 ** rng.uniform(-60, 0, 1000) / 6
+    total, num_clipped = kernels.clipped_gradient_sum(rows[:, :1], np.eye(3), np.zeros(3), 1.0)
+    assert (total == rows[:, 0]).all() and num_clipped == 0
+    rows[:, 7] = 1e30  # for which the whole block is worked out anew
+    total, num_clipped = kernels.clipped_gradient_sum(rows, np.eye(3), np.zeros(3), 1.0)
+    expected = np.delete(rows, 7, axis=1).sum(axis=1) + 3**-0.5
+    np.testing.assert_allclose(total, expected, rtol=1e-12)
+    assert num_clipped == 1

@@ -6,8 +6,8 @@ from dpmcmc.fork_server import run_forked, serve
 
 gc.disable()  # jobs are short: modules leave no garbage, and looking for it takes time
 arguments = sys.argv[1:]
-if arguments == ["fork-server"]:
-    arguments = serve(sys.stdin)  # in a fork, which goes on as the job
+if arguments[:1] == ["fork-server"]:
+    arguments = serve(arguments[1], sys.stdin)  # in a fork, which goes on as the job
 elif (status := run_forked(arguments)) is not None:
     os._exit(status)
 

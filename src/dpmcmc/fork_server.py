@@ -1,10 +1,11 @@
-"""Chain jobs as forks of a process that has done their imports already.
+"""Jobs as forks of a process that has done their imports already.
 
-To start Python and import NumPy costs many a chain more than its sampling. So the workflow keeps a
-server, on the machine and in the environment that it runs in itself, and `python -m dpmcmc chain`
-asks it for a fork: a process of its own, with the client's working directory and output, which ends
-when the client does. It finds modules imported and nothing else. Where there is no server, on the
-node of a cluster or by hand, the same command runs the same job itself.
+To start Python and import NumPy costs many a chain more than its sampling, and to import SciPy a
+budget more than its search. So the workflow keeps two servers, on the machine and in the
+environment that it runs in itself, and `python -m dpmcmc chain` asks one for a fork: a process of
+its own, with the client's working directory and output, which ends when the client does. It finds
+modules imported and nothing else. Where there is no server, on the node of a cluster or by hand,
+the same command runs the same job itself.
 """
 
 import os
@@ -14,9 +15,35 @@ import socket
 import struct
 import sys
 from contextlib import suppress
+from importlib import import_module
 
-VARIABLE = "DPMCMC_FORK_SERVER"  # address of the server, and the environment it runs in
-COMMANDS = {"chain", "clipped-chain"}  # those of which a study has thousands
+# What each server imports for its forks: all that they would, be it on their way.
+SERVERS = {
+    "chains": [
+        "dpmcmc.models",
+        "dpmcmc.samplers",
+        "dpmcmc.streams",
+        "mmap",
+        "resource",
+        "shutil",
+        "zipfile",
+    ],
+    "accounting": [
+        "dp_accounting.pld.privacy_loss_distribution",
+        "dpmcmc.samplers",
+        "pandas",
+        "scipy.special",
+        "shutil",
+    ],
+}
+# The commands of which a study has many, and their server.
+COMMANDS = {
+    "chain": "chains",
+    "clipped-chain": "chains",
+    "budget": "accounting",
+    "certification": "accounting",
+    "accounting-curve": "accounting",
+}
 MAX_BYTES = 2**18  # of a request; a socket of Linux takes less
 
 
@@ -32,10 +59,11 @@ def run_forked(arguments):
     -------
     int or None
         Exit status of the fork, 128 + n where signal n ended it; None if there is no server of this
-        user and environment, or the command is none of `COMMANDS`.
+        user and environment for the command.
     """
-    address, _, prefix = os.environ.get(VARIABLE, "").partition(" ")
-    if prefix != sys.prefix or COMMANDS.isdisjoint(arguments[:1]):
+    server = COMMANDS.get("".join(arguments[:1]))
+    address, _, prefix = os.environ.get(variable(server), "").partition(" ")
+    if server is None or prefix != sys.prefix:
         return None
     with new_socket() as connection:
         try:
@@ -52,14 +80,21 @@ def run_forked(arguments):
     return status[0]
 
 
-def serve(lifeline):
+def variable(server):
+    """Variable of the environment with a server's address, and the environment it runs in."""
+    return f"DPMCMC_FORK_SERVER_{server}"
+
+
+def serve(server, lifeline):
     """Fork a process for each request; it is there that this function returns.
 
-    First prints the value of `VARIABLE` for clients. The server ends when the other end of
+    First prints the value of `variable(server)` for clients. The server ends when the other end of
     `lifeline` is closed, at the latest by the end of the process that holds it.
 
     Parameters
     ----------
+    server : str
+        Key of `SERVERS`.
     lifeline : file
         Reading end of a pipe.
 
@@ -68,14 +103,8 @@ def serve(lifeline):
     list of str
         The command to run and its options.
     """
-    # All that a chain job imports, be it on its way.
-    import mmap  # noqa: F401
-    import resource  # noqa: F401
-    import shutil  # noqa: F401
-    import zipfile  # noqa: F401
-
-    from dpmcmc import cli, models, samplers, streams  # noqa: F401
-
+    for module in ["dpmcmc.cli", *SERVERS[server]]:
+        import_module(module)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the holder of the pipe
     with new_socket() as listener:
         listener.bind("")  # to a name that the system chooses, of no file

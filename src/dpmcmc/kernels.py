@@ -27,6 +27,7 @@ CHANCE_BITS = 8  # binary digits of the chance with which a row comes into a mas
 EVERY_ROW = np.empty(0, np.bool_)
 ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
 BOX_ROUNDING = 1e-8  # likewise, in coordinates whose Jacobian is nearly singular
+SINGLE = 1e38  # numbers below are of single precision
 REACH = 1e4  # times the bound; the sum of a box of such rows has an error of 1e-9 times the bound
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
@@ -542,7 +543,8 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     num_statistics = statistics.shape[0]
     dimension = offset.shape[0]
     component = np.empty(BOX)
-    scale = np.empty(BOX)  # squared norms at first, factors later
+    squared = np.empty(BOX)  # norms of rows, squared
+    factors = np.empty(BOX)
     weighted = np.empty(num_statistics)
     total = np.zeros(dimension)
     num_clipped = 0
@@ -568,12 +570,13 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             other[num_other] = k
             num_other += 1
     num_in_fours = num_single - num_single % 4
+    inverse = bound**-2.0  # not 1 / bound^2, with which LLVM would divide where it is multiplied by
     entry_rows, entry_columns = np.nonzero(jacobian)
     for block in blocks:
         start = block * BOX
         stop = min(start + BOX, statistics.shape[1])
         size = stop - start
-        scale[:] = 0.0
+        squared[:] = 0.0
         for e in range(num_other):
             k = other[e]
             component[:] = -offset[k]
@@ -584,14 +587,14 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
                     for i in range(size):
                         component[i] += coefficient * column[i]
             for i in range(size):
-                scale[i] += component[i] * component[i]
+                squared[i] += component[i] * component[i]
         for e in range(num_double):
             k, a, b = double[e]
             j_a, j_b, o_k = jacobian[a, k], jacobian[b, k], offset[k]
             t_a, t_b = statistics[a, start:stop], statistics[b, start:stop]
             for i in range(size):
                 g_k = j_a * t_a[i] + j_b * t_b[i] - o_k
-                scale[i] += g_k * g_k
+                squared[i] += g_k * g_k
         for e in range(0, num_in_fours, 4):
             a, b, c, d = single[e], single[e + 1], single[e + 2], single[e + 3]
             o_a, o_b, o_c, o_d = offset[a], offset[b], offset[c], offset[d]
@@ -602,22 +605,38 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             for i in range(size):
                 g_a, g_b = j_a * t_a[i] - o_a, j_b * t_b[i] - o_b
                 g_c, g_d = j_c * t_c[i] - o_c, j_d * t_d[i] - o_d
-                scale[i] += (g_a * g_a + g_b * g_b) + (g_c * g_c + g_d * g_d)
+                squared[i] += (g_a * g_a + g_b * g_b) + (g_c * g_c + g_d * g_d)
         for e in range(num_in_fours, num_single):
             a, t_a = single[e], statistics[source[e], start:stop]
             j_a, o_a = jacobian[source[e], a], offset[a]
             for i in range(size):
                 g_a = j_a * t_a[i] - o_a
-                scale[i] += g_a * g_a
+                squared[i] += g_a * g_a
+        # The factor of a clipped row is q^-1/2, q being its squared norm over the squared bound: in
+        # single precision, then with the first terms of (1 - e)^-1/2, e its error in square.
+        num_near = 0
         num_inside = 0
         weight = 0.0
         for i in range(size):
-            norm = math.sqrt(scale[i])
-            num_inside += (norm <= bound) & (norm < math.inf)
-            factor = bound / norm if norm > bound else 1.0
-            factor = factor if norm < math.inf else 0.0
-            scale[i] = factor
+            q = squared[i] * inverse
+            rough = np.float64(np.float32(1.0) / np.sqrt(np.float32(q)))
+            error = 1.0 - q * rough * rough
+            factor = rough + rough * error * (0.5 + 0.375 * error)
+            factor = factor if q > 1.0 else 1.0
+            num_near += q < SINGLE
+            num_inside += q <= 1.0
+            factors[i] = factor
             weight += factor
+        if num_near < size:  # beyond single precision, or not finite
+            num_inside = 0
+            weight = 0.0
+            for i in range(size):
+                norm = math.sqrt(squared[i])
+                num_inside += (norm <= bound) & (norm < math.inf)
+                factor = bound / norm if norm > bound else 1.0
+                factor = factor if norm < math.inf else 0.0
+                factors[i] = factor
+                weight += factor
         num_clipped += size - num_inside
         # The gradients times their factors add up to jacobian^T (sum of factor t) - weight offset.
         # A row with factor 0 may hold anything.
@@ -626,7 +645,7 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             sum_a = 0.0
             sum_b = 0.0
             for i in range(size):
-                factor = scale[i]
+                factor = factors[i]
                 sum_a += factor * (t_a[i] if factor > 0.0 else 0.0)
                 sum_b += factor * (t_b[i] if factor > 0.0 else 0.0)
             weighted[j] = sum_a
@@ -636,7 +655,7 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             t_a = statistics[j, start:stop]
             sum_a = 0.0
             for i in range(size):
-                factor = scale[i]
+                factor = factors[i]
                 sum_a += factor * (t_a[i] if factor > 0.0 else 0.0)
             weighted[j] = sum_a
         for k in range(dimension):

@@ -1,19 +1,24 @@
-# Chain jobs on this machine are forks of one process with their imports done: half of the time of
-# many a chain is the start of Python and NumPy. The server ends with Snakemake, however that ends.
+# Chains and budgets on this machine are forks of processes with their imports done: half of the time
+# of many a job is the start of Python and NumPy. The servers end with Snakemake, however that ends.
 
 import atexit
 import subprocess
 
-from dpmcmc.fork_server import VARIABLE
+from dpmcmc.fork_server import SERVERS, variable
 
 
-def start_fork_server():
-    if workflow.local_exec and sys.platform == "linux":
-        server = subprocess.Popen(
-            [sys.executable, "-m", "dpmcmc", "fork-server"],
+def start_fork_servers():
+    if not workflow.local_exec or sys.platform != "linux":
+        return
+    servers = {
+        name: subprocess.Popen(
+            [sys.executable, "-m", "dpmcmc", "fork-server", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        os.environ[VARIABLE] = server.stdout.readline().strip()
+        for name in SERVERS
+    }
+    for name, server in servers.items():
+        os.environ[variable(name)] = server.stdout.readline().strip()
         atexit.register(server.communicate)  # which closes the pipe and waits
