@@ -20,7 +20,7 @@ import yaml
 from dpmcmc import kernels
 from dpmcmc.build_kernels import kernel_build
 from dpmcmc.files import read_json, read_npz
-from dpmcmc.fork_server import variable
+from dpmcmc.fork_client import variable
 from dpmcmc.provenance import processor
 from dpmcmc.study import Study
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from dpmcmc.fork_server import SERVERS, new_socket, run_forked, variable
+from dpmcmc.fork_client import run_forked, variable
+from dpmcmc.fork_server import SERVERS
 from dpmcmc.jobs import simulate
 
 MODEL = {
@@ -33,6 +34,16 @@ SPEC = {
     "start_sd": 1.0,
     "seed": 0,
 }
+BUDGET = {
+    "model": "gauss",
+    "algorithm": "dp-penalty",
+    "settings": {"noise_scale": 0.1, "clip_bound": 1.0, "proposal_scale": 0.1},
+    "num_rows": 10_000,
+    "likelihood_power": 1.0,
+    "delta": 1e-5,
+    "accountant": "certified",
+    "epsilon": 1.0,
+}
 ENDLESS = SPEC | {"settings": {"iterations": 10**8, "proposal_scale": 0.1}}
 
 
@@ -43,9 +54,10 @@ def directory(tmp_path):
 
 
 @pytest.fixture
-def server():
+def server(request):
+    name = getattr(request, "param", "chains")
     process = subprocess.Popen(
-        [sys.executable, "-m", "dpmcmc", "fork-server", "chains"],
+        [sys.executable, "-m", "dpmcmc", "fork-server", name],
         env=environment(None),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -59,16 +71,20 @@ def server():
 
 def environment(address):
     kept = {name: value for name, value in os.environ.items() if name not in map(variable, SERVERS)}
-    asking = {variable("chains"): address} if address else {}
+    asking = dict.fromkeys(map(variable, SERVERS), address) if address else {}
     return kept | {"PYTHONPATH": str(ROOT / "src")} | asking
 
 
 def start(directory, address, spec=SPEC, **options):
     """Start a chain job, with relative paths, from a directory that is not the server's."""
     arguments = {"spec": json.dumps(spec), "dataset": "data.npy", "output": "out/chain.npz"}
+    return start_command("clipped-chain", arguments, directory, address, **options)
+
+
+def start_command(command, arguments, directory, address, **options):
     words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
     return subprocess.Popen(
-        [sys.executable, "-m", "dpmcmc", "clipped-chain", *words],
+        [sys.executable, "-m", "dpmcmc", command, *words],
         cwd=directory,
         env=environment(address),
         stdout=subprocess.PIPE,
@@ -128,6 +144,18 @@ def test_a_fork_writes_the_same_chain(directory, server):
     assert run(directory, server.address) == (0, "", "")
     assert chain_of(directory) == alone
     assert json.loads(alone["record"])["iterations"] == 100
+
+
+@pytest.mark.parametrize("server", ["accounting"], indirect=True)
+def test_a_fork_writes_the_same_budget(tmp_path, server):
+    written = []
+    for address in (None, server.address):
+        arguments = {"spec": json.dumps(BUDGET), "output": "budget.json"}
+        process = start_command("budget", arguments, tmp_path, address)
+        assert process.communicate(timeout=60) == ("", "") and process.returncode == 0
+        written.append((tmp_path / "budget.json").read_bytes())
+        (tmp_path / "budget.json").unlink()
+    assert written[0] == written[1] and json.loads(written[0])["iterations"] > 0
 
 
 def test_the_server_has_run_the_job(directory, server):
@@ -222,7 +250,9 @@ def test_users_neither_ask_nor_serve_each_other(server, monkeypatch):
     if pid == 0:
         os.setuid(65534)
         status = run_forked(["clipped-chain"])
-        with new_socket() as connection:  # as a client that does not look whom it asks
+        with socket.socket(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET
+        ) as connection:  # as a client that does not look whom it asks
             connection.connect(f"\0{server.address.split()[0]}")
             socket.send_fds(connection, [b"clipped-chain"], [1, 2, os.open(".", os.O_RDONLY)])
             try:

@@ -12,10 +12,11 @@ import os
 import select
 import signal
 import socket
-import struct
 import sys
 from contextlib import suppress
 from importlib import import_module
+
+from dpmcmc.fork_client import is_of_this_user
 
 # What each server imports for its forks: all that they would, be it on their way.
 SERVERS = {
@@ -36,60 +37,14 @@ SERVERS = {
         "shutil",
     ],
 }
-# The commands of which a study has many, and their server.
-COMMANDS = {
-    "chain": "chains",
-    "clipped-chain": "chains",
-    "budget": "accounting",
-    "certification": "accounting",
-    "accounting-curve": "accounting",
-}
 MAX_BYTES = 2**18  # of a request; a socket of Linux takes less
-
-
-def run_forked(arguments):
-    """Have the server run a command in a fork.
-
-    Parameters
-    ----------
-    arguments : list of str
-        The command and its options.
-
-    Returns
-    -------
-    int or None
-        Exit status of the fork, 128 + n where signal n ended it; None if there is no server of this
-        user and environment for the command.
-    """
-    server = COMMANDS.get("".join(arguments[:1]))
-    address, _, prefix = os.environ.get(variable(server), "").partition(" ")
-    if server is None or prefix != sys.prefix:
-        return None
-    with new_socket() as connection:
-        try:
-            connection.connect(f"\0{address}")
-            if not is_of_this_user(connection):
-                return None
-            request = os.fsencode("\0".join(arguments))
-            socket.send_fds(connection, [request], [1, 2, os.open(".", os.O_RDONLY)])
-            status = connection.recv(1)
-        except OSError:  # nobody has read the request
-            return None
-    if not status:
-        sys.exit(f"{arguments[0]}: the server that forks jobs was killed; run again")
-    return status[0]
-
-
-def variable(server):
-    """Variable of the environment with a server's address, and the environment it runs in."""
-    return f"DPMCMC_FORK_SERVER_{server}"
 
 
 def serve(server, lifeline):
     """Fork a process for each request; it is there that this function returns.
 
-    First prints the value of `variable(server)` for clients. The server ends when the other end of
-    `lifeline` is closed, at the latest by the end of the process that holds it.
+    First prints, for clients, the value of their `variable(server)`. The server ends when the other
+    end of `lifeline` is closed, at the latest by the end of the process that holds it.
 
     Parameters
     ----------
@@ -106,7 +61,7 @@ def serve(server, lifeline):
     for module in ["dpmcmc.cli", *SERVERS[server]]:
         import_module(module)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the holder of the pipe
-    with new_socket() as listener:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind("")  # to a name that the system chooses, of no file
         listener.listen()
         print(listener.getsockname()[1:].decode(), sys.prefix, flush=True)
@@ -160,15 +115,3 @@ def watch(job, connection):
     with suppress(OSError):
         connection.send(bytes([code if code >= 0 else 128 - code]))
     os._exit(0)
-
-
-def new_socket():
-    """A socket of this machine that keeps messages whole."""
-    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-
-def is_of_this_user(connection):
-    """Whether the process at the other end belongs to the same user."""
-    ids = struct.Struct("3i")  # process, user, group
-    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, ids.size)
-    return ids.unpack(peer)[1] == os.geteuid()

@@ -4,7 +4,8 @@
 import atexit
 import subprocess
 
-from dpmcmc.fork_server import SERVERS, variable
+from dpmcmc.fork_client import variable
+from dpmcmc.fork_server import SERVERS
 
 
 def start_fork_servers():
