@@ -41,7 +41,7 @@ BUDGET = {
     "num_rows": 10_000,
     "likelihood_power": 1.0,
     "delta": 1e-5,
-    "accountant": "certified",
+    "accountant": "gaussian",
     "epsilon": 1.0,
 }
 ENDLESS = SPEC | {"settings": {"iterations": 10**8, "proposal_scale": 0.1}}
