@@ -65,6 +65,9 @@ def server(request):
     )
     process.address = process.stdout.readline().strip()
     yield process
+    for watcher in children(process.pid):
+        for job in children(watcher):
+            os.kill(job, signal.SIGKILL)
     process.stdin.close()
     process.wait(20)
 
@@ -90,8 +93,14 @@ def start_command(command, arguments, directory, address, **options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=restore_interrupts,
         **options,
     )
+
+
+def restore_interrupts():
+    """As a process of the background, these tests may have been told to ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run(directory, address, spec=SPEC, **options):
@@ -198,6 +207,15 @@ def test_a_job_ends_with_its_client(directory, server, ending):
     assert process.returncode
     assert has_ended(job) and has_ended(watcher)
     assert not list(directory.glob("out/*"))
+
+
+def test_a_job_that_heeds_no_interrupt_is_killed(directory, server):
+    process = start(directory, server.address, ENDLESS)
+    job, watcher = job_of(server)
+    os.kill(job, signal.SIGSTOP)
+    process.kill()
+    process.wait()
+    assert has_ended(job) and has_ended(watcher)
 
 
 def test_a_killed_job_is_a_failed_command(directory, server):

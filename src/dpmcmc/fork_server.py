@@ -38,6 +38,7 @@ SERVERS = {
     ],
 }
 MAX_BYTES = 2**18  # of a request; a socket of Linux takes less
+PATIENCE = 10  # seconds that an interrupted job has to end
 
 
 def serve(server, lifeline):
@@ -109,7 +110,9 @@ def watch(job, connection):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ended = os.pidfd_open(job)
     if ended not in select.select([ended, connection], [], [])[0]:
-        os.kill(job, signal.SIGINT)
+        os.kill(job, signal.SIGINT)  # so that it removes what it is writing
+        if not select.select([ended], [], [], PATIENCE)[0]:
+            os.kill(job, signal.SIGKILL)
     _, status = os.waitpid(job, 0)
     code = os.waitstatus_to_exitcode(status)
     with suppress(OSError):
