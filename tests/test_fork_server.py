@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc.fork_client import run_forked, variable
-from dpmcmc.fork_server import SERVERS
+from dpmcmc.fork_server import PATIENCE, SERVERS
 from dpmcmc.jobs import simulate
 
 MODEL = {
@@ -207,6 +207,21 @@ def test_a_job_ends_with_its_client(directory, server, ending):
     assert process.returncode
     assert has_ended(job) and has_ended(watcher)
     assert not list(directory.glob("out/*"))
+
+
+def test_no_job_outlives_a_client_that_ends_at_once(directory, server):
+    arguments = ["--spec", json.dumps(ENDLESS), "--dataset", "data.npy", "--output", "chain.npz"]
+    request = "\0".join(["clipped-chain", *arguments]).encode()
+    where = os.open(directory, os.O_RDONLY)
+    output = os.open(directory / "log", os.O_WRONLY | os.O_CREAT)
+    for _ in range(30):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect(f"\0{server.address.split()[0]}")
+            socket.send_fds(connection, [request], [output, output, where])
+    time.sleep(0.5)
+    begin = time.monotonic()
+    assert all(has_ended(watcher) for watcher in children(server.pid))
+    assert time.monotonic() - begin < PATIENCE / 2  # interrupted, not killed
 
 
 def test_a_job_that_heeds_no_interrupt_is_killed(directory, server):

@@ -40,7 +40,7 @@ def run_forked(arguments):
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.connect(f"\0{address}")
-        if not is_of_this_user(connection):
+        if connection.fileno() < 3 or not is_of_this_user(connection):  # output is closed
             return None
         files = struct.pack("3i", 1, 2, os.open(".", os.O_RDONLY))
         request = os.fsencode("\0".join(arguments))

@@ -3,12 +3,13 @@
 To start Python and import NumPy costs many a chain more than its sampling, and to import SciPy a
 budget more than its search. So the workflow keeps two servers, on the machine and in the
 environment that it runs in itself, and `python -m dpmcmc chain` asks one for a fork: a process of
-its own, with the client's working directory and output, which ends when the client does. It finds
-modules imported and nothing else. Where there is no server, on the node of a cluster or by hand,
-the same command runs the same job itself.
+its own, with the client's working directory and output and the workflow's environment variables,
+which is ended when the client ends. Nothing but imports has happened in it before. Where there is
+no server, on the node of a cluster or by hand, the same command runs the same job itself.
 """
 
 import os
+import secrets
 import select
 import signal
 import socket
@@ -37,8 +38,8 @@ SERVERS = {
         "shutil",
     ],
 }
-MAX_BYTES = 2**18  # of a request; a socket of Linux takes less
-PATIENCE = 10  # seconds that an interrupted job has to end
+MAX_BYTES = 2**18  # of a request
+PATIENCE = 10  # seconds that a request has to arrive, and an interrupted job to end
 
 
 def serve(server, lifeline):
@@ -61,11 +62,13 @@ def serve(server, lifeline):
     """
     for module in ["dpmcmc.cli", *SERVERS[server]]:
         import_module(module)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the holder of the pipe
+    os.close(os.pidfd_open(os.getpid()))  # an old Linux fails here already, and has no server
+    at_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pipe's holder
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind("")  # to a name that the system chooses, of no file
+        address = f"dpmcmc-{secrets.token_hex(16)}"
+        listener.bind(f"\0{address}")  # a name of no file
         listener.listen()
-        print(listener.getsockname()[1:].decode(), sys.prefix, flush=True)
+        print(address, sys.prefix, flush=True)
         while True:
             ready, _, _ = select.select([lifeline, listener], [], [])
             if lifeline in ready:
@@ -77,17 +80,18 @@ def serve(server, lifeline):
             if not os.fork():
                 break
             connection.close()
-    return become_job(connection)
+    return become_job(connection, at_interrupt)
 
 
-def become_job(connection):
+def become_job(connection, at_interrupt):
     """Fork once more: one process watches, in the other this returns the request's arguments."""
     if not is_of_this_user(connection):
         os._exit(1)
-    request, files, _, _ = socket.recv_fds(connection, MAX_BYTES, 3)
-    if not request:  # the client has ended
+    connection.settimeout(PATIENCE)
+    request, files, flags, _ = socket.recv_fds(connection, MAX_BYTES, 3)
+    if len(files) < 3 or flags & socket.MSG_TRUNC:  # the client has ended, or asks too much
         os._exit(1)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # until the job can heed it
     if job := os.fork():
         watch(job, connection)
     connection.close()
@@ -95,6 +99,8 @@ def become_job(connection):
     os.dup2(output, 1)
     os.dup2(errors, 2)
     os.fchdir(directory)
+    signal.signal(signal.SIGINT, at_interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     return os.fsdecode(request).split("\0")
 
 
@@ -107,11 +113,13 @@ def reap(options):
 
 def watch(job, connection):
     """Tell a job's client how the job ended, or interrupt the job if the client ends first."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     ended = os.pidfd_open(job)
     if ended not in select.select([ended, connection], [], [])[0]:
-        os.kill(job, signal.SIGINT)  # so that it removes what it is writing
-        if not select.select([ended], [], [], PATIENCE)[0]:
+        for _ in range(PATIENCE):
+            os.kill(job, signal.SIGINT)  # so that it removes what it is writing
+            if select.select([ended], [], [], 1)[0]:
+                break
+        else:
             os.kill(job, signal.SIGKILL)
     _, status = os.waitpid(job, 0)
     code = os.waitstatus_to_exitcode(status)

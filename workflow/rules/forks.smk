@@ -1,5 +1,5 @@
 # Chains and budgets on this machine are forks of processes with their imports done: half of the time
-# of many a job is the start of Python and NumPy. The servers end with Snakemake, however that ends.
+# of many a job is the start of Python and NumPy. The servers end with Snakemake, however that ends, once their jobs have.
 
 import atexit
 import subprocess
