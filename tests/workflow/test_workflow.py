@@ -120,8 +120,8 @@ def test_the_other_tables_describe_the_same_study(results):
     assert (timings[parts] >= 0).all(axis=None)
     assert (timings[parts].sum(axis=1) <= timings["cpu_seconds"] + 0.002).all()
     pd.testing.assert_frame_equal(timings[[*keys, "seed"]], chains[[*keys, "seed"]])
-    assert (timings["cpu_seconds"] > 0.05).all() and (timings["peak_rss_mb"] > 30).all()
-    assert (timings["wall_seconds"] > 0.05).all() and (timings["wall_seconds"] < 600).all()
+    assert (timings["cpu_seconds"] > 0.005).all() and (timings["peak_rss_mb"] > 20).all()
+    assert (timings["wall_seconds"] > 0.005).all() and (timings["wall_seconds"] < 600).all()
 
     baselines = read(results, "baselines")
     assert (baselines.groupby("model").size() == 10).all() and baselines["model"].nunique() == 9
