@@ -10,7 +10,7 @@ rule run_clipped_chain:
         chain=f"{CLIPPING}/{{clipped}}/bound-{{bound}}/seed-{{seed}}.npz",
     log:
         f"{RESULTS}/logs/clipping/{{model}}/{{clipped}}/bound-{{bound}}/seed-{{seed}}.log",
-    priority: clipped_chain_priority
+    priority: chain_priority
     conda:
         CONDA
     resources:

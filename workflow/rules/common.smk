@@ -342,11 +342,6 @@ def chain_priority(wildcards):
     return -1 - study.model_ids.index(wildcards.model)
 
 
-def clipped_chain_priority(wildcards):
-    """Before all else: the table of these chains takes a minute, and one core would wait for it."""
-    return chain_priority(wildcards) + len(study.model_ids)
-
-
 def megabytes_of_dataset(model):
     settings = study.models[model]
     return settings["num_rows"] * dimension(settings) * 8 // 2**20
