@@ -203,9 +203,9 @@ def chain_jobs(results, base):
         "of them reports them; the rest is the interpreter's own start and end, and writing.\n\n"
         + (about_base if base else "")
         + table(header, rows)
-        + f"\nThese {len(cells)} jobs once more, in turn: {alone:.1f} CPU s by themselves, {forked:.1f} as forks of one process "
+        + f"\n\nThese {len(cells)} jobs once more, in turn: {alone:.1f} CPU s by themselves, {forked:.1f} as forks of one process "
         "(`dpmcmc.fork_server`), what asks for them and the server from its start to its end included. A local study "
-        "has forks.\n"
+        "has forks."
     )
 
 
