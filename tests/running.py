@@ -12,6 +12,7 @@ from conftest import ROOT
 
 QUICK = ["--configfile", "studies/quick.yaml"]
 TINY = ["tables", "--configfile", "studies/tiny.yaml"]
+STUDY = ["--cores", "2", *TINY]
 PARTS = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
 
 
@@ -50,6 +51,33 @@ def run(directory, *arguments, check=True):
 def snakemake(directory, *arguments, check=True):
     executable = Path(sys.executable).with_name("snakemake")
     return run(directory, executable, "--nocolor", *arguments, check=check)
+
+
+def start(directory, **options):
+    """Start the tiny study in a process group of its own."""
+    executable = Path(sys.executable).with_name("snakemake")
+    return subprocess.Popen(
+        [str(executable), "--nocolor", *STUDY],
+        cwd=directory,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def running_in(directory):
+    """Processes at work in a directory."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            if Path(os.readlink(link)).is_relative_to(directory):
+                found.append(link.parent.name)
+        except OSError:  # it has ended, or is none of ours
+            continue
+    return found
 
 
 def jobs(directory, *arguments):

@@ -78,13 +78,13 @@ def environment(address):
     return kept | {"PYTHONPATH": str(ROOT / "src")} | asking
 
 
-def start(directory, address, spec=SPEC, **options):
+def start(directory, address, spec=SPEC):
     """Start a chain job, with relative paths, from a directory that is not the server's."""
     arguments = {"spec": json.dumps(spec), "dataset": "data.npy", "output": "out/chain.npz"}
-    return start_command("clipped-chain", arguments, directory, address, **options)
+    return start_command("clipped-chain", arguments, directory, address)
 
 
-def start_command(command, arguments, directory, address, **options):
+def start_command(command, arguments, directory, address):
     words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
     return subprocess.Popen(
         [sys.executable, "-m", "dpmcmc", command, *words],
@@ -94,7 +94,6 @@ def start_command(command, arguments, directory, address, **options):
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=restore_interrupts,
-        **options,
     )
 
 
@@ -103,9 +102,17 @@ def restore_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def run(directory, address, spec=SPEC, **options):
+def asking(server, arguments, *files):
+    """Connection with a request to the server, of a client that neither looks nor waits."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(f"\0{server.address.split()[0]}")
+    socket.send_fds(connection, ["\0".join(arguments).encode()], files)
+    return connection
+
+
+def run(directory, address, spec=SPEC):
     """Exit status, output and errors of a job."""
-    process = start(directory, address, spec, **options)
+    process = start(directory, address, spec)
     output, errors = process.communicate(timeout=60)
     return process.returncode, output, errors
 
@@ -210,14 +217,11 @@ def test_a_job_ends_with_its_client(directory, server, ending):
 
 
 def test_no_job_outlives_a_client_that_ends_at_once(directory, server):
-    arguments = ["--spec", json.dumps(ENDLESS), "--dataset", "data.npy", "--output", "chain.npz"]
-    request = "\0".join(["clipped-chain", *arguments]).encode()
+    options = ["--spec", json.dumps(ENDLESS), "--dataset", "data.npy", "--output", "chain.npz"]
     where = os.open(directory, os.O_RDONLY)
     output = os.open(directory / "log", os.O_WRONLY | os.O_CREAT)
     for _ in range(30):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-            connection.connect(f"\0{server.address.split()[0]}")
-            socket.send_fds(connection, [request], [output, output, where])
+        asking(server, ["clipped-chain", *options], output, output, where).close()
     time.sleep(0.5)
     begin = time.monotonic()
     assert all(has_ended(watcher) for watcher in children(server.pid))
@@ -283,14 +287,9 @@ def test_users_neither_ask_nor_serve_each_other(server, monkeypatch):
     if pid == 0:
         os.setuid(65534)
         status = run_forked(["clipped-chain"])
-        with socket.socket(
-            socket.AF_UNIX, socket.SOCK_SEQPACKET
-        ) as connection:  # as a client that does not look whom it asks
-            connection.connect(f"\0{server.address.split()[0]}")
-            socket.send_fds(connection, [b"clipped-chain"], [1, 2, os.open(".", os.O_RDONLY)])
-            try:
-                answer = connection.recv(1)
-            except ConnectionResetError:
-                answer = None
+        try:
+            answer = asking(server, ["clipped-chain"], 1, 2, 2).recv(1)
+        except (BrokenPipeError, ConnectionResetError):
+            answer = None
         os._exit(0 if status is answer is None else 1)
     assert os.waitpid(pid, 0)[1] == 0

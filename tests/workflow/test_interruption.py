@@ -7,49 +7,19 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
-from running import TINY, copy_tree, environment, run, snakemake, tables
+from running import STUDY, copy_tree, run, running_in, snakemake, start, tables
 
-STUDY = ["--cores", "2", *TINY]
 NOBODY = 65534
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1  # of prctl(2) and capabilities(7)
-
-
-def start(directory, **options):
-    """Start the tiny study in a process group of its own."""
-    executable = Path(sys.executable).with_name("snakemake")
-    return subprocess.Popen(
-        [str(executable), "--nocolor", *STUDY],
-        cwd=directory,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        **options,
-    )
 
 
 def resume(directory):
     """As README says."""
     snakemake(directory, "--unlock")
     snakemake(directory, *STUDY)
-
-
-def running_in(directory):
-    """Processes at work in a directory."""
-    found = []
-    for link in Path("/proc").glob("[0-9]*/cwd"):
-        try:
-            if Path(os.readlink(link)).is_relative_to(directory):
-                found.append(link.parent.name)
-        except OSError:  # it has ended, or is none of ours
-            continue
-    return found
 
 
 def files_of(directory):

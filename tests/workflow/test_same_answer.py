@@ -4,8 +4,7 @@ import time
 from pathlib import Path
 
 import yaml
-from running import TINY, snakemake, tables
-from test_interruption import running_in, start
+from running import TINY, running_in, snakemake, start, tables
 
 
 def test_one_core_gives_the_tables_of_two(tiny, fresh):
