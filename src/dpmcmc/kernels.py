@@ -28,7 +28,6 @@ EVERY_ROW = np.empty(0, np.bool_)
 ROUNDING = 1e-10  # far above what rounding changes, relative to the terms it comes from
 BOX_ROUNDING = 1e-8  # likewise, in coordinates whose Jacobian is nearly singular
 SINGLE = 1e38  # numbers below are of single precision
-REACH = 1e4  # times the bound; the sum of a box of such rows has an error of 1e-9 times the bound
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 LIBRARY = load_library(library_path())
@@ -666,10 +665,58 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     return total, num_clipped
 
 
+@compiled("Tuple((float64[::1], int64))", matrix, indices, matrix, vector, float)
+def far_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
+    """What `clipped_gradient_block_sum` returns, also where rows or theta are far out; slower.
+
+    There jacobian^T (sum of factor t) - weight offset cancels. Here each row's gradient is
+    computed once, its norm taken from these very numbers, and the clipped gradients are summed:
+    whatever rounding has made of a row, it adds no more than the bound.
+    """
+    num_statistics = statistics.shape[0]
+    dimension = offset.shape[0]
+    gradients = np.empty((dimension, BOX))
+    squared = np.empty(BOX)
+    factors = np.empty(BOX)
+    total = np.zeros(dimension)
+    num_clipped = 0
+    for block in blocks:
+        start = block * BOX
+        stop = min(start + BOX, statistics.shape[1])
+        size = stop - start
+        squared[:] = 0.0
+        for k in range(dimension):
+            gradient = gradients[k]
+            gradient[:] = -offset[k]
+            for j in range(num_statistics):
+                coefficient = jacobian[j, k]
+                if coefficient != 0.0:
+                    column = statistics[j, start:stop]
+                    for i in range(size):
+                        gradient[i] += coefficient * column[i]
+            for i in range(size):
+                squared[i] += gradient[i] * gradient[i]
+        num_inside = 0
+        for i in range(size):
+            norm = math.sqrt(squared[i])
+            num_inside += (norm <= bound) & (norm < math.inf)
+            factor = bound / norm if norm > bound else 1.0
+            factors[i] = factor if norm < math.inf else 0.0
+        num_clipped += size - num_inside
+        for k in range(dimension):
+            block_total = 0.0
+            for i in range(size):
+                factor = factors[i]
+                block_total += factor * (gradients[k, i] if factor > 0.0 else 0.0)
+            total[k] += block_total
+    return total, num_clipped
+
+
 @compiled(
     "Tuple((float64[::1], int64[::1]))",
     matrix,
     matrix,
+    vector,
     vector,
     matrix,
     vector,
@@ -677,8 +724,11 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     matrix,
     vector,
     float,
+    float,
 )
-def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, offset, bound):
+def resting_block_sum(
+    middles, widths, lengths, reaches, sums, centre, factor, jacobian, offset, bound, largest
+):
     """Sum of the gradients g = jacobian^T t - offset in blocks of rows of which none is clipped.
 
     In a block, t = centre + factor u with |u_j - middle_j| <= width_j for the first coordinates,
@@ -687,18 +737,23 @@ def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, 
 
         |g|^2 <= |a^T u_A - s|^2 + |b b^T| r^2 + 2 (|b a^T| |u_A| + |b s|) r.
 
+    Blocks with large terms, compared with the bound, are left out: their sums have lost the digits
+    of the rows that are near.
+
     Parameters
     ----------
     middles, widths : (q, k) arrays
         Middle and half width of each of q coordinates in each of k blocks.
-    lengths : (k,) array
-        r of every block.
+    lengths, reaches : (k,) arrays
+        r, and the largest |t - centre|, of every block.
     sums : (m + 1, k) array
         Sum of t - centre over the rows of a block, and how many they are.
     centre : (m,) array
     factor : (m, m) array
     jacobian, offset, bound
         As for `clipped_gradient_block_sum`.
+    largest : float
+        Size of terms up to which a block may be summed as a whole.
 
     Returns
     -------
@@ -720,8 +775,10 @@ def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, 
                 for i in range(num_statistics):
                     slopes[i, k] += factor[j, i] * entry
     # What rounding may change in a component of a gradient, and far more than that.
-    extent = math.sqrt((centre * centre).sum()) * math.sqrt((jacobian * jacobian).sum())
-    slack = ROUNDING * (math.sqrt((offset * offset).sum()) + extent)
+    size = math.sqrt((jacobian * jacobian).sum())
+    extent = math.sqrt((centre * centre).sum()) * size
+    common = math.sqrt((offset * offset).sum()) + extent
+    slack = ROUNDING * common
     steepness = 0.0  # at least the largest eigenvalue of b b^T
     squared_mixing = 0.0
     squared_pull = 0.0
@@ -767,7 +824,8 @@ def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, 
     num_active = 0
     for i in range(num_blocks):
         at_most = squared[i] * (1.0 + ROUNDING)
-        if at_most <= bound * bound and at_most < math.inf:
+        is_near = size * reaches[i] + common <= largest
+        if is_near and at_most <= bound * bound and at_most < math.inf:
             for j in range(num_statistics + 1):
                 resting[j] += sums[j, i]
         else:
@@ -794,9 +852,10 @@ def resting_block_sum(middles, widths, lengths, sums, centre, factor, jacobian, 
     vector,
     float,
     float,
+    float,
 )
 def settled_block_sum(
-    middles, widths, lengths, reaches, sums, centre, factor, slope, intercept, bound
+    middles, widths, lengths, reaches, sums, centre, factor, slope, intercept, bound, largest
 ):
     """Add up what belongs to the blocks of rows of which none is clipped, or all on one side.
 
@@ -806,8 +865,8 @@ def settled_block_sum(
 
         c_A . u_A + slope . centre - intercept.
 
-    Blocks that reach far, compared with the bound, are left out: their sums have lost the digits of
-    the rows that are near.
+    Blocks with large terms, compared with the bound, are left out: their sums have lost the digits
+    of the rows that are near.
 
     Parameters
     ----------
@@ -821,6 +880,8 @@ def settled_block_sum(
     factor : (m, m) array
     slope : (m,) array
     intercept, bound : float
+    largest : float
+        Size of terms up to which a block may be summed as a whole.
 
     Returns
     -------
@@ -843,7 +904,8 @@ def settled_block_sum(
         extent += abs(centre[j])
         for i in range(num_statistics):
             coefficients[i] += slope[j] * factor[j, i]
-    slack = ROUNDING * (size * extent + abs(intercept))
+    common = size * extent + abs(intercept)
+    slack = ROUNDING * common
     steepness = 0.0
     for i in range(num_coordinates, num_statistics):
         steepness += abs(coefficients[i])
@@ -858,7 +920,7 @@ def settled_block_sum(
     num_active = 0
     for i in range(num_blocks):
         lowest, highest = middle[i] - most[i], middle[i] + most[i]
-        is_near = size * reaches[i] <= REACH * bound
+        is_near = size * reaches[i] + common <= largest
         if is_near and -bound <= lowest and highest <= bound:
             for j in range(num_statistics + 1):
                 total[j] += sums[j, i]

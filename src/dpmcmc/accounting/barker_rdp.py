@@ -14,7 +14,8 @@ def delta(release, iterations, epsilon):
     Parameters
     ----------
     release : BarkerRelease
-        With a batch of more than 15 rows: orders 3 <= alpha < b / 5 are used.
+        With a batch of more than 15 rows: orders 3 <= alpha < b / 5 are used. The theorem is
+        proved for a batch variance of at most 1.
     iterations : int
         >= 0.
     epsilon : float
@@ -25,7 +26,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is of another kind.
     ValueError
-        If the batch is too small for any order.
+        If the batch is too small for any order, or its variance may be above 1.
     """
     require(release, BarkerRelease, "barker-rdp")
     orders, epsilons = renyi_curve(release)
@@ -36,6 +37,11 @@ def delta(release, iterations, epsilon):
 def renyi_curve(release):
     """Orders 3 <= alpha < b / 5 and the Renyi epsilon of one iteration at each of them."""
     b = release.batch_size
+    if release.batch_variance > 1:
+        raise ValueError(
+            "accountant barker-rdp prices a batch variance of at most 1, not "
+            f"{release.batch_variance:.6g}: a batch of at least sqrt(n) rows is needed, not of {b}"
+        )
     highest = -(-b // 5) - 1  # the largest integer below b / 5
     if highest < 3:
         raise ValueError(f"accountant barker-rdp needs a batch of more than 15 rows, not {b}")

@@ -9,8 +9,8 @@ and over the releases' worst pair, bounds that of the release on the whole data 
 (Balle, Barthe and Gaboardi 2018, Theorem 9, for substitution; Zhu, Dong and Wang 2022,
 Proposition 30, for the second half). The stitched curve is convex, so one pair of distributions
 has it, and releases dominated by that pair compose adaptively to its composition. dp_accounting
-turns the curve into a distribution on a grid, rounded to the safe side (Doroshenko et al. 2022),
-and composes it.
+turns the curve into a distribution on a grid, rounded to the safe side (Doroshenko et al. 2022);
+`dpmcmc.accounting.privacy_loss` composes it, from above as well.
 """
 
 import math
@@ -19,15 +19,20 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from dpmcmc.accounting.releases import BarkerRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.privacy_loss import PrivacyLoss
+from dpmcmc.accounting.releases import (
+    NOISE_VARIANCE,
+    BarkerRelease,
+    SubsampledGaussianRelease,
+)
 
-MARGIN = 1e-3  # of delta, and
-ROUNDING = 1e-11  # beside it: far above what the rounding of transforms changes
+MARGIN = 1e-3  # of delta
+ROUNDING = 1e-8  # of the curve, relative: far above what rounding changes in it
 GRIDS = {SubsampledGaussianRelease: 1e-4, BarkerRelease: 1e-5}  # of losses, or finer:
 FINENESS = 50  # points a standard deviation of the loss of one iteration
 MOST_LOSSES = 2**17  # above 0 on the grid: large losses of small batches get a coarser one
 LARGEST_LOSS = 100.0  # those above count as infinite, as do
-NEGLIGIBLE = 1e-20  # those above which h is less than this
+NEGLIGIBLE = 1e-25  # those above which h is less than this
 
 
 def delta(release, iterations, epsilon):
@@ -44,7 +49,7 @@ def delta(release, iterations, epsilon):
     Returns
     -------
     float
-        Larger than the computed value by a thousandth and 1e-11, for rounding.
+        Larger than the computed bound by a thousandth, for numbers given with as many digits.
 
     Raises
     ------
@@ -55,10 +60,10 @@ def delta(release, iterations, epsilon):
     """
     if iterations == 0:
         return 0.0
-    computed = float(composed(release, iterations).get_delta_for_epsilon(epsilon))
-    if not math.isfinite(computed):  # max(0, NaN) would be no cost at all
+    computed = one_iteration(release).delta(iterations, epsilon)
+    if not math.isfinite(computed):
         raise ArithmeticError(f"the cost of {iterations} iterations of {release} is not finite")
-    return min(1.0, (max(0.0, computed) + ROUNDING) / (1 - MARGIN))
+    return min(1.0, computed / (1 - MARGIN))
 
 
 def epsilon(release, iterations, delta):
@@ -68,25 +73,13 @@ def epsilon(release, iterations, delta):
     """
     if iterations == 0:
         return 0.0
-    target = delta * (1 - MARGIN) - ROUNDING
-    if target <= 0:
-        return math.inf
-    return float(composed(release, iterations).get_epsilon_for_delta(target))
-
-
-@lru_cache(maxsize=2)
-def composed(release, iterations):
-    """Distribution of the privacy loss of so many iterations."""
-    return one_iteration(release).self_compose(iterations)
+    return one_iteration(release).epsilon(iterations, delta * (1 - MARGIN))
 
 
 @lru_cache(maxsize=8)
 def one_iteration(release, grid=None):
-    """Distribution of the privacy loss of one iteration, on multiples of `grid`, pessimistic."""
-    from dp_accounting.pld.pld_pmf import (
-        DensePLDPmf,
-        create_pmf_pessimistic_connect_dots_fixed_gap,
-    )
+    """Privacy loss of one iteration, on multiples of `grid`; a `PrivacyLoss`, pessimistic."""
+    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
     spread = math.sqrt(loss_variance(release))
     grid = grid or min(GRIDS[type(release)], spread / FINENESS)
@@ -99,17 +92,16 @@ def one_iteration(release, grid=None):
     deltas = curve(release, losses)
     if not np.isfinite(deltas).all():
         raise ArithmeticError(f"the privacy curve of {release} is not finite")
-    # Rounding must not make it increase.
-    deltas = np.minimum.accumulate(np.clip(deltas, 0.0, 1.0))
+    # Rounding must not make the curve smaller, nor let it increase.
+    deltas = np.minimum.accumulate(np.clip((1 + ROUNDING) * deltas, 0.0, 1.0))
     above = create_pmf_pessimistic_connect_dots_fixed_gap(grid, 0, highest, deltas).to_dense_pmf()
     # The pair is symmetric: a loss of -x has e^-x the probability of x. Differences of the curve
     # below 0, where it is near 1, would lose that in rounding. What remains goes to a loss of 0.
     probabilities = above._probs[1:]
     mirrored = (np.exp(-losses[1:]) * probabilities)[::-1]
-    infinite = min(above._infinity_mass, 1 - 1e-12)  # dp_accounting does not compose one of 1
-    remainder = 1 - infinite - probabilities.sum() - mirrored.sum()
+    remainder = 1 - above._infinity_mass - probabilities.sum() - mirrored.sum()
     probabilities = np.concatenate([mirrored, [max(0.0, remainder)], probabilities])
-    return DensePLDPmf(grid, -highest, probabilities, infinite, True)
+    return PrivacyLoss(grid, -highest, probabilities, above._infinity_mass)
 
 
 def loss_variance(release):
@@ -121,7 +113,8 @@ def loss_variance(release):
         )
     q = release.sampling_probability
     if isinstance(release, BarkerRelease):
-        return 4 * q**2 / (0.91 * release.batch_size)
+        least = NOISE_VARIANCE - release.batch_variance
+        return 4 * q**2 / (0.91 * least * release.batch_size)
     return q**2 * math.expm1(min(1 / release.noise_variance, 50.0))
 
 
@@ -141,12 +134,13 @@ def base_curve(release, epsilon):
     """Hockey-stick curve h0(e^epsilon) of the release on a batch, epsilon >= 0."""
     if isinstance(release, SubsampledGaussianRelease):
         return gaussian_curve(epsilon, 1.0, release.noise_variance, release.noise_variance)
-    # Given the batch, DP Barker releases a normal variable of variance 2 - s_B^2, in [1, 2]. That
-    # no other pair of variances is worse is proved in docs/accounting.md.
+    # Given the batch, DP Barker releases a normal variable of variance 2 - s_B^2, in [least, 2].
+    # That no other pair of variances is worse is proved in docs/accounting.md.
     b = release.batch_size
     distance = 2 / math.sqrt(b)
-    change = 4 * (1 - 1 / b) / b  # most that a row can change the variance
-    variances = [(1.0, 1.0), (1.0 + change, 1.0), (1.0, 1.0 + change)]
+    least = NOISE_VARIANCE - release.batch_variance
+    change = 4 * (1 - 1 / b) / b * release.batch_variance  # most that a row can change it
+    variances = [(least, least), (least + change, least), (least, least + change)]
     return np.maximum.reduce([gaussian_curve(epsilon, distance, *pair) for pair in variances])
 
 

@@ -3,12 +3,14 @@
 The thesis runs the Fourier accountant of Koskela et al. (2020) under substitution. It compares
 q N(1, s^2) + (1 - q) N(0, s^2) with q N(-1, s^2) + (1 - q) N(0, s^2), s = sqrt(tau): means that are
 two sensitivities apart, where those of the release are one. Valid, but loose. dp_accounting
-computes the privacy loss distribution of the same pair, rounded to the safe side.
+computes the privacy loss of the same pair, rounded to the safe side;
+`dpmcmc.accounting.privacy_loss` composes it, from above as well.
 """
 
 import math
 from functools import lru_cache
 
+from dpmcmc.accounting.privacy_loss import PrivacyLoss
 from dpmcmc.accounting.releases import SubsampledGaussianRelease, require
 
 
@@ -31,20 +33,22 @@ def delta(release, iterations, epsilon):
     require(release, SubsampledGaussianRelease, "published-pld")
     if iterations == 0:
         return 0.0
-    return one_iteration(release).self_compose(iterations).get_delta_for_epsilon(epsilon)
+    return one_iteration(release).delta(iterations, epsilon)
 
 
 @lru_cache(maxsize=8)
 def one_iteration(release):
-    """Privacy loss distribution of one iteration."""
+    """`PrivacyLoss` of one iteration."""
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution
 
-    return privacy_loss_distribution.from_gaussian_mechanism(
+    pair = privacy_loss_distribution.from_gaussian_mechanism(
         standard_deviation=release.noise_variance**0.5,
         sampling_prob=release.sampling_probability,
         neighboring_relation=NeighboringRelation.REPLACE_ONE,
     )
+    pmf = pair._pmf_remove.to_dense_pmf()  # the pair is symmetric: "add" is the same
+    return PrivacyLoss(pmf._discretization, pmf._lower_loss, pmf._probs, pmf._infinity_mass)
 
 
 def loss_variance(release):

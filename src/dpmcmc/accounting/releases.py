@@ -6,6 +6,8 @@ can change when one row is replaced by another.
 
 from dataclasses import dataclass
 
+NOISE_VARIANCE = 2.0  # C, for which Theorem 3.3 holds: batch error and noise of DP Barker together
+
 
 @dataclass(frozen=True)
 class GaussianRelease:
@@ -48,10 +50,14 @@ class BarkerRelease:
         b; ratios are clipped at sqrt(b) / (n T).
     sampling_probability : float
         q = b / n.
+    batch_variance : float
+        Largest variance that a batch can be found to have, which its noise lacks: 1 as published,
+        (1 - q) b / (b - 1) for batches drawn without replacement.
     """
 
     batch_size: int
     sampling_probability: float
+    batch_variance: float = 1.0
 
 
 def require(release, kind, accountant):

@@ -4,19 +4,62 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import clipped_gradient_block_sum, clipped_gradient_sum, resting_block_sum
+from dpmcmc.kernels import (
+    BOX,
+    clipped_gradient_block_sum,
+    far_gradient_block_sum,
+    resting_block_sum,
+)
 from dpmcmc.models.ratio_sums import SortedColumn
+from dpmcmc.models.rounding import CLOSE, largest_terms
 
-PARALLEL = 1e-14  # what rounding leaves across the line of a parallel vector, relative
 FINITE = 1e150  # a norm up to this has a finite square
+TIES = 1e-12  # of the bound: rows so near to it may count as clipped in one way of rounding only
+
+
+class GradientSums:
+    """Sums of clipped gradients of one data set, or of some blocks of it, row by row.
+
+    Where rounding could matter to what a row adds (`dpmcmc.models.rounding`), each row's gradient
+    is clipped by itself, which takes longer.
+
+    Parameters
+    ----------
+    statistics : (m, n) array
+        t(x) of every row.
+    """
+
+    def __init__(self, statistics):
+        self.statistics = statistics
+        self.all_blocks = np.arange(-(-statistics.shape[1] // BOX))
+        self.largest = largest_norm(statistics)
+
+    def at(self, jacobian, offset, bound, blocks=None):
+        """Sum of the clipped gradients, (d,), and how many were clipped.
+
+        Parameters
+        ----------
+        jacobian : (m, d) array
+        offset : (d,) array
+        bound : float
+        blocks : (k,) array of int, optional
+            Of BOX rows each; all, if not given.
+        """
+        num_statistics, num_rows = self.statistics.shape
+        terms = norm(jacobian) * self.largest + norm(offset)
+        is_near = terms <= largest_terms(num_rows, num_statistics, bound)
+        block_sum = clipped_gradient_block_sum if is_near else far_gradient_block_sum
+        blocks = self.all_blocks if blocks is None else blocks
+        return block_sum(self.statistics, blocks, jacobian, offset, bound)
 
 
 class BlockedGradients:
-    """What `clipped_gradient_sum` returns, for one data set of two statistics or more.
+    """What `GradientSums` returns, for one data set of two statistics or more.
 
     Where no gradient of a block of near rows can be clipped, the block is *at rest*: its gradients
     add up to a function of the sum of its statistics. The rows of the other blocks are clipped and
-    summed one by one; a row that is not finite makes its block one of these.
+    summed one by one; a row that is not finite makes its block one of these, and so does one so far
+    away that rounding could matter.
 
     The sum and the count are those of the pass over all rows, up to the order of summation.
     Comparisons leave a margin for rounding. So the clip holds for every row, and neither it nor
@@ -29,44 +72,40 @@ class BlockedGradients:
 
     def __init__(self, blocks):
         self.blocks = blocks
+        self.rows = GradientSums(blocks.statistics)
 
     def at(self, jacobian, offset, bound):
-        """Sum of the clipped gradients, (d,), and how many were clipped.
-
-        Parameters
-        ----------
-        jacobian : (m, d) array
-        offset : (d,) array
-        bound : float
-        """
+        """Sum and count as `GradientSums.at`."""
         at_rest, active = self.rest(jacobian, offset, bound)
-        total, num_clipped = clipped_gradient_block_sum(
-            self.blocks.statistics, active, jacobian, offset, bound
-        )
+        total, num_clipped = self.rows.at(jacobian, offset, bound, active)
         return total + at_rest, num_clipped
 
     def rest(self, jacobian, offset, bound):
         """Sum of the gradients in blocks at rest, (d,); indices of the others."""
         blocks = self.blocks
+        num_statistics, num_rows = blocks.statistics.shape
         return resting_block_sum(
             blocks.middles,
             blocks.widths,
             blocks.lengths,
+            blocks.reaches,
             blocks.sums,
             blocks.centre,
             blocks.factor,
             jacobian,
             offset,
             bound,
+            largest_terms(num_rows, num_statistics, bound),
         )
 
 
 class SortedGradients:
-    """What `clipped_gradient_sum` returns, for one data set of a single statistic.
+    """What `GradientSums` returns, for one data set of a single statistic.
 
     Where the offset is a multiple c of the Jacobian j, all gradients j (t_i - c) lie on one line,
     as on the circle. Clipping them is clipping the numbers |j| (t_i - c), whose sum a sorted
-    column gives in O(log n). Elsewhere, all rows are read.
+    column gives in O(log n). Elsewhere all rows are read, and where rows are at the bound to
+    rounding: whether they count as clipped is then for their norms to say.
 
     Parameters
     ----------
@@ -75,26 +114,38 @@ class SortedGradients:
     """
 
     def __init__(self, statistics):
-        self.statistics = statistics
+        self.rows = GradientSums(statistics)
         self.column = SortedColumn(statistics, 0)
 
     def at(self, jacobian, offset, bound):
-        """Sum of the clipped gradients, (d,), and how many were clipped.
+        """Sum and count as `GradientSums.at`."""
+        return self.on_line(jacobian, offset, bound) or self.rows.at(jacobian, offset, bound)
 
-        Parameters
-        ----------
-        jacobian : (1, d) array
-        offset : (d,) array
-        bound : float
-        """
+    def on_line(self, jacobian, offset, bound):
+        """Sum and count where a sorted column gives them, else None."""
         j = jacobian[0]
-        length = math.sqrt(j @ j)
-        if 0 < length < FINITE:
-            along = j @ offset / length
-            across = offset - along / length * j
-            if across @ across <= (PARALLEL * along) ** 2:
-                result = self.column.at(np.array([length]), along, bound)
-                if result is not None:
-                    total, num_clipped = result
-                    return total / length * j, num_clipped
-        return clipped_gradient_sum(self.statistics, jacobian, offset, bound)
+        length = norm(j)
+        if not 0 < length < FINITE:
+            return None
+        along = j @ offset / length
+        across = norm(offset - along / length * j)  # left out of the sum, for every row
+        if not self.rows.statistics.shape[1] * across <= CLOSE * bound:
+            return None
+        slope = np.array([length])
+        inner = self.column.at(slope, along, (1 - TIES) * bound)
+        outer = self.column.at(slope, along, (1 + TIES) * bound)
+        if inner is None or outer is None or inner[1] != outer[1]:
+            return None
+        total, num_clipped = self.column.at(slope, along, bound)
+        return total / length * j, num_clipped
+
+
+def largest_norm(statistics):
+    """Not below |t(x)| of any row; not finite if a row is not."""
+    return norm(np.maximum(statistics.max(axis=1), -statistics.min(axis=1)))
+
+
+def norm(array):
+    """Square root of the sum of squares; `numpy.linalg.norm` takes longer than a pass may."""
+    flat = array.ravel()
+    return math.sqrt(flat @ flat)

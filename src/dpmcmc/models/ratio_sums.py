@@ -14,6 +14,7 @@ from dpmcmc.kernels import (
     settled_block_sum,
     sorted_ratio_sum,
 )
+from dpmcmc.models.rounding import HAS_LONG_DOUBLES, largest_terms
 
 USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
 MANY_USES = 64  # that all are coded, or rows are put into blocks
@@ -29,8 +30,10 @@ class RatioSums:
 
     After enough proposals that use one statistic, a few or many, these are prepared for more.
     What is prepared depends on the data alone, and gives the sum and the count of the pass over
-    all rows, up to the order of summation. So the clip holds for every row, and neither it nor
-    the privacy that rests on it depends on the chain's past.
+    all rows, up to the order of summation; where rounding could make more of a difference
+    (`dpmcmc.models.rounding`), that pass is made. So the clip holds for every row, and neither it
+    nor the privacy that rests on it depends on the chain's past. Where long doubles have no more
+    digits than others, as on ARM, nothing is prepared.
 
     Parameters
     ----------
@@ -56,7 +59,7 @@ class RatioSums:
         bound : float
         """
         used = slope.nonzero()[0]
-        if len(used):
+        if HAS_LONG_DOUBLES and len(used):
             key = int(used[0]) if len(used) == 1 else "few" if len(used) < MANY else "many"
             passes_left = self.passes_left.setdefault(key, USES if len(used) == 1 else MANY_USES)
             if passes_left:
@@ -133,9 +136,10 @@ class SortedColumn:
         self.terms = np.abs(self.column[[0, -1]]).sum()  # not finite if a value is not
 
     def at(self, slope, intercept, bound):
-        """Sum and count as `RatioSums.at`; None if rounding could matter to a row's clip."""
+        """Sum and count as `RatioSums.at`; None if rounding could matter."""
         slope = slope[self.j]
-        if not ROUNDING * (abs(slope) * self.terms + abs(intercept)) < bound:
+        terms = abs(slope) * self.terms + abs(intercept)
+        if not terms <= largest_terms(len(self.column), 1, bound):
             return None
         return sorted_ratio_sum(self.column, self.sums, self.centre, slope, intercept, bound)
 
@@ -197,6 +201,7 @@ class BlockedRatios:
         below the number of rows.
         """
         blocks = self.blocks
+        num_statistics, num_rows = blocks.statistics.shape
         return settled_block_sum(
             blocks.middles,
             blocks.widths,
@@ -208,6 +213,7 @@ class BlockedRatios:
             slope,
             intercept,
             bound,
+            largest_terms(num_rows, num_statistics, bound),
         )
 
 
@@ -267,12 +273,11 @@ class CodedRows:
         middle = slope @ self.centre - intercept
         width = steepness @ self.widths
         farthest = abs(middle) + LEVELS * width
-        slack = (
-            0.5 * width
-            + SINGLE * (num_statistics + 3) * farthest
-            + ROUNDING * (steepness @ self.terms + abs(intercept))
-        )
+        terms = steepness @ self.terms + abs(intercept)
+        slack = 0.5 * width + SINGLE * (num_statistics + 3) * farthest + ROUNDING * terms
         if not (self.is_finite and slack < bound / 2):
+            return None
+        if not terms <= largest_terms(num_rows, num_statistics, bound):
             return None
         scaled = slope * self.spreads
         spread = math.sqrt(scaled @ scaled)

@@ -6,9 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.kernels import clipped_gradient_sum, clipped_ratio_sum
+from dpmcmc.kernels import clipped_ratio_sum
 from dpmcmc.models.blocks import Blocks
-from dpmcmc.models.gradient_sums import FINITE, BlockedGradients, SortedGradients
+from dpmcmc.models.gradient_sums import (
+    FINITE,
+    BlockedGradients,
+    GradientSums,
+    SortedGradients,
+    largest_norm,
+    norm,
+)
 from dpmcmc.models.model import Model
 from dpmcmc.models.ratio_sums import BatchRatioSums, RatioSums
 
@@ -113,6 +120,7 @@ class Target:
         Returns
         -------
         total : (d,) array
+            Read-only, as it is remembered.
         num_clipped : int
         """
         key = theta.tobytes(), bound
@@ -121,10 +129,9 @@ class Target:
             jacobian, offset = self.model.gradient_coefficients(theta)
             if bound >= FINITE and self._are_finite(jacobian, offset):  # nothing to clip
                 result = self.total_statistics @ jacobian - self.num_rows * offset, 0
-            elif self._gradient_sums:
-                result = self._gradient_sums.at(jacobian, offset, bound)
             else:
-                result = clipped_gradient_sum(self.statistics, jacobian, offset, bound)
+                result = self._gradient_sums.at(jacobian, offset, bound)
+            result[0].setflags(write=False)
             if len(self._gradients) == REMEMBERED:
                 del self._gradients[next(iter(self._gradients))]  # the one asked for longest ago
         self._gradients[key] = result
@@ -136,9 +143,7 @@ class Target:
 
     @cached_property
     def _largest_norm(self):
-        """Not below |t(x)| of any row."""
-        largest = max(self.statistics.max(), -self.statistics.min())
-        return math.sqrt(len(self.statistics)) * largest
+        return largest_norm(self.statistics)
 
     @cached_property
     def _is_prepared(self):
@@ -163,10 +168,10 @@ class Target:
 
     @cached_property
     def _gradient_sums(self):
-        if len(self.statistics) == 1:
-            return SortedGradients(self.statistics) if self._is_prepared else None
-        if self.num_rows <= SMALL:
-            return None
+        if len(self.statistics) == 1 and self._is_prepared:
+            return SortedGradients(self.statistics)
+        if len(self.statistics) == 1 or self.num_rows <= SMALL:
+            return GradientSums(self.statistics)
         return BlockedGradients(self._blocks)
 
     @cached_property
@@ -191,9 +196,3 @@ class Target:
 def is_finite(slope, intercept, theta_new):
     """Whether a proposal and its ratios can be computed with."""
     return math.isfinite(intercept + sum(slope.tolist()) + sum(theta_new.tolist()))
-
-
-def norm(array):
-    """Square root of the sum of squares; `numpy.linalg.norm` takes longer than a pass may."""
-    flat = array.ravel()
-    return math.sqrt(flat @ flat)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-NOISE_VARIANCE = 2.0  # C, for which Theorem 3.3 holds
+from dpmcmc.accounting.releases import NOISE_VARIANCE
 
 
 @dataclass(frozen=True)

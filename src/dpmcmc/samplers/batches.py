@@ -6,6 +6,7 @@ import numpy as np
 
 from dpmcmc.kernels import CHANCE_BITS, distinct_indices, random_mask
 
+BATCH_VARIANCES = ("exact", "published")
 MANY_OF_ALL = 1 / 8  # of the rows: from here on a mask is drawn and summed sooner than indices
 SPARE = 64  # words beyond the expected number
 
@@ -53,3 +54,35 @@ def sampling_probability(batch_size, num_rows):
     if batch_size > num_rows:
         raise ValueError(f"batch_size must be at most the number of rows {num_rows}: {batch_size}")
     return batch_size / num_rows
+
+
+def batch_variance_factor(kind, batch_size, num_rows):
+    """What makes sigma_b^2 = a^2 (sum r^2 - (sum r)^2 / b) the variance of lambda over the batches.
+
+    Batches are drawn without replacement, of which (1 - q) b / (b - 1) takes account: with it the
+    mean over all batches is the variance exactly (docs/accounting.md). The published algorithms
+    take 1, as if rows were drawn independently.
+
+    Parameters
+    ----------
+    kind : str
+        One of `BATCH_VARIANCES`.
+    batch_size, num_rows : int
+        b and n.
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown, or one row of many is to tell the variance of all.
+    """
+    if kind not in BATCH_VARIANCES:
+        raise ValueError(
+            f"batch_variance must be one of {', '.join(BATCH_VARIANCES)}, not {kind!r}"
+        )
+    if kind == "published":
+        return 1.0
+    if batch_size == num_rows:
+        return 0.0
+    if batch_size < 2:
+        raise ValueError(f"batch_size must be at least 2 for an exact variance, not {batch_size}")
+    return (1 - sampling_probability(batch_size, num_rows)) * batch_size / (batch_size - 1)

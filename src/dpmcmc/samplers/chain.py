@@ -85,12 +85,13 @@ def run_chain(sampler, target, rng, start, num_iterations, max_positions=None):
     )
     positions, *records = chain
     state = sampler.init(rng, np.array(start, dtype=float))
-    for i in range(num_iterations):
-        state, info = sampler.step(rng, state, target)
-        if (i + 1) % thinning == 0:
-            positions[i // thinning] = state.position
-        for values, value in zip(records, info, strict=True):
-            values[i] = value
+    with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
+        for i in range(num_iterations):
+            state, info = sampler.step(rng, state, target)
+            if (i + 1) % thinning == 0:
+                positions[i // thinning] = state.position
+            for values, value in zip(records, info, strict=True):
+                values[i] = value
     return chain
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
-from dpmcmc.samplers.batches import draw_batch, sampling_probability
+from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.moves import GaussianWalk
 
@@ -25,8 +25,8 @@ class DPBarker:
     """DP Barker on batches (Algorithm 3, after Heikkila et al. 2019).
 
     A row's ratio is clipped at sqrt(b) / (n T), whatever the step, as Theorem 3.3 asks. The
-    variance of the scaled batch sum then cannot pass 1. Algorithm 3 as printed lacks T and the
-    scale of that variance.
+    variance of the scaled batch sum as published then cannot pass 1. Algorithm 3 as printed lacks
+    T and the scale of that variance, and takes batches for independent draws.
 
     Attributes
     ----------
@@ -35,15 +35,21 @@ class DPBarker:
         b rows, drawn without replacement.
     correction : Correction, optional
         Needed to run a chain, not to price it.
+    batch_variance : str
+        What the noise makes up to C: "exact", for batches drawn without replacement, or
+        "published", as if their rows were drawn independently.
     """
 
     move: GaussianWalk
     batch_size: int
     correction: Correction | None = None
+    batch_variance: str = "exact"
 
     def release(self, num_rows, likelihood_power=1.0):
         """One acceptance test on a batch; T cancels."""
-        return BarkerRelease(self.batch_size, sampling_probability(self.batch_size, num_rows))
+        b = self.batch_size
+        q = sampling_probability(b, num_rows)
+        return BarkerRelease(b, q, batch_variance_factor(self.batch_variance, b, num_rows))
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -58,8 +64,9 @@ class DPBarker:
         batch = draw_batch(rng, n, b)
         bound = math.sqrt(b) / (n * T)
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, bound, batch)
-        variance_b = a**2 * max(0.0, squares - R**2 / b)
-        assert variance_b <= 1 + 1e-9, "the clip bounds the variance of a batch by 1"
+        largest = batch_variance_factor(self.batch_variance, b, n)
+        variance_b = largest * a**2 * max(0.0, squares - R * R / b)
+        assert variance_b <= largest + 1e-9, "the clip bounds the variance of a batch"
         noise = math.sqrt(NOISE_VARIANCE - variance_b) * rng.noise.standard_normal()
         lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
         is_accepted = accepts(rng, lambda_b + noise, self.correction)

@@ -86,13 +86,14 @@ class DPHMC:
         sigma = 2 * self.noise_scale * math.sqrt(target.num_rows) * bound
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
         noisy_ratio = ratio + sigma * rng.noise.standard_normal()
+        penalty = (T * sigma) * (T * sigma) / 2  # a power would raise where it overflows
         log_ratio = (
             T * noisy_ratio
             + target.model.log_prior_ratio(theta, theta_new)
             + kinetic_energy(p, self.inverse_mass_matrix)
             - kinetic_energy(p_new, self.inverse_mass_matrix)
         )
-        is_accepted = accepts(rng, log_ratio - (T * sigma) ** 2 / 2)
+        is_accepted = accepts(rng, log_ratio - penalty)
         state = State(theta_new) if is_accepted else state
         n = target.num_rows
         gradient_clip_fraction = sum(num_gradients_clipped) / (n * len(num_gradients_clipped))

@@ -47,7 +47,8 @@ class DPPenalty:
         sigma = 2 * self.noise_scale * math.sqrt(target.num_rows) * bound
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
         noisy_ratio = ratio + sigma * rng.noise.standard_normal()
+        penalty = (T * sigma) * (T * sigma) / 2  # a power would raise where it overflows
         log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
-        is_accepted = accepts(rng, T * noisy_ratio + log_prior_ratio - (T * sigma) ** 2 / 2)
+        is_accepted = accepts(rng, T * noisy_ratio + log_prior_ratio - penalty)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / target.num_rows)

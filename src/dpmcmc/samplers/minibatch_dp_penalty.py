@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
-from dpmcmc.samplers.batches import draw_batch, sampling_probability
+from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 
-# Sensitivity of sigma_b^2 / 2 in units of (1 - 1/b) (a c)^2: Lemma 3.4 proves 3, it is exactly 2.
+# Sensitivity of the batch variance over 2, in units of f (1 - 1/b) (a c)^2 with the factor f of
+# `batch_variance_factor`: Lemma 3.4 proves 3, it is exactly 2.
 VARIANCE_SENSITIVITY = {"published": 3, "exact": 2}
 
 
@@ -26,8 +27,11 @@ class MinibatchDPPenalty:
     clip_bound : float
         L: one row's log-likelihood ratio is clipped at c = L |theta - theta'|_2.
     sensitivity : str
-        Of lambda - sigma_b^2 / 2: "published", 2 a c + 3 (1 - 1/b) (a c)^2 with a = n T / b
+        Of lambda - f sigma_b^2 / 2: "published", 2 a c + 3 f (1 - 1/b) (a c)^2 with a = n T / b
         (Theorem 3.5), or "exact", with 2 in place of 3.
+    batch_variance : str
+        f sigma_b^2: "exact", for batches drawn without replacement, or "published", as if their
+        rows were drawn independently, f = 1.
 
     Raises
     ------
@@ -40,13 +44,14 @@ class MinibatchDPPenalty:
     batch_size: int
     clip_bound: float
     sensitivity: str = "published"
+    batch_variance: str = "exact"
 
     def __post_init__(self):
         if not self.noise_variance > 0:
             raise ValueError(f"noise_variance must be greater than 0, not {self.noise_variance}")
 
     def release(self, num_rows, likelihood_power=1.0):
-        """One noisy value of lambda - sigma_b^2 / 2 on a batch."""
+        """One noisy value of lambda - f sigma_b^2 / 2 on a batch."""
         q = sampling_probability(self.batch_size, num_rows)
         return SubsampledGaussianRelease(self.noise_variance, q)
 
@@ -61,15 +66,16 @@ class MinibatchDPPenalty:
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
         c = ratio_bound(self.clip_bound, theta, theta_new)
-        sensitivity = (
-            2 * a * c + VARIANCE_SENSITIVITY[self.sensitivity] * (1 - 1 / b) * (a * c) ** 2
-        )
+        f = batch_variance_factor(self.batch_variance, b, n)
+        ac = a * c
+        of_variance = VARIANCE_SENSITIVITY[self.sensitivity] * f * (1 - 1 / b) * (ac * ac)
+        sensitivity = 2 * ac + of_variance
         sigma = math.sqrt(self.noise_variance) * sensitivity
         batch = draw_batch(rng, n, b)
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, c, batch)
-        variance_b = a**2 * max(0.0, squares - R**2 / b)
+        variance_b = f * a**2 * max(0.0, squares - R * R / b)
         log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
         noisy = a * R + log_prior_ratio - variance_b / 2 + sigma * rng.noise.standard_normal()
-        is_accepted = accepts(rng, noisy - sigma**2 / 2)
+        is_accepted = accepts(rng, noisy - sigma * sigma / 2)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)
