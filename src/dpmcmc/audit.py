@@ -32,6 +32,7 @@ from dpmcmc.samplers import (
     MinibatchDPPenalty,
     Streams,
 )
+from dpmcmc.samplers.batches import batch_variance_factor
 from dpmcmc.samplers.hmc import kinetic_energy
 
 STEP = 0.5  # of the proposals
@@ -113,9 +114,10 @@ def cases(num_rows=16, correction=None):
         clip_bound=0.1,
         gradient_clip_bound=0.1,
     )
-    minibatch = MinibatchDPPenalty(FixedStep(), 0.5, n // 2, 0.1, sensitivity="exact")
+    minibatch = MinibatchDPPenalty(FixedStep(), 0.5, n // 2, 0.1)
     barker = DPBarker(FixedStep(), n // 2, correction)
-    barker_all_rows = DPBarker(FixedStep(), 4 * n, correction)
+    # As published: exactly, a batch of all rows has no variance, and none is taken off the noise.
+    barker_all_rows = DPBarker(FixedStep(), 4 * n, correction, batch_variance="published")
     barker_full_data = FullDataDPBarker(FixedStep(), 0.5, correction)
     audited = {
         "dp-penalty": ("dp-penalty", penalty, low, far, (1, 4)),
@@ -230,6 +232,7 @@ def log_ratio(case, release):
         case MinibatchDPPenalty() | DPBarker():
             b = sampler.batch_size
             a, q = n / b, b / n
+            f = batch_variance_factor(sampler.batch_variance, b, n)
             # All other rows are alike, or all rows are in the batch.
             others = rest[: b - 1]
             if isinstance(sampler, DPBarker):
@@ -237,12 +240,12 @@ def log_ratio(case, release):
             else:
                 bound = sampler.clip_bound * abs(new - theta)
                 sigma = math.sqrt(sampler.noise_variance) * (
-                    2 * a * bound + 2 * (1 - 1 / b) * (a * bound) ** 2
+                    2 * a * bound + 2 * f * (1 - 1 / b) * (a * bound) ** 2
                 )
             means, sds = [], []
             for x in (first, other):
                 r = ratios([x, *others], bound)
-                variance = a**2 * ((r**2).sum() - r.sum() ** 2 / b)
+                variance = f * a**2 * ((r**2).sum() - r.sum() ** 2 / b)
                 if isinstance(sampler, DPBarker):
                     means.append(a * r.sum())
                     sds.append(math.sqrt(2 - variance))

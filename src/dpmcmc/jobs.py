@@ -77,13 +77,14 @@ def draw_posterior(spec, dataset, purpose, *labels):
 
 def budget(spec, output):
     """Work out how many iterations epsilon and delta allow, as JSON."""
-    from dpmcmc.accounting import spent_epsilon
+    from dpmcmc.accounting import rounded_up, spent_epsilon
 
     delta, release, allowed = allowed_iterations(spec, MAX_ITERATIONS + 1)
     iterations = min(allowed, spec.get("max_iterations", allowed))
     spent = spec["epsilon"]
     if iterations < allowed:
-        spent = round(spent_epsilon(delta, release, iterations, spec["epsilon"], spec["delta"]), 6)
+        spent = spent_epsilon(delta, release, iterations, spec["epsilon"], spec["delta"])
+        spent = min(rounded_up(spent), spec["epsilon"])
     if iterations > MAX_ITERATIONS:
         raise JobError(
             f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "
@@ -98,7 +99,7 @@ def budget(spec, output):
         "iterations": iterations,
         "allowed_iterations": allowed,
         "spent_epsilon": spent,
-        # Transforms in dp_accounting differ in the last digits from run to run.
+        # Transforms may differ in the last digits from machine to machine.
         "delta": float(f"{delta(release, iterations, spec['epsilon']):.10g}"),
     }
     write_json(record, output)
@@ -121,7 +122,7 @@ def certification(spec, budget, output):
     """Price a cell's iterations by the certified accountant, as CSV; with what it would allow."""
     import pandas as pd
 
-    from dpmcmc.accounting import certified
+    from dpmcmc.accounting import certified, rounded_up
 
     published = read_json(budget)
     spec = spec | {"accountant": "certified"}
@@ -131,7 +132,7 @@ def certification(spec, budget, output):
         "iterations": published["iterations"],
         "allowed_iterations": published["allowed_iterations"],
         "certified_iterations": allowed,
-        "certified_epsilon": round(spent, 6),
+        "certified_epsilon": rounded_up(spent),
     }
     write_csv(pd.DataFrame([row]), output)
 
@@ -194,6 +195,7 @@ def audit_case(spec, correction, output):
     """Bound the epsilon of a sampler's own code from below by many runs, as CSV."""
     import pandas as pd
 
+    from dpmcmc.accounting import rounded_up
     from dpmcmc.audit import audit, cases
     from dpmcmc.streams import seed_sequence
 
@@ -207,8 +209,7 @@ def audit_case(spec, correction, output):
         "algorithm": case.algorithm,
         "iterations": case.iterations,
         **settings,
-        # Transforms in dp_accounting differ in the last digits from run to run.
-        "epsilon_at_most": round(case.epsilon(spec["delta"]), 6),
+        "epsilon_at_most": rounded_up(case.epsilon(spec["delta"])),
         "epsilon_by_values": values.epsilon,
         "epsilon_by_accepts": accepts.epsilon,
     }

@@ -727,7 +727,7 @@ def far_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     float,
 )
 def resting_block_sum(
-    middles, widths, lengths, reaches, sums, centre, factor, jacobian, offset, bound, largest
+    middles, widths, lengths, reaches, sums, centre, factor, jacobian, offset, bound, most_terms
 ):
     """Sum of the gradients g = jacobian^T t - offset in blocks of rows of which none is clipped.
 
@@ -752,7 +752,7 @@ def resting_block_sum(
     factor : (m, m) array
     jacobian, offset, bound
         As for `clipped_gradient_block_sum`.
-    largest : float
+    most_terms : float
         Size of terms up to which a block may be summed as a whole.
 
     Returns
@@ -805,6 +805,8 @@ def resting_block_sum(
     for i in range(num_blocks):
         twice = 2.0 * (mixing * math.sqrt(farthest[i]) + pull)
         squared[i] = (steepness * lengths[i] + twice) * lengths[i]
+        if not size * reaches[i] + common <= most_terms:
+            squared[i] = math.inf
     middle = np.empty(num_blocks)
     most = np.empty(num_blocks)
     for k in range(dimension):
@@ -824,8 +826,7 @@ def resting_block_sum(
     num_active = 0
     for i in range(num_blocks):
         at_most = squared[i] * (1.0 + ROUNDING)
-        is_near = size * reaches[i] + common <= largest
-        if is_near and at_most <= bound * bound and at_most < math.inf:
+        if at_most <= bound * bound and at_most < math.inf:
             for j in range(num_statistics + 1):
                 resting[j] += sums[j, i]
         else:
@@ -855,7 +856,7 @@ def resting_block_sum(
     float,
 )
 def settled_block_sum(
-    middles, widths, lengths, reaches, sums, centre, factor, slope, intercept, bound, largest
+    middles, widths, lengths, reaches, sums, centre, factor, slope, intercept, bound, most_terms
 ):
     """Add up what belongs to the blocks of rows of which none is clipped, or all on one side.
 
@@ -880,7 +881,7 @@ def settled_block_sum(
     factor : (m, m) array
     slope : (m,) array
     intercept, bound : float
-    largest : float
+    most_terms : float
         Size of terms up to which a block may be summed as a whole.
 
     Returns
@@ -920,7 +921,7 @@ def settled_block_sum(
     num_active = 0
     for i in range(num_blocks):
         lowest, highest = middle[i] - most[i], middle[i] + most[i]
-        is_near = size * reaches[i] + common <= largest
+        is_near = size * reaches[i] + common <= most_terms
         if is_near and -bound <= lowest and highest <= bound:
             for j in range(num_statistics + 1):
                 total[j] += sums[j, i]

@@ -6,6 +6,7 @@ data, and raises a TypeError, with the reason, for a release that it cannot pric
 """
 
 import math
+from decimal import ROUND_CEILING, Decimal
 from importlib import import_module
 
 from dpmcmc.accounting.releases import GaussianRelease
@@ -93,8 +94,11 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
 def spent_epsilon(delta, release, iterations, epsilon, target_delta):
     """Epsilon, at most the given one, at which the iterations cost target_delta.
 
-    Parameters as for `max_iterations`, which allows at least so many iterations at `epsilon`.
+    Parameters as for `max_iterations`, which allows at least so many iterations at `epsilon`. It is
+    larger than the least such epsilon by a part of 1e-6 at most, never smaller.
     """
+    if delta(release, iterations, 0.0) <= target_delta:
+        return 0.0
     low, high = 0.0, epsilon
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
@@ -103,6 +107,13 @@ def spent_epsilon(delta, release, iterations, epsilon, target_delta):
         else:
             low = middle
     return high
+
+
+def rounded_up(epsilon, digits=6):
+    """Epsilon to so many decimals, never below it: to nearest, it would often cost too much."""
+    if not math.isfinite(epsilon):
+        return epsilon
+    return float(Decimal(epsilon).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
 
 
 def first_guess(name, release, epsilon, target_delta):

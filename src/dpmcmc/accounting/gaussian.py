@@ -2,9 +2,11 @@
 
 import math
 
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr
 
 from dpmcmc.accounting.releases import GaussianRelease, require
+
+SMALL = 1e-4  # the midpoint of so short an interval is good to nine digits
 
 
 def delta(release, iterations, epsilon):
@@ -12,7 +14,9 @@ def delta(release, iterations, epsilon):
 
     k iterations with mu each compose to one Gaussian release with mu sqrt(k), whose curve is
     Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle and Wang 2018, Theorem 8). The
-    difference is taken between logarithms: e^eps overflows near eps = 700.
+    difference is taken between logarithms: e^eps overflows near eps = 700. For a small mu, where it
+    would lose its digits, it is the integral of phi(x) (1 - z R(z)), x = eps/mu - mu/2 and R Mills'
+    ratio, over the mu from x on, by the midpoint z.
 
     Parameters
     ----------
@@ -31,6 +35,10 @@ def delta(release, iterations, epsilon):
     if iterations == 0:
         return 0.0
     mu = release.mu * math.sqrt(iterations)
+    if mu < SMALL:
+        x, z = epsilon / mu - mu / 2, epsilon / mu
+        mills = math.sqrt(math.pi / 2) * float(erfcx(z / math.sqrt(2)))
+        return mu * max(0.0, 1 - z * mills) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     log_first = log_ndtr(mu / 2 - epsilon / mu)
     log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
     return math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0))

@@ -13,6 +13,9 @@ import numpy as np
 
 from dpmcmc.accounting.releases import NOISE_VARIANCE
 
+TAIL = 20.0  # P(accept) is 2e-9 there
+TAIL_WEIGHT = 160
+
 
 @dataclass(frozen=True)
 class Correction:
@@ -41,8 +44,12 @@ class Correction:
         return self.atoms[min(i, len(self.atoms) - 1)]
 
 
-def fit_correction(noise_variance=NOISE_VARIANCE, reach=10.0, spacing=0.05):
+def fit_correction(noise_variance=NOISE_VARIANCE, reach=22.0, spacing=0.1):
     """Atoms and weights of least error, on a grid of places.
+
+    As far as +-TAIL an error counts more where less is left of the distribution, so that relative
+    to the tail it is at most TAIL_WEIGHT times the largest error: an unlikely acceptance is about
+    as unlikely as it should be. This makes the largest error a twentieth larger.
 
     Parameters
     ----------
@@ -65,19 +72,23 @@ def fit_correction(noise_variance=NOISE_VARIANCE, reach=10.0, spacing=0.05):
             f"the variance of the logistic distribution, not {noise_variance}"
         )
     places = np.arange(0.0, reach + spacing / 2, spacing)
-    x = np.linspace(0.0, reach + 8.0, 900)  # by symmetry, x >= 0 is enough
-    # Unknowns: the probability of each +-place, and the error t; |distribution - logistic| <= t.
-    normal, t = pair_distribution(x, places, noise_variance), np.ones((len(x), 1))
+    scales = np.exp(-places)  # of the probabilities
+    x = -np.linspace(0.0, TAIL, 900)  # by symmetry, x <= 0 is enough
+    allowed = np.minimum(1.0, TAIL_WEIGHT * expit(x))
+    # Unknowns: the probability of each +-place over its scale, and the error t;
+    # |distribution - logistic| <= allowed t.
+    normal = pair_distribution(x, places, noise_variance) * scales / allowed[:, None]
+    t, logistic = np.ones((len(x), 1)), expit(x) / allowed
     solution = linprog(
         c=[*np.zeros(len(places)), 1],
         A_ub=np.block([[normal, -t], [-normal, -t]]),
-        b_ub=np.concatenate([expit(x), -expit(x)]),
-        A_eq=[[*np.ones(len(places)), 0]],
+        b_ub=np.concatenate([logistic, -logistic]),
+        A_eq=[[*scales, 0]],
         b_eq=[1],
         method="highs",
     )
-    weights = solution.x[:-1]
-    chosen = weights > 1e-12
+    weights = solution.x[:-1] * scales
+    chosen = weights > 1e-15
     places, weights = places[chosen], weights[chosen] / weights[chosen].sum()
     fine = np.linspace(0.0, 60.0, 60_001)
     error = abs(pair_distribution(fine, places, noise_variance) @ weights - expit(fine)).max()

@@ -43,7 +43,7 @@ class MinibatchDPPenalty:
     noise_variance: float
     batch_size: int
     clip_bound: float
-    sensitivity: str = "published"
+    sensitivity: str = "exact"
     batch_variance: str = "exact"
 
     def __post_init__(self):
