@@ -60,7 +60,7 @@ def arguments(rng, name, m, n):
     elif name == "random_mask":
         random = rng.integers(2**64, size=n, dtype=np.uint64)
         yield from ((random, n, wanted) for wanted in (1, n // 3, n - 1, n))
-    elif name == "clipped_gradient_block_sum":
+    elif name in ("clipped_gradient_block_sum", "far_gradient_block_sum"):
         blocks = np.arange(0, -(-n // kernels.BOX), 2)
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)
         offset = rng.standard_normal(4)
@@ -78,12 +78,17 @@ def arguments(rng, name, m, n):
         )
     elif name == "resting_block_sum":
         jacobian, offset = rng.standard_normal((m, 4)), rng.standard_normal(4)
-        yield from ((*blocks_of_rows(rng, m, n), jacobian, offset, b) for b in (0.0, 9.0, math.inf))
+        middles, widths, lengths, *others = blocks_of_rows(rng, m, n)
+        reaches = 10.0 ** rng.uniform(0, 6, n)
+        yield from (
+            (middles, widths, lengths, reaches, *others, jacobian, offset, b, 1e5 * b)
+            for b in (0.0, 9.0, math.inf)
+        )
     elif name == "settled_block_sum":
         middles, widths, lengths, *others = blocks_of_rows(rng, m, n)
         reaches, slope = 10.0 ** rng.uniform(0, 6, n), rng.standard_normal(m)
         yield from (
-            (middles, widths, lengths, reaches, *others, slope, 0.3, b)
+            (middles, widths, lengths, reaches, *others, slope, 0.3, b, 1e5 * b)
             for b in (0.0, 9.0, math.inf)
         )
     else:

@@ -73,7 +73,7 @@ def test_a_sorted_column_gives_the_sum_and_the_count_of_all_rows(data):
         if result is not None:
             answers += 1
             check(result, statistics, slope, intercept, bound)
-    assert answers > 300
+    assert answers > (100 if data == "one far" else 300)  # where it is too far, all are read
 
 
 @pytest.mark.parametrize("num_statistics", [1, 2, 7, 30])

@@ -71,12 +71,14 @@ def source_digest(*names):
 
 MODEL_SOURCE = source_digest("models", "kernels.py", "streams.py")
 ACCOUNTING_SOURCE = f"{source_digest('accounting', 'samplers')} {version('dp-accounting')}"
-CORRECTION_SOURCE = source_digest("samplers/barker_correction.py")
+CORRECTION_SOURCE = source_digest("samplers/barker_correction.py", "accounting/releases.py")
 AUDIT_SOURCE = (
     source_digest("audit.py", "samplers", "models", "accounting", "kernels.py", "streams.py")
     + f" {version('dp-accounting')}"
 )
-CHAIN_SOURCE = source_digest("models", "samplers", "kernels.py", "streams.py")
+CHAIN_SOURCE = source_digest(
+    "models", "samplers", "accounting/releases.py", "kernels.py", "streams.py"
+)
 METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
 TABLES_SOURCE = source_digest("tables.py", "study.py")
 ANALYSIS_SOURCE = source_digest("tables.py", "analysis.py", "claims.py", "streams.py", "study.py")

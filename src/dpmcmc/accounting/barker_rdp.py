@@ -54,4 +54,7 @@ def renyi_curve(release):
         )
     orders = alpha[3:]
     q = release.sampling_probability
-    return orders, np.array([amplified_epsilon(a, q, base[: a + 1]) for a in orders])
+    curve = np.array([amplified_epsilon(a, q, base[: a + 1]) for a in orders])
+    for array in (orders, curve):
+        array.setflags(write=False)
+    return orders, curve

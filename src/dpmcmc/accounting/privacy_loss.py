@@ -101,7 +101,7 @@ class PrivacyLoss:
         return math.log(total) + shift, mean, weights @ (losses - mean) ** 2 / total
 
     def _tilt_at(self, loss):
-        """The tilt s >= 0 with K'(s) about the loss, by bisection: it decides about digits alone."""
+        """Tilt s >= 0 with K'(s) about the loss, by bisection: it decides about digits alone."""
         low, high = 0.0, 1.0
         if self._cumulants(low)[1] >= loss:
             return low

@@ -35,4 +35,6 @@ def renyi_curve(release):
     """Renyi epsilon of one iteration at each of ORDERS; on the batch it is alpha / (2 tau)."""
     base = np.arange(ORDERS[-1] + 1) / (2 * release.noise_variance)
     q = release.sampling_probability
-    return np.array([amplified_epsilon(alpha, q, base[: alpha + 1]) for alpha in ORDERS])
+    curve = np.array([amplified_epsilon(alpha, q, base[: alpha + 1]) for alpha in ORDERS])
+    curve.setflags(write=False)
+    return curve

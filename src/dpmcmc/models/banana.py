@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.models.model import Model
+from dpmcmc.models.model import Model, read_only
 
 
 def fill(values, length):
@@ -55,12 +55,12 @@ class Banana(Model):
     @cached_property
     def true_theta(self):
         """theta that the data are drawn at, (d,)."""
-        return fill(self.true_position, self.dimension)
+        return read_only(fill(self.true_position, self.dimension))
 
     @cached_property
     def precisions(self):
         """1 / sigma_j^2 of the likelihood, (d,)."""
-        return 1.0 / fill(self.likelihood_variances, self.dimension)
+        return read_only(1.0 / fill(self.likelihood_variances, self.dimension))
 
     def straighten(self, theta):
         """y(theta): theta with a theta_1^2 added to its second component; theta is (..., d)."""
@@ -104,7 +104,7 @@ class Banana(Model):
 
     @cached_property
     def _scaled_identity(self):
-        return np.diag(self.precisions)
+        return read_only(np.diag(self.precisions))
 
     def _bend_rate(self, theta):
         """The one entry off the diagonal of the Jacobian D of `straighten`: d y_2 / d theta_1."""

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.models.model import Model
+from dpmcmc.models.model import Model, read_only
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Circle(Model):
     @cached_property
     def posterior_mean(self):
         """The origin, by symmetry."""
-        return np.zeros(2)
+        return read_only(np.zeros(2))
 
     @cached_property
     def true_theta(self):
         """Centre of the start points, (2,); no theta of the model generates the data."""
-        return np.array(self.start_mean, dtype=float)
+        return read_only(np.array(self.start_mean, dtype=float))
 
     def simulate(self, rng):
         """A data set as the squared radii, (1, n)."""
@@ -65,7 +65,7 @@ class Circle(Model):
 
     def grad_log_prior(self, theta):
         """0: the prior is flat."""
-        return np.zeros(2)
+        return read_only(np.zeros(2))
 
     def sample_posterior(self, rng, statistics, size):
         """Exact draws of the posterior, (size, 2).

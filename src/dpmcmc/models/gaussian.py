@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.models.model import Model
+from dpmcmc.models.model import Model, read_only
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Gaussian(Model):
     @cached_property
     def true_theta(self):
         """theta that the data are drawn at, (d,)."""
-        return np.array(self.true_position, dtype=float)
+        return read_only(np.array(self.true_position, dtype=float))
 
     @cached_property
     def precision(self):
         """Inverse of the covariance, (d, d)."""
-        return np.linalg.inv(np.array(self.covariance, dtype=float))
+        return read_only(np.linalg.inv(np.array(self.covariance, dtype=float)))
 
     def simulate(self, rng):
         """A data set at the true position, (d, n)."""

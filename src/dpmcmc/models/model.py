@@ -1,6 +1,12 @@
 """What a model offers; a new one is a class with these members and a line in `KINDS`."""
 
 
+def read_only(array):
+    """The array itself, protected from callers that would change what is remembered."""
+    array.setflags(write=False)
+    return array
+
+
 class Model:
     """Prior and exponential-family likelihood of one row, with its exact posterior.
 

@@ -9,13 +9,12 @@ over all rows from which what they have in common is subtracted n times.
 import numpy as np
 
 UNIT = np.finfo(float).eps / 2  # largest relative error of one operation
-CLOSE = 1e-6  # of the bound: most that a sum over all rows may be off by
-OPERATIONS = 64  # beside one a statistic, at most so many roundings of a row's term or its sums
+CLOSE = 1e-6  # of the bound: about the most that such a sum may be off by
 HAS_LONG_DOUBLES = np.finfo(np.longdouble).eps < np.finfo(float).eps  # not on every platform
 
 
 def largest_terms(num_rows, num_statistics, bound):
-    """Size of a row's terms up to which every way of summing is within CLOSE of the bound.
+    """Size of a row's terms up to which a sum may be put together in another way.
 
     Parameters
     ----------
@@ -28,8 +27,8 @@ def largest_terms(num_rows, num_statistics, bound):
     -------
     float
         If the absolute values of products and constant add up to at most this for each row, then
-        the sum over n rows has an error of at most n (m + OPERATIONS) u times it, u the unit of
-        rounding, hence of CLOSE times the bound.
+        the rounding of n rows' values, all the same way, makes at most n (m + 4) u times it, u the
+        unit of rounding: CLOSE times the bound. The rounding of their sums makes about as much.
     """
-    terms = CLOSE * bound / (UNIT * num_rows * (num_statistics + OPERATIONS))
+    terms = CLOSE * bound / (UNIT * num_rows * (num_statistics + 4))
     return min(terms, np.finfo(float).max)  # none that is infinite, where there is no bound

@@ -16,7 +16,7 @@ from dpmcmc.models.gradient_sums import (
     largest_norm,
     norm,
 )
-from dpmcmc.models.model import Model
+from dpmcmc.models.model import Model, read_only
 from dpmcmc.models.ratio_sums import BatchRatioSums, RatioSums
 
 SMALL = 4096  # rows: up to this many are read faster than one decides which to read
@@ -131,7 +131,7 @@ class Target:
                 result = self.total_statistics @ jacobian - self.num_rows * offset, 0
             else:
                 result = self._gradient_sums.at(jacobian, offset, bound)
-            result[0].setflags(write=False)
+            read_only(result[0])
             if len(self._gradients) == REMEMBERED:
                 del self._gradients[next(iter(self._gradients))]  # the one asked for longest ago
         self._gradients[key] = result
@@ -190,7 +190,7 @@ class Target:
     @cached_property
     def total_statistics(self):
         """Sum of t(x) over the rows, (m,)."""
-        return self.statistics.sum(axis=1)
+        return read_only(self.statistics.sum(axis=1))
 
 
 def is_finite(slope, intercept, theta_new):

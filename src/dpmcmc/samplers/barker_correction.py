@@ -36,7 +36,9 @@ class Correction:
     @cached_property
     def cumulative(self):
         """Cumulative weights, (m,)."""
-        return np.cumsum(self.weights)
+        sums = np.cumsum(self.weights)
+        sums.setflags(write=False)
+        return sums
 
     def draw(self, rng):
         """One draw of V."""
