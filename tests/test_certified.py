@@ -101,7 +101,7 @@ def test_all_rows_as_a_batch_is_the_gaussian_release(k):
 def test_half_the_grid_changes_little():
     def on_grid(grid):
         return lambda release, k, epsilon: (
-            one_iteration(release, grid).self_compose(k).get_delta_for_epsilon(epsilon)
+            one_iteration(release, grid).delta(k, epsilon)
         )
 
     for release in (FLAT, TEMPERED):
@@ -221,9 +221,9 @@ def test_the_joint_sensitivity_is_attained_and_never_passed(b, ac):
 
 def test_many_iterations_agree_with_the_central_limit():
     """The composed loss is nearly normal: mean and variance add up, delta follows from them."""
-    pmf = one_iteration(BARKER)
-    losses = (np.arange(pmf.size) + pmf._lower_loss) * pmf._discretization
-    probabilities = pmf._probs / pmf._probs.sum()
+    loss = one_iteration(BARKER)
+    losses = (np.arange(len(loss.probabilities)) + loss.first) * loss.grid
+    probabilities = loss.probabilities / loss.probabilities.sum()
     mean = losses @ probabilities
     variance = (losses - mean) ** 2 @ probabilities
     for epsilon in (1, 4):
@@ -264,14 +264,14 @@ def test_any_batch_is_priced_as_its_curve(b, q):
 
 @pytest.mark.parametrize("release", [FLAT, SubsampledGaussianRelease(1.0, 1e-3), BARKER])
 def test_the_pair_on_the_grid_is_symmetric_and_has_mass_one(release):
-    pmf = one_iteration(release)
-    total = pmf._probs.sum() + pmf._infinity_mass
+    loss = one_iteration(release)
+    total = loss.probabilities.sum() + loss.infinite
     assert abs(total - 1) < 1e-13
-    middle = -pmf._lower_loss
-    above, below = pmf._probs[middle + 1 :], pmf._probs[:middle][::-1]
-    losses = pmf._discretization * np.arange(1, len(above) + 1)
+    middle = -loss.first
+    above, below = loss.probabilities[middle + 1 :], loss.probabilities[:middle][::-1]
+    losses = loss.grid * np.arange(1, len(above) + 1)
     np.testing.assert_allclose(below, np.exp(-losses) * above, rtol=1e-12)
-    assert pmf._probs[middle] > 0
+    assert loss.probabilities[middle] > 0
 
 
 def test_many_iterations_of_little_loss_agree_with_the_central_limit():

@@ -725,9 +725,21 @@ def far_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
     vector,
     float,
     float,
+    float,
 )
 def resting_block_sum(
-    middles, widths, lengths, reaches, sums, centre, factor, jacobian, offset, bound, most_terms
+    middles,
+    widths,
+    lengths,
+    reaches,
+    sums,
+    centre,
+    factor,
+    jacobian,
+    offset,
+    bound,
+    most_terms,
+    most_partial,
 ):
     """Sum of the gradients g = jacobian^T t - offset in blocks of rows of which none is clipped.
 
@@ -754,6 +766,8 @@ def resting_block_sum(
         As for `clipped_gradient_block_sum`.
     most_terms : float
         Size of terms up to which a block may be summed as a whole.
+    most_partial : float
+        Size up to which the partial sums may add up; if they do not keep to it, no block counts.
 
     Returns
     -------
@@ -824,14 +838,19 @@ def resting_block_sum(
     resting = np.zeros(num_statistics + 1)
     active = np.empty(num_blocks, np.int64)
     num_active = 0
+    partial = 0.0
     for i in range(num_blocks):
         at_most = squared[i] * (1.0 + ROUNDING)
         if at_most <= bound * bound and at_most < math.inf:
             for j in range(num_statistics + 1):
                 resting[j] += sums[j, i]
+            for j in range(num_statistics):
+                partial += abs(resting[j])
         else:
             active[num_active] = i
             num_active += 1
+    if not size * partial <= most_partial:
+        return np.zeros(dimension), np.arange(num_blocks)
     total = np.zeros(dimension)
     if num_active < num_blocks:
         for k in range(dimension):
@@ -854,9 +873,21 @@ def resting_block_sum(
     float,
     float,
     float,
+    float,
 )
 def settled_block_sum(
-    middles, widths, lengths, reaches, sums, centre, factor, slope, intercept, bound, most_terms
+    middles,
+    widths,
+    lengths,
+    reaches,
+    sums,
+    centre,
+    factor,
+    slope,
+    intercept,
+    bound,
+    most_terms,
+    most_partial,
 ):
     """Add up what belongs to the blocks of rows of which none is clipped, or all on one side.
 
@@ -883,6 +914,8 @@ def settled_block_sum(
     intercept, bound : float
     most_terms : float
         Size of terms up to which a block may be summed as a whole.
+    most_partial : float
+        Size up to which the partial sums may add up; if they do not keep to it, no block counts.
 
     Returns
     -------
@@ -919,12 +952,15 @@ def settled_block_sum(
     total = np.zeros(num_statistics + 3)
     active = np.empty(num_blocks, np.int64)
     num_active = 0
+    partial = 0.0
     for i in range(num_blocks):
         lowest, highest = middle[i] - most[i], middle[i] + most[i]
         is_near = size * reaches[i] + common <= most_terms
         if is_near and -bound <= lowest and highest <= bound:
             for j in range(num_statistics + 1):
                 total[j] += sums[j, i]
+            for j in range(num_statistics):
+                partial += abs(total[j])
         elif is_near and lowest > bound:
             total[num_statistics + 1] += sums[num_statistics, i]
         elif is_near and highest < -bound:
@@ -932,4 +968,6 @@ def settled_block_sum(
         else:
             active[num_active] = i
             num_active += 1
+    if not size * partial <= most_partial:
+        return np.zeros(num_statistics + 3), np.arange(num_blocks)
     return total, active[:num_active]

@@ -93,6 +93,8 @@ TUNING_SOURCE = source_digest(
     "streams.py",
 )
 NOTEBOOK_SOURCE = source_digest(
+    "accounting",
+    "study.py",
     "plotting.py",
     "analysis.py",
     "captions.py",

@@ -111,9 +111,9 @@ def spent_epsilon(delta, release, iterations, epsilon, target_delta):
 
 def rounded_up(epsilon, digits=6):
     """Epsilon to so many decimals, never below it: to nearest, it would often cost too much."""
-    if not math.isfinite(epsilon):
+    if not epsilon < 1e15:  # whole, or infinite
         return epsilon
-    return float(Decimal(epsilon).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
+    return float(Decimal(repr(float(epsilon))).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
 
 
 def first_guess(name, release, epsilon, target_delta):

@@ -6,7 +6,7 @@ from scipy.special import erfcx, log_ndtr
 
 from dpmcmc.accounting.releases import GaussianRelease, require
 
-SMALL = 1e-4  # the midpoint of so short an interval is good to nine digits
+SMALL = 1e-4  # the midpoint of so short an interval is good to seven digits and more
 
 
 def delta(release, iterations, epsilon):

@@ -18,6 +18,7 @@ window (Chernoff's bound).
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -26,6 +27,7 @@ from scipy.optimize import minimize_scalar
 UNIT = np.finfo(float).eps / 2  # largest relative error of one operation
 BUTTERFLY = 6  # roundings of a value at each level of a transform, twiddle factor included
 OUTSIDE = -50.0  # log of the tilted mass that may lie above the window, and below it
+LONGEST = 2**24  # of a window; beyond, there is Chernoff's bound alone
 STEEPEST = 1e4  # largest tilt
 
 
@@ -55,6 +57,8 @@ class PrivacyLoss:
 
     def delta(self, iterations, epsilon):
         """Upper bound of the delta that so many iterations, at least one, cost at epsilon >= 0."""
+        if not self.probabilities.any():
+            return 1.0
         return self._composed(iterations, self._tilt_at(epsilon / iterations)).delta(epsilon)
 
     def epsilon(self, iterations, delta):
@@ -87,15 +91,21 @@ class PrivacyLoss:
                 low = middle
         return high
 
-    @property
+    @cached_property
     def _losses(self):
         return self.grid * np.arange(self.first, self.first + len(self.probabilities))
+
+    @cached_property
+    def _log_probabilities(self):
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities)
 
     def _cumulants(self, tilt):
         """K(s), K'(s) and K''(s) at a tilt s."""
         losses = self._losses
-        shift = max(tilt * losses[0], tilt * losses[-1])
-        weights = self.probabilities * np.exp(tilt * losses - shift)
+        logs = self._log_probabilities + tilt * losses
+        shift = logs.max()
+        weights = np.exp(logs - shift)
         total = weights.sum()
         mean = weights @ losses / total
         return math.log(total) + shift, mean, weights @ (losses - mean) ** 2 / total
@@ -131,25 +141,35 @@ class PrivacyLoss:
                 for s in (factor / deviation for factor in (2.5, 5.0, 7.5, 10.0))
             )
 
-        tilted = self.probabilities * np.exp(tilt * self._losses - log_scale)
+        log_scale_k, infinite = k * log_scale, infinite_mass(self.infinite, k)
         below, above = (math.ceil(reach(sign) / grid) + 1 for sign in (-1, 1))
+        size = len(self.probabilities)
+        if min(below + above, k * (size - 1)) >= LONGEST:
+            return Composed(np.empty(0), np.empty(0), 0.0, tilt, log_scale_k, 0.0, infinite)
+        logs = self._log_probabilities + tilt * self._losses - log_scale
+        tilted = np.exp(logs)
+        magnitudes = np.where(
+            tilted > 0, abs(logs) + abs(tilt * self._losses) + abs(log_scale), 0.0
+        )
+        given = 2 * UNIT * (tilted @ (2 * magnitudes + 2))
         # Indices of losses count from the mean of one iteration, that phases may be small.
         middle = round(mean / grid)
         start = round(k * (mean / grid - middle)) - below
-        length = next_fast_len(min(below + above, k * (len(tilted) - 1)) + 1, real=True)
-        if length > k * (len(tilted) - 1):  # all of it
+        length = next_fast_len(min(below + above, k * (size - 1)) + 1, real=True)
+        if length > k * (size - 1):  # all of it
             start = k * (self.first - middle)
-        places = (np.arange(len(tilted)) + self.first - middle) % length
+        places = (np.arange(size) + self.first - middle) % length
         spectrum = rfft(np.bincount(places, weights=tilted, minlength=length))
-        powers, error = power(spectrum, k, length)
+        powers, error = power(spectrum, k, length, given)
         probabilities = np.roll(irfft(powers, length), -(start % length))
         return Composed(
             losses=grid * (np.arange(start, start + length) + k * middle),
             probabilities=probabilities,
             error=error,
             tilt=tilt,
-            log_scale=k * log_scale,
-            infinite=infinite_mass(self.infinite, k),
+            log_scale=log_scale_k,
+            log_outside=OUTSIDE,
+            infinite=infinite,
         )
 
 
@@ -165,6 +185,8 @@ class Composed:
         Bound of the error of each probability.
     tilt, log_scale : float
         s and k K(s).
+    log_outside : float
+        Log of a bound of q_k above these losses.
     infinite : float
         P_k(infinity).
     """
@@ -174,6 +196,7 @@ class Composed:
     error: float
     tilt: float
     log_scale: float
+    log_outside: float
     infinite: float
 
     def delta(self, epsilon):
@@ -184,23 +207,23 @@ class Composed:
         tilted = self.probabilities[first:] @ weights + self.error * weights.sum()
         exponent = self.log_scale - self.tilt * epsilon
         # Rounding of the exponent, of sums and of weights; what lies above the window.
-        tilted = tilted * (1 + 1e-12) + math.exp(OUTSIDE)
+        tilted = tilted * (1 + 1e-12) + math.exp(self.log_outside)
         log_finite = exponent + abs(exponent) * 4 * UNIT + math.log(tilted)
         return min(1.0, self.infinite + math.exp(min(0.0, log_finite)))
 
 
-def power(spectrum, iterations, length):
+def power(spectrum, iterations, length, given):
     """k-th power of a transform, and a bound of the error of each value that it transforms to.
 
-    The values z of the transform of probabilities have an error of at most
-    d = BUTTERFLY u log2(length), u the unit of rounding, since the terms' absolute values add up
-    to 1. So their powers are off by at most k d (|z| + d)^(k - 1), and by some units of rounding of
-    their own, of ln z k times; the inverse transform adds as many as the transform did. Each
-    value that it returns is the mean over the frequencies, and so is its error.
+    The values z of the transform of probabilities, whose own errors add up to `given`, have an
+    error of at most d = BUTTERFLY u log2(length) + given, u the unit of rounding, since the terms'
+    absolute values add up to 1. So their powers are off by at most k d (|z| + d)^(k - 1), and by
+    some units of rounding of their own, of ln z k times; the inverse transform adds as many as the
+    transform did. Each value that it returns is the mean over the frequencies, and so is its error.
     """
     k, levels = iterations, math.log2(length) + 1
     size = np.abs(spectrum)
-    transform = BUTTERFLY * UNIT * levels
+    transform = BUTTERFLY * UNIT * levels + given
     matters = k * np.log(np.maximum(size + transform, 1e-300)) > -80.0
     values, size = spectrum[matters], size[matters]
     with np.errstate(divide="ignore"):
@@ -215,4 +238,4 @@ def power(spectrum, iterations, length):
 
 def infinite_mass(infinite, iterations):
     """Probability that the loss of some iteration is infinite."""
-    return -math.expm1(iterations * math.log1p(-min(infinite, 1 - 1e-12)))
+    return -math.expm1(iterations * math.log1p(-infinite)) if infinite < 1 else 1.0

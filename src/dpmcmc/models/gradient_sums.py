@@ -11,7 +11,7 @@ from dpmcmc.kernels import (
     resting_block_sum,
 )
 from dpmcmc.models.ratio_sums import SortedColumn
-from dpmcmc.models.rounding import CLOSE, largest_terms
+from dpmcmc.models.rounding import CLOSE, largest_partial_sums, largest_terms
 
 FINITE = 1e150  # a norm up to this has a finite square
 TIES = 1e-12  # of the bound: rows so near to it may count as clipped in one way of rounding only
@@ -96,6 +96,7 @@ class BlockedGradients:
             offset,
             bound,
             largest_terms(num_rows, num_statistics, bound),
+            largest_partial_sums(bound),
         )
 
 

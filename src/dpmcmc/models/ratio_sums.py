@@ -14,7 +14,7 @@ from dpmcmc.kernels import (
     settled_block_sum,
     sorted_ratio_sum,
 )
-from dpmcmc.models.rounding import HAS_LONG_DOUBLES, largest_terms
+from dpmcmc.models.rounding import HAS_LONG_DOUBLES, largest_partial_sums, largest_terms
 
 USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
 MANY_USES = 64  # that all are coded, or rows are put into blocks
@@ -132,8 +132,11 @@ class SortedColumn:
         self.j = j
         self.column = np.sort(statistics[j])
         self.centre = self.column[len(self.column) // 2]
-        self.sums = prefix_sums(self.column - self.centre)
+        with np.errstate(all="ignore"):
+            self.sums = prefix_sums(self.column - self.centre)
         self.terms = np.abs(self.column[[0, -1]]).sum()  # not finite if a value is not
+        if not math.isfinite(self.sums[-1]):
+            self.terms = math.inf
 
     def at(self, slope, intercept, bound):
         """Sum and count as `RatioSums.at`; None if rounding could matter."""
@@ -147,15 +150,15 @@ class SortedColumn:
 def prefix_sums(values):
     """Sums of the first 0, 1, ..., n values, (n + 1,).
 
-    Sums within blocks, and sums of blocks in more digits, where there are any: a difference of two
-    sums may be far smaller than they are.
+    Sums within blocks, and sums of blocks (pairwise) in more digits, where there are any: a
+    difference of two sums may be far smaller than they are.
     """
     num_blocks = -(-len(values) // PREFIX_BLOCK)
     blocks = np.zeros((num_blocks, PREFIX_BLOCK))
     blocks.ravel()[: len(values)] = values
-    blocks.cumsum(axis=1, out=blocks)
     before = np.zeros(num_blocks)
-    before[1:] = blocks[:-1, -1].cumsum(dtype=np.longdouble)
+    before[1:] = blocks[:-1].sum(axis=1).cumsum(dtype=np.longdouble)
+    blocks.cumsum(axis=1, out=blocks)
     blocks += before[:, None]
     return np.concatenate([[0.0], blocks.ravel()[: len(values)]])
 
@@ -214,6 +217,7 @@ class BlockedRatios:
             intercept,
             bound,
             largest_terms(num_rows, num_statistics, bound),
+            largest_partial_sums(bound),
         )
 
 

@@ -9,7 +9,8 @@ over all rows from which what they have in common is subtracted n times.
 import numpy as np
 
 UNIT = np.finfo(float).eps / 2  # largest relative error of one operation
-CLOSE = 1e-6  # of the bound: about the most that such a sum may be off by
+CLOSE = 1e-6  # of the bound: most that rows may make such a sum be off by, or sums of blocks
+OPERATIONS = 24  # roundings, at most, of a row in a block or in a sorted column, its sum included
 HAS_LONG_DOUBLES = np.finfo(np.longdouble).eps < np.finfo(float).eps  # not on every platform
 
 
@@ -27,8 +28,16 @@ def largest_terms(num_rows, num_statistics, bound):
     -------
     float
         If the absolute values of products and constant add up to at most this for each row, then
-        the rounding of n rows' values, all the same way, makes at most n (m + 4) u times it, u the
-        unit of rounding: CLOSE times the bound. The rounding of their sums makes about as much.
+        the rounding of n rows, all the same way, makes at most n (m + OPERATIONS) u times it, u
+        the unit of rounding: CLOSE times the bound.
     """
-    terms = CLOSE * bound / (UNIT * num_rows * (num_statistics + 4))
-    return min(terms, np.finfo(float).max)  # none that is infinite, where there is no bound
+    return largest_partial_sums(bound) / (num_rows * (num_statistics + OPERATIONS))
+
+
+def largest_partial_sums(bound):
+    """Size up to which the partial sums of a sum of blocks may add up, in absolute value.
+
+    Each is off by at most u times itself, and so all that follow (Wilkinson's running error).
+    """
+    # None that is infinite, where there is no bound.
+    return min(CLOSE * bound / UNIT, np.finfo(float).max)
