@@ -15,10 +15,15 @@ from dpmcmc.accounting import (
     accountant,
     first_guess,
     max_iterations,
+    rounded_up,
     spent_epsilon,
 )
 from dpmcmc.accounting.amplification import amplified_epsilon
+from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
+from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.files import read_json
+from dpmcmc.jobs import budget, release_of
 from dpmcmc.samplers import ALGORITHMS
 
 gaussian, zcdp, rdp = accountant("gaussian"), accountant("zcdp"), accountant("rdp")
@@ -295,6 +300,77 @@ def test_the_epsilon_that_fewer_iterations_spend(name, iterations):
         from dpmcmc.accounting import certified
 
         assert certified.epsilon(release, iterations, 1e-6) == pytest.approx(spent, rel=1e-4)
+
+
+def test_what_costs_less_than_delta_at_no_epsilon_spends_none():
+    """One question, not a thousand."""
+    calls = []
+
+    def cost(*arguments):
+        calls.append(arguments)
+        return gaussian(*arguments)
+
+    assert spent_epsilon(cost, GaussianRelease(1e-6), 1, 1.0, 1e-5) == 0.0
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("digits", [2, 6])
+def test_an_epsilon_that_is_rounded_still_pays(digits):
+    """To nearest, it cost more than delta in 153 of 400 such cases."""
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        release = GaussianRelease(10 ** rng.uniform(-3, -1.5))
+        k = int(rng.integers(1, 50))
+        spent = spent_epsilon(gaussian, release, k, 6.0, 1e-6)
+        rounded = rounded_up(spent, digits)
+        assert spent <= rounded < spent + 10.0**-digits * (1 + 1e-9)
+        assert gaussian(release, k, rounded) <= 1e-6
+    assert [rounded_up(x) for x in (0.0, 0.1, 4.0, 0.12345601, 1e22, math.inf)] == [
+        0.0,
+        0.1,
+        4.0,
+        0.123457,
+        1e22,
+        math.inf,
+    ]
+    assert math.isnan(rounded_up(math.nan))
+
+
+def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
+    spec = {
+        "model": "flat-banana-2d",
+        "algorithm": "dp-penalty",
+        "num_rows": 100_000,
+        "likelihood_power": 1.0,
+        "delta": 1e-6,
+        "accountant": "gaussian",
+        "epsilon": 6.0,
+    }
+    for k in range(1, 40):
+        settings = {"noise_scale": 0.1 + 0.01 * k, "proposal_scale": 0.008, "clip_bound": 2}
+        budget(spec | {"settings": settings, "max_iterations": k}, tmp_path / "budget.json")
+        record = read_json(tmp_path / "budget.json")
+        release = release_of(spec | {"settings": settings})
+        assert record["iterations"] == k < record["allowed_iterations"]
+        assert gaussian(release, k, record["spent_epsilon"]) <= 1e-6
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-6, 9.9e-5, 1.1e-4, 1e-2, 1.0, 30.0])
+def test_gaussian_releases_far_out(mu):
+    """Against 60 digits, where a difference of normal probabilities has lost all of its own."""
+    with mpmath.workdps(60):
+        for z in (0.0, 0.1, 1.0, 5.0, 20.0, 35.0):
+            epsilon = mpmath.mpf(mu * z)
+            first, second = mu / mpmath.mpf(2) - epsilon / mu, -mu / mpmath.mpf(2) - epsilon / mu
+            true = mpmath.ncdf(first) - mpmath.exp(epsilon) * mpmath.ncdf(second)
+            assert gaussian(GaussianRelease(mu), 1, mu * z) == pytest.approx(float(true), rel=3e-7)
+
+
+def test_renyi_curves_are_remembered_and_cannot_be_changed():
+    curves = minibatch_curve(RELEASES["rdp"]), *barker_curve(RELEASES["barker-rdp"])
+    for curve in curves:
+        with pytest.raises(ValueError, match="read-only"):
+            curve[0] = 0.0
 
 
 def test_the_search_goes_no_further_than_its_limit():

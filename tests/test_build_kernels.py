@@ -81,14 +81,14 @@ def arguments(rng, name, m, n):
         middles, widths, lengths, *others = blocks_of_rows(rng, m, n)
         reaches = 10.0 ** rng.uniform(0, 6, n)
         yield from (
-            (middles, widths, lengths, reaches, *others, jacobian, offset, b, 1e5 * b)
+            (middles, widths, lengths, reaches, *others, jacobian, offset, b, 1e5 * b, 1e10 * b)
             for b in (0.0, 9.0, math.inf)
         )
     elif name == "settled_block_sum":
         middles, widths, lengths, *others = blocks_of_rows(rng, m, n)
         reaches, slope = 10.0 ** rng.uniform(0, 6, n), rng.standard_normal(m)
         yield from (
-            (middles, widths, lengths, reaches, *others, slope, 0.3, b, 1e5 * b)
+            (middles, widths, lengths, reaches, *others, slope, 0.3, b, 1e5 * b, 1e10 * b)
             for b in (0.0, 9.0, math.inf)
         )
     else:

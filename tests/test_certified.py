@@ -100,9 +100,7 @@ def test_all_rows_as_a_batch_is_the_gaussian_release(k):
 
 def test_half_the_grid_changes_little():
     def on_grid(grid):
-        return lambda release, k, epsilon: (
-            one_iteration(release, grid).delta(k, epsilon)
-        )
+        return lambda release, k, epsilon: one_iteration(release, grid).delta(k, epsilon)
 
     for release in (FLAT, TEMPERED):
         coarse, fine = (iterations(release, 4, on_grid(grid)) for grid in (1e-4, 5e-5))

@@ -322,8 +322,9 @@ def record_barker_tests(monkeypatch):
     return noisy_ratios
 
 
+@pytest.mark.parametrize("kind", ["published", "exact"])
 @pytest.mark.parametrize("b", [250, 1000])  # indices, a mask
-def test_barker_tests_what_algorithm_3_says(target, correction, b, monkeypatch):
+def test_barker_tests_what_algorithm_3_says(target, correction, b, kind, monkeypatch):
     """Replayed from the same draws; the batch's variance is topped up to C = 2."""
     noisy_ratios, asked = record_barker_tests(monkeypatch), []
 
@@ -333,7 +334,7 @@ def test_barker_tests_what_algorithm_3_says(target, correction, b, monkeypatch):
             return super().clipped_batch_ratio(theta, theta_new, bound, batch)
 
     recorder = Recorder(target.model, target.statistics)
-    sampler = DPBarker(GaussianWalk(0.03), b, correction)
+    sampler = DPBarker(GaussianWalk(0.03), b, correction, kind)
     chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 60)
     replay, variances = streams(6), []
     for i, (theta, theta_new, bound, batch) in enumerate(asked):
@@ -342,7 +343,9 @@ def test_barker_tests_what_algorithm_3_says(target, correction, b, monkeypatch):
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
         r = np.clip(slope @ target.statistics[:, batch] - intercept, -bound, bound)
         a = 400 / b  # n T / b
-        variances.append(a**2 * b * r.var())  # divisor b
+        # Divisor b as published; exactly, the unbiased one, and draws without replacement.
+        variance = {"published": r.var(), "exact": (1 - b / 4000) * r.var(ddof=1)}[kind]
+        variances.append(a**2 * b * variance)
         expected = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
         expected += math.sqrt(2 - variances[-1]) * replay.noise.standard_normal()
         assert noisy_ratios[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -362,15 +365,18 @@ class FixedBatchSums(Target):
         return 0.0, self.squares, 0
 
 
-@pytest.mark.parametrize("b", [16, 250, 4000])
-def test_a_batch_at_its_clip_has_variance_one_and_no_more_can_be(target, correction, b):
-    sampler = DPBarker(GaussianWalk(0.03), b, correction)
+@pytest.mark.parametrize(
+    ("b", "kind"),
+    [(16, "published"), (250, "published"), (4000, "published"), (16, "exact"), (250, "exact")],
+)
+def test_a_batch_at_its_clip_has_variance_one_and_no_more_can_be(target, correction, b, kind):
+    sampler = DPBarker(GaussianWalk(0.03), b, correction, kind)
     bound = math.sqrt(b) / (4000 * 0.1)
     rng, theta = streams(1), np.array([0.2, 0.9])
     extreme = FixedBatchSums(target, b * bound**2)  # half the ratios at either clip
     for _ in range(20):
         sampler.step(rng, sampler.init(rng, theta), extreme)
-    with pytest.raises(AssertionError, match="bounds the variance of a batch by 1"):
+    with pytest.raises(AssertionError, match="bounds the variance of a batch"):
         sampler.step(rng, sampler.init(rng, theta), FixedBatchSums(target, 1.01 * b * bound**2))
 
 

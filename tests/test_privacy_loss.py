@@ -1,0 +1,110 @@
+"""Composition of privacy losses: an upper bound, and a tight one, far out and many times."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpmcmc.accounting import certified, gaussian, privacy_loss, published_pld
+from dpmcmc.accounting.privacy_loss import PrivacyLoss
+from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+
+
+def brute_force(loss, k, epsilon):
+    """Delta of k iterations, all losses added up in rational numbers."""
+    probabilities = {0: Fraction(1)}
+    one = [(loss.first + i, Fraction(float(p))) for i, p in enumerate(loss.probabilities)]
+    for _ in range(k):
+        longer = {}
+        for index, probability in probabilities.items():
+            for more, factor in one:
+                longer[index + more] = longer.get(index + more, 0) + probability * factor
+        probabilities = longer
+    infinite = 1 - (1 - Fraction(loss.infinite)) ** k
+    grid = Fraction(loss.grid)
+    return float(infinite) + math.fsum(
+        float(p) * -math.expm1(epsilon - float(i * grid))
+        for i, p in probabilities.items()
+        if i * grid > Fraction(epsilon)
+    )
+
+
+def test_it_is_the_convolution_from_above():
+    rng = np.random.default_rng(3)
+    for case in range(120):
+        m = int(rng.integers(1, 7))
+        p = rng.random(m) ** rng.choice([1, 8, 30])
+        infinite = float(rng.choice([0.0, 1e-12, 0.01]))
+        grid, first = float(10 ** rng.uniform(-4, 0.5)), int(rng.integers(-8, 4))
+        loss = PrivacyLoss(grid, first, p * (1 - infinite) / p.sum(), infinite)
+        k = int(rng.integers(1, 9))
+        for epsilon in grid * np.array([0.0, 0.3, k * (first + m) - 1.5, k * (first + m) + 0.5]):
+            if epsilon < 0:
+                continue
+            expected, found = brute_force(loss, k, epsilon), loss.delta(k, epsilon)
+            assert expected * (1 - 1e-12) - 1e-15 <= found, case
+            assert found <= expected * (1 + 1e-9) + 1e-12 or expected > 1 - 1e-9, case
+
+
+@pytest.mark.parametrize("k", [1, 2, 10, 10**4, 10**6, 10**7])
+def test_certified_is_above_the_exact_gaussian_and_near_it(k):
+    """Mu sqrt(k) = 1, delta from 0.35 down to 4e-15: errors of transforms grow with k."""
+    release, exact = SubsampledGaussianRelease(float(k), 1.0), GaussianRelease(1 / math.sqrt(k))
+    for epsilon in (0.1, 1.0, 3.0, 5.0, 6.0, 7.0, 8.0):
+        true = gaussian.delta(exact, k, epsilon)
+        assert true <= certified.delta(release, k, epsilon) <= 1.005 * true
+    for delta in (1e-6, 1e-10, 1e-12):
+        epsilon = certified.epsilon(release, k, delta)
+        assert 0.99 * delta <= gaussian.delta(exact, k, epsilon) <= delta
+
+
+@pytest.mark.parametrize("k", [100, 10**5, 3 * 10**6])
+def test_published_pld_is_above_the_gaussian_of_twice_the_sensitivity(k):
+    """It rounds a loss up on a grid of 1e-4, which costs nothing only while losses are large."""
+    release, exact = SubsampledGaussianRelease(4.0 * k, 1.0), GaussianRelease(1 / math.sqrt(k))
+    costs = [published_pld.delta(release, k, epsilon) for epsilon in np.arange(0.5, 12, 0.5)]
+    true = [gaussian.delta(exact, k, epsilon) for epsilon in np.arange(0.5, 12, 0.5)]
+    assert (np.array(costs) >= true).all() and (np.diff(costs) <= 0).all()
+
+
+def test_one_composition_answers_for_every_epsilon():
+    """Whatever the tilt is, the bound holds: it decides about digits alone."""
+    loss, k = certified.one_iteration(SubsampledGaussianRelease(1e4, 1.0)), 10**4
+    for tilt in (0.0, 0.5, 3.0, 9.0):
+        composed = loss._composed(k, tilt)
+        for epsilon in (0.0, 1.0, 3.0, 6.0):
+            true = gaussian.delta(GaussianRelease(0.01), k, epsilon)
+            assert true <= composed.delta(epsilon)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        SubsampledGaussianRelease(1e-6, 0.5),
+        SubsampledGaussianRelease(1e-3, 1e-9),
+        SubsampledGaussianRelease(1e-300, 0.5),
+        SubsampledGaussianRelease(0.05, 1.0),
+        SubsampledGaussianRelease(0.005, 0.01),
+        BarkerRelease(2, 1e-3, 1.998),
+    ],
+)
+def test_extreme_losses_are_priced(release):
+    for k in (1, 30, 10**4, 10**7):
+        costs = [certified.delta(release, k, epsilon) for epsilon in (0.0, 1.0, 30.0, 1000.0)]
+        assert (np.diff(costs) <= 1e-12).all() and all(0 <= cost <= 1 for cost in costs)
+        epsilon = certified.epsilon(release, k, 1e-6)
+        assert epsilon == math.inf or certified.delta(release, k, epsilon) <= 1e-6 * (1 + 1e-3)
+
+
+def test_beyond_the_longest_window_there_is_chernoffs_bound(monkeypatch):
+    loss, k = certified.one_iteration(SubsampledGaussianRelease(1e4, 1.0)), 10**4
+    tight = loss.delta(k, 3.0)
+    monkeypatch.setattr(privacy_loss, "LONGEST", 1000)
+    assert tight < loss.delta(k, 3.0) < 50 * tight
+
+
+def test_the_distribution_of_one_iteration_cannot_be_changed():
+    loss = certified.one_iteration(SubsampledGaussianRelease(1.0, 0.1))
+    with pytest.raises(ValueError, match="read-only"):
+        loss.probabilities[0] = 1.0
