@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc.fork_client import run_forked, variable
-from dpmcmc.fork_server import PATIENCE, SERVERS
+from dpmcmc.fork_server import SERVERS
 from dpmcmc.jobs import simulate
 
 MODEL = {
@@ -223,9 +223,7 @@ def test_no_job_outlives_a_client_that_ends_at_once(directory, server):
     for _ in range(30):
         asking(server, ["clipped-chain", *options], output, output, where).close()
     time.sleep(0.5)
-    begin = time.monotonic()
     assert all(has_ended(watcher) for watcher in children(server.pid))
-    assert time.monotonic() - begin < PATIENCE / 2  # interrupted, not killed
 
 
 def test_a_job_that_heeds_no_interrupt_is_killed(directory, server):
