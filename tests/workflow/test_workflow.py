@@ -443,7 +443,7 @@ FROM_CHAINS = {"run_chain", "tabulate_chains", *CLIPPING, *FROM_TABLES}
         ),
         (
             "src/dpmcmc/accounting/zcdp.py",
-            (FROM_CHAINS | ACCOUNTING | AUDIT) - {"render_trajectory", *CLIPPING},
+            (FROM_CHAINS | ACCOUNTING | AUDIT) - {*CLIPPING},
         ),
         ("src/dpmcmc/audit.py", {*AUDIT, "render_revisited", *PAGES_AFTER_SOURCE}),
         ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | ACCOUNTING | AUDIT),
