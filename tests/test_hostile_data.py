@@ -12,7 +12,7 @@ from dpmcmc.kernels import (
     resting_block_sum,
     settled_block_sum,
 )
-from dpmcmc.models import Banana, Circle, Gaussian, Target, arranged, ratio_sums
+from dpmcmc.models import Banana, Circle, Gaussian, Target, arranged, gradient_sums, ratio_sums
 from dpmcmc.models import target as target_module
 from dpmcmc.models.blocks import Blocks
 from dpmcmc.models.gradient_sums import GradientSums, SortedGradients
@@ -220,6 +220,11 @@ def test_where_long_doubles_have_no_more_digits_every_row_is_read(prepared_at_on
     monkeypatch.setattr(ratio_sums, "HAS_LONG_DOUBLES", False)
     slow = RatioSums(rows, lambda: Blocks(rows, np.eye(7)))
     assert slow.at(slope, 0.1, 9.0) == pytest.approx(usual, rel=1e-12) and not slow.prepared
+    on_line = SortedGradients(rows[:1]).on_line
+    coefficients = np.array([[1.0, 2.0]]), np.array([0.5, 1.0]), 3.0
+    assert on_line(*coefficients) is not None
+    monkeypatch.setattr(gradient_sums, "HAS_LONG_DOUBLES", False)
+    assert on_line(*coefficients) is None
 
 
 def test_what_is_remembered_cannot_be_changed():

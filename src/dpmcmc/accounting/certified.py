@@ -134,7 +134,7 @@ def base_curve(release, epsilon):
     """Hockey-stick curve h0(e^epsilon) of the release on a batch, epsilon >= 0."""
     if isinstance(release, SubsampledGaussianRelease):
         return gaussian_curve(epsilon, 1.0, release.noise_variance, release.noise_variance)
-    # Given the batch, DP Barker releases a normal variable of variance 2 - s_B^2, in [least, 2].
+    # Given the batch, DP Barker releases a normal variable of variance 2 - f s_B^2, in [least, 2].
     # That no other pair of variances is worse is proved in docs/accounting.md.
     b = release.batch_size
     distance = 2 / math.sqrt(b)

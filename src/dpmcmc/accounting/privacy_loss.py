@@ -216,10 +216,11 @@ def power(spectrum, iterations, length, given):
     """k-th power of a transform, and a bound of the error of each value that it transforms to.
 
     The values z of the transform of probabilities, whose own errors add up to `given`, have an
-    error of at most d = BUTTERFLY u log2(length) + given, u the unit of rounding, since the terms'
-    absolute values add up to 1. So their powers are off by at most k d (|z| + d)^(k - 1), and by
-    some units of rounding of their own, of ln z k times; the inverse transform adds as many as the
-    transform did. Each value that it returns is the mean over the frequencies, and so is its error.
+    error of at most d = BUTTERFLY u (log2(length) + 1) + given, u the unit of rounding, since the
+    terms' absolute values add up to 1. So their powers are off by at most k d (|z| + d)^(k - 1),
+    and by some units of rounding of their own, of ln z k times; the inverse transform adds as many
+    as the transform did. Each value that it returns is the mean over the frequencies, and so is its
+    error.
     """
     k, levels = iterations, math.log2(length) + 1
     size = np.abs(spectrum)

@@ -11,7 +11,7 @@ from dpmcmc.kernels import (
     resting_block_sum,
 )
 from dpmcmc.models.ratio_sums import SortedColumn
-from dpmcmc.models.rounding import CLOSE, largest_partial_sums, largest_terms
+from dpmcmc.models.rounding import CLOSE, HAS_LONG_DOUBLES, largest_partial_sums, largest_terms
 
 FINITE = 1e150  # a norm up to this has a finite square
 TIES = 1e-12  # of the bound: rows so near to it may count as clipped in one way of rounding only
@@ -126,7 +126,7 @@ class SortedGradients:
         """Sum and count where a sorted column gives them, else None."""
         j = jacobian[0]
         length = norm(j)
-        if not 0 < length < FINITE:
+        if not (HAS_LONG_DOUBLES and 0 < length < FINITE):
             return None
         along = j @ offset / length
         across = norm(offset - along / length * j)  # left out of the sum, for every row

@@ -33,7 +33,7 @@ class RatioSums:
     all rows, up to the order of summation; where rounding could make more of a difference
     (`dpmcmc.models.rounding`), that pass is made. So the clip holds for every row, and neither it
     nor the privacy that rests on it depends on the chain's past. Where long doubles have no more
-    digits than others, as on ARM, nothing is prepared.
+    digits than others, as on macOS on ARM, nothing is prepared.
 
     Parameters
     ----------
