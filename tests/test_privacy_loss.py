@@ -97,6 +97,14 @@ def test_extreme_losses_are_priced(release):
         assert epsilon == math.inf or certified.delta(release, k, epsilon) <= 1e-6 * (1 + 1e-3)
 
 
+def test_a_window_stays_short_where_a_little_more_tilt_finds_far_losses():
+    """Small batches with little noise: Chernoff's bound with large steps alone was of no use."""
+    loss = certified.one_iteration(SubsampledGaussianRelease(2.18, 1320 / 200_000))
+    assert len(loss._composed(1365, loss._tilt_at(1 / 1365)).losses) < 2**21
+    assert loss.delta(1365, 1.0) <= 5e-7 * (1 - 1e-3) < loss.delta(1366, 1.0)
+    assert loss.delta(1365, 1.0) == pytest.approx(loss._composed(1365, 0.0).delta(1.0), rel=1e-3)
+
+
 def test_beyond_the_longest_window_there_is_chernoffs_bound(monkeypatch):
     loss, k = certified.one_iteration(SubsampledGaussianRelease(1e4, 1.0)), 10**4
     tight = loss.delta(k, 3.0)

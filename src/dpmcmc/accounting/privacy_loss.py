@@ -27,6 +27,7 @@ from scipy.optimize import minimize_scalar
 UNIT = np.finfo(float).eps / 2  # largest relative error of one operation
 BUTTERFLY = 6  # roundings of a value at each level of a transform, twiddle factor included
 OUTSIDE = -50.0  # log of the tilted mass that may lie above the window, and below it
+STEPS = (0.1, 0.3, 1.0, 2.5, 5.0, 7.5, 10.0)  # small ones where a larger tilt finds far losses
 LONGEST = 2**24  # of a window; beyond, there is Chernoff's bound alone
 STEEPEST = 1e4  # largest tilt
 
@@ -138,7 +139,7 @@ class PrivacyLoss:
             return min(
                 (k * (self._cumulants(tilt + sign * s)[0] - log_scale - sign * s * mean) - OUTSIDE)
                 / s
-                for s in (factor / deviation for factor in (2.5, 5.0, 7.5, 10.0))
+                for s in (factor / deviation for factor in STEPS)
             )
 
         log_scale_k, infinite = k * log_scale, infinite_mass(self.infinite, k)
