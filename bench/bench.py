@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from dpmcmc.fork_client import variable
 
 from dpmcmc import kernels
-from dpmcmc.build_kernels import kernel_build
 from dpmcmc.files import read_json, read_npz
-from dpmcmc.fork_client import variable
-from dpmcmc.provenance import processor
-from dpmcmc.study import Study
+from dpmcmc.kernels.library import kernel_build
+from dpmcmc.reporting.provenance import processor
+from dpmcmc.study.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
 TREE = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]

@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 import yaml
 
-from dpmcmc.models import Banana, Circle, Gaussian, Target
-from dpmcmc.study import merged
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.banana import Banana
+from dpmcmc.models.circle import Circle
+from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.study.study import merged
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -23,7 +23,7 @@ from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
 from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.files import read_json
-from dpmcmc.jobs import budget, release_of
+from dpmcmc.jobs.jobs import budget, release_of
 from dpmcmc.samplers import ALGORITHMS
 
 gaussian, zcdp, rdp = accountant("gaussian"), accountant("zcdp"), accountant("rdp")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.analysis import (
+from dpmcmc.evaluation.analysis import (
     by_certified,
     clipping_effects,
     clipping_thresholds,

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from dpmcmc.audit import FAR, audit, cases, epsilon_bound
-from dpmcmc.models import Target
-from dpmcmc.samplers import ALGORITHMS, fit_correction
-from dpmcmc.study import AUDITED
+from dpmcmc.evaluation.audit import FAR, audit, cases, epsilon_bound
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers import ALGORITHMS
+from dpmcmc.samplers.barker_correction import fit_correction
+from dpmcmc.study.study import AUDITED
 
 DELTA = 0.01
 CASES = cases(correction=fit_correction())

@@ -10,18 +10,15 @@ from test_samplers import streams
 
 from dpmcmc.accounting import accountant, certified, gaussian, max_iterations
 from dpmcmc.accounting.certified import base_curve, gaussian_curve
-from dpmcmc.models import Gaussian, Target
-from dpmcmc.samplers import (
-    DPBarker,
-    DPPenalty,
-    FullDataDPBarker,
-    GaussianWalk,
-    MinibatchDPPenalty,
-    Streams,
-    fit_correction,
-    run_chain,
-)
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import batch_variance_factor
+from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
+from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk
 
 
 @pytest.fixture(scope="module")

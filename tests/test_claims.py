@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc import claims
+from dpmcmc.evaluation import claims
 from dpmcmc.samplers import ALGORITHMS
 
 

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from dpmcmc.kernels import clipped_gradient_sum
-from dpmcmc.models import Target, arranged, build_model
-from dpmcmc.models.blocks import Blocks
-from dpmcmc.models.gradient_sums import BlockedGradients, SortedGradients
+from dpmcmc.kernels.gradients import clipped_gradient_sum
+from dpmcmc.likelihoods.blocks import Blocks, arranged
+from dpmcmc.likelihoods.gradient_sums import BlockedGradients, SortedGradients
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models import build_model
 
 NUM_ROWS = 6000
 MODELS = {

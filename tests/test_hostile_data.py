@@ -5,19 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from dpmcmc.kernels import (
-    BOX,
-    clipped_gradient_sum,
-    clipped_ratio_sum,
-    resting_block_sum,
-    settled_block_sum,
-)
-from dpmcmc.models import Banana, Circle, Gaussian, Target, arranged, gradient_sums, ratio_sums
-from dpmcmc.models.blocks import Blocks
-from dpmcmc.models.gradient_sums import GradientSums, SortedGradients
-from dpmcmc.models.ratio_sums import BlockedRatios, RatioSums, SortedColumn
-from dpmcmc.models.rounding import largest_partial_sums
-from dpmcmc.samplers import fit_correction
+from dpmcmc.kernels.blocks import BOX
+from dpmcmc.kernels.gradients import clipped_gradient_sum, resting_block_sum
+from dpmcmc.kernels.ratios import clipped_ratio_sum, settled_block_sum
+from dpmcmc.likelihoods import gradient_sums, ratio_sums
+from dpmcmc.likelihoods.blocks import Blocks, arranged
+from dpmcmc.likelihoods.gradient_sums import GradientSums, SortedGradients
+from dpmcmc.likelihoods.ratio_sums import BlockedRatios, RatioSums, SortedColumn
+from dpmcmc.likelihoods.rounding import largest_partial_sums
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.banana import Banana
+from dpmcmc.models.circle import Circle
+from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.samplers.barker_correction import fit_correction
 
 MOST = 2 * (1 + 1e-5)  # bounds
 

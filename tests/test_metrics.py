@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpmcmc import metrics
+from dpmcmc.evaluation import metrics
 
 
 def brute_force_mmd(x, y, bandwidth):

@@ -10,24 +10,17 @@ import pytest
 from scipy import stats
 from test_samplers import drift, record_tests, streams
 
-from dpmcmc.kernels import clipped_ratio_sum, distinct_indices, random_mask
-from dpmcmc.models import Banana, Target
-from dpmcmc.samplers import (
-    ALGORITHMS,
-    Correction,
-    DPBarker,
-    FullDataDPBarker,
-    GaussianWalk,
-    GuidedWalk,
-    MinibatchDPPenalty,
-    batches,
-    dp_barker,
-    fit_correction,
-    minibatch_dp_penalty,
-    run_chain,
-)
+from dpmcmc.kernels.batches import distinct_indices, random_mask
+from dpmcmc.kernels.ratios import clipped_ratio_sum
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.banana import Banana
+from dpmcmc.samplers import ALGORITHMS, batches, dp_barker, minibatch_dp_penalty
+from dpmcmc.samplers.barker_correction import Correction, fit_correction
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.minibatch_dp_penalty import VARIANCE_SENSITIVITY
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
+from dpmcmc.samplers.minibatch_dp_penalty import VARIANCE_SENSITIVITY, MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk
 
 
 @pytest.fixture(scope="module")

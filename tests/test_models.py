@@ -7,7 +7,8 @@ import pytest
 from conftest import SMALL_MODELS
 from scipy import stats
 
-from dpmcmc.models import Target, build_model
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models import build_model
 
 
 def log_likelihood_of_rows(model, statistics, theta):

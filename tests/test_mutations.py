@@ -8,10 +8,10 @@ import yaml
 from conftest import ROOT
 from mutations import EITHER, REFUSED, mutations
 
-from dpmcmc import tuning
+from dpmcmc.evaluation import tuning
 from dpmcmc.models import build_model
 from dpmcmc.samplers import ALGORITHMS, CLIPPED
-from dpmcmc.study import ConfigError, load_study, merged
+from dpmcmc.study.study import ConfigError, load_study, merged
 
 
 @pytest.fixture(scope="module")

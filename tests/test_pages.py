@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
-from dpmcmc import captions, cli, pages, provenance
+from dpmcmc import cli
+from dpmcmc.reporting import captions, pages, provenance
 
 
 def test_a_table_escapes_text_and_sets_numbers_right():
@@ -81,7 +82,7 @@ def test_a_notebook_opens_with_its_question(executed):
 
 
 def test_every_figure_and_table_has_a_caption(quick, schema):
-    from dpmcmc.study import Study
+    from dpmcmc.study.study import Study
 
     study = Study(quick, schema)
     figures = {figure for notebook in study.notebooks().values() for figure in notebook.figures}

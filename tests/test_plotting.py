@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from dpmcmc import plotting
+from dpmcmc.reporting import plotting
 from dpmcmc.samplers import ALGORITHMS, CLIPPED
 
 

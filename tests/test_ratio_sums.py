@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dpmcmc.kernels import clipped_ratio_sum
-from dpmcmc.models import arranged
-from dpmcmc.models.blocks import Blocks
-from dpmcmc.models.ratio_sums import (
+from dpmcmc.kernels.ratios import clipped_ratio_sum
+from dpmcmc.likelihoods.blocks import Blocks, arranged
+from dpmcmc.likelihoods.ratio_sums import (
     MANY_USES,
     PREFIX_BLOCK,
     USES,

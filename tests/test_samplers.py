@@ -8,23 +8,14 @@ import numpy as np
 import pytest
 from conftest import SMALL_MODELS
 
-from dpmcmc.models import Target
-from dpmcmc.samplers import (
-    ALGORITHMS,
-    DPHMC,
-    HMC,
-    DPPenalty,
-    GaussianWalk,
-    GuidedWalk,
-    Metropolis,
-    OneComponentWalk,
-    Streams,
-    dp_hmc,
-    dp_penalty,
-    run_chain,
-)
-from dpmcmc.samplers.chain import accepts
-from dpmcmc.samplers.hmc import leapfrog
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers import ALGORITHMS, dp_hmc, dp_penalty
+from dpmcmc.samplers.chain import Streams, accepts, run_chain
+from dpmcmc.samplers.dp_hmc import DPHMC
+from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.hmc import HMC, leapfrog
+from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 
 SCALES = {"banana": [0.3, 0.4, 0.5], "gaussian": 0.3, "circle": 1.0}
 STEP_SIZES = {"banana": 0.12, "gaussian": 0.15, "circle": 0.25}

@@ -7,11 +7,14 @@ import json
 import numpy as np
 from conftest import SMALL_MODELS
 
-from dpmcmc import jobs
 from dpmcmc.files import read_npz
-from dpmcmc.models import Target, build_model
-from dpmcmc.samplers import GaussianWalk, Metropolis, run_chain
-from dpmcmc.streams import (
+from dpmcmc.jobs import jobs
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models import build_model
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.study.streams import (
     chain_streams,
     clipping_start_point,
     clipping_streams,

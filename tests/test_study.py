@@ -11,7 +11,15 @@ from dpmcmc.accounting import ACCOUNTANTS
 from dpmcmc.models import KINDS
 from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.samplers import CLIPPED as CLIPPED_SAMPLERS
-from dpmcmc.study import AUDITED, Cell, ConfigError, Study, format_epsilon, is_covariance, merged
+from dpmcmc.study.study import (
+    AUDITED,
+    Cell,
+    ConfigError,
+    Study,
+    format_epsilon,
+    is_covariance,
+    merged,
+)
 
 
 def test_the_full_study_is_the_published_one(config, schema):

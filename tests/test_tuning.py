@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpmcmc import tuning
+from dpmcmc.evaluation import tuning
 from dpmcmc.files import JobError
-from dpmcmc.samplers import fit_correction
-from dpmcmc.study import Study, merged
+from dpmcmc.samplers.barker_correction import fit_correction
+from dpmcmc.study.study import Study, merged
 
 PAIR = "flat-banana-2d", "dp-penalty"
 OPTIMUM = 0.03  # of the proposal scale of `Known`; the study's own is 0.008

@@ -13,7 +13,7 @@ if arguments[:1] == ["fork-server"]:
 elif (status := run_forked(arguments)) is not None:
     os._exit(status)
 
-from dpmcmc.cli import main  # noqa: E402
+from dpmcmc.cli import main
 
 main(arguments)
 sys.stdout.flush()

@@ -10,8 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-from dpmcmc import jobs
 from dpmcmc.files import JobError, read_csv, read_json, replacing, write_csv, write_json
+from dpmcmc.jobs.jobs import jobs
 
 
 def main(arguments=None):
@@ -38,14 +38,14 @@ def main(arguments=None):
 
 def study_tables(spec, chains, timings, baselines, budgets, clipping, output):
     """Put the tables of all models together, and summarise them, in the directory `output`."""
-    from dpmcmc import tables
+    from dpmcmc.evaluation import tables
 
     write_tables(tables.study_tables(spec, chains, timings, baselines, budgets, clipping), output)
 
 
 def analysis_tables(chains, baselines, accounting, clipping, output):
     """Rank the algorithms and judge the chapter's claims, in the directory `output`."""
-    from dpmcmc import tables
+    from dpmcmc.evaluation import tables
 
     optional = {
         name: read_csv(*paths)
@@ -63,21 +63,21 @@ def write_tables(tables, directory):
 
 def joined_table(parts, output):
     """Put tables of the same columns together."""
-    from dpmcmc import tables
+    from dpmcmc.evaluation import tables
 
     write_csv(tables.concatenate(parts), output)
 
 
 def search(spec, correction, journal, output, best):
     """Search the settings of an algorithm on a model."""
-    from dpmcmc import tuning
+    from dpmcmc.evaluation import tuning
 
     tuning.search(spec, correction, journal, output, best)
 
 
 def tuning_tables(trials, best, output):
     """Put the searches together, and the settings found, in the directory `output`."""
-    from dpmcmc import tuning
+    from dpmcmc.evaluation import tuning
 
     tuning.gather(trials, best, output)
 
@@ -87,7 +87,7 @@ def notebook(spec, notebook, output, html, failed):
 
     A notebook that fails is kept, with its traceback, under the name `failed`.
     """
-    from dpmcmc import notebooks, pages
+    from dpmcmc.reporting import notebooks, pages
 
     with replacing(output) as executed, replacing(html) as page:
         try:
@@ -101,14 +101,14 @@ def notebook(spec, notebook, output, html, failed):
 
 def provenance(spec, output):
     """Record what made the study."""
-    from dpmcmc.provenance import record
+    from dpmcmc.reporting.provenance import record
 
     write_json(record(**spec), output)
 
 
 def index(results, sources, output, readme):
     """Write the page that leads to all results, and a short one for readers of a repository."""
-    from dpmcmc import pages
+    from dpmcmc.reporting import pages
 
     contents = pages.contents(results, sources)
     for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
@@ -118,8 +118,8 @@ def index(results, sources, output, readme):
 
 def docs_status(docs, root, changes):
     """Say whether committed results come from the source and settings of this checkout."""
-    from dpmcmc.provenance import tree_digest
-    from dpmcmc.study import merged, read_config
+    from dpmcmc.reporting.provenance import tree_digest
+    from dpmcmc.study.study import merged, read_config
 
     record = Path(docs, "provenance.json")
     if not record.exists():

@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 from running import environment, jobs, run, snakemake
 
-from dpmcmc.study import load_study, merged
+from dpmcmc.study.study import load_study, merged
 
 PAIRS = [("flat-banana-2d", "dp-penalty"), ("flat-banana-2d", "dp-barker")]
 FILES = ["trials.csv", "summary.csv", "settings.yaml"]

@@ -14,14 +14,16 @@ import yaml
 from conftest import ROOT
 from running import QUICK, TINY, copy_tree, jobs, run, snakemake
 
-from dpmcmc import metrics
-from dpmcmc.audit import audit as find_bounds
-from dpmcmc.audit import cases
-from dpmcmc.jobs import read_correction
-from dpmcmc.models import Target, build_model
-from dpmcmc.samplers import ALGORITHMS, run_chain
-from dpmcmc.streams import chain_streams, generator, seed_sequence, start_point
-from dpmcmc.study import AUDITED
+from dpmcmc.evaluation import metrics
+from dpmcmc.evaluation.audit import audit as find_bounds
+from dpmcmc.evaluation.audit import cases
+from dpmcmc.jobs.jobs import read_correction
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models import build_model
+from dpmcmc.samplers import ALGORITHMS
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.study.streams import chain_streams, generator, seed_sequence, start_point
+from dpmcmc.study.study import AUDITED
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,10 @@ os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "M
 # Large arrays in large pages of memory: chains on thirty statistics take a sixth less time.
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
-from dpmcmc.build_kernels import kernel_build
-from dpmcmc.captions import FIGURES, TABLES
-from dpmcmc.provenance import add_files, tree_digest
-from dpmcmc.study import AUDITED, CORRECTED, ConfigError, dimension, load_study
+from dpmcmc.kernels.library import kernel_build
+from dpmcmc.reporting.captions import FIGURES, TABLES
+from dpmcmc.reporting.provenance import add_files, tree_digest
+from dpmcmc.study.study import AUDITED, CORRECTED, ConfigError, dimension, load_study
 
 try:
     study = load_study(

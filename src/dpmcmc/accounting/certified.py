@@ -20,11 +20,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dpmcmc.accounting.privacy_loss import PrivacyLoss
-from dpmcmc.accounting.releases import (
-    NOISE_VARIANCE,
-    BarkerRelease,
-    SubsampledGaussianRelease,
-)
+from dpmcmc.accounting.releases import NOISE_VARIANCE, BarkerRelease, SubsampledGaussianRelease
 
 MARGIN = 1e-3  # of delta
 ROUNDING = 1e-8  # of the curve, relative: far above what rounding changes in it

@@ -5,7 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.models.model import Model, read_only
+from dpmcmc.arrays import read_only
+from dpmcmc.models.model import Model
 
 
 @dataclass(frozen=True)

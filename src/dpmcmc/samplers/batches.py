@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import CHANCE_BITS, distinct_indices, random_mask
+from dpmcmc.kernels.batches import CHANCE_BITS, distinct_indices, random_mask
 
 BATCH_VARIANCES = ("exact", "published")
 MANY_OF_ALL = 1 / 8  # of the rows: from here on a mask is drawn and summed sooner than indices

@@ -23,17 +23,15 @@ from scipy.stats import beta
 
 from dpmcmc.accounting import certified, gaussian, spent_epsilon
 from dpmcmc.accounting.releases import GaussianRelease
-from dpmcmc.models import Gaussian, Target
-from dpmcmc.samplers import (
-    DPHMC,
-    DPBarker,
-    DPPenalty,
-    FullDataDPBarker,
-    MinibatchDPPenalty,
-    Streams,
-)
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.batches import batch_variance_factor
+from dpmcmc.samplers.chain import Streams
+from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
+from dpmcmc.samplers.dp_hmc import DPHMC
+from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.hmc import kinetic_energy
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 
 STEP = 0.5  # of the proposals
 FAR = 1e6  # a row so far away that all its ratios and gradients are clipped

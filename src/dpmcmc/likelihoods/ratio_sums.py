@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import (
-    BOX,
-    ROUNDING,
+from dpmcmc.kernels.blocks import BOX, ROUNDING
+from dpmcmc.kernels.ratios import (
     clipped_batch_sum,
     clipped_ratio_block_sum,
     clipped_ratio_excess,
@@ -14,7 +13,7 @@ from dpmcmc.kernels import (
     settled_block_sum,
     sorted_ratio_sum,
 )
-from dpmcmc.models.rounding import HAS_LONG_DOUBLES, largest_partial_sums, largest_terms
+from dpmcmc.likelihoods.rounding import HAS_LONG_DOUBLES, largest_partial_sums, largest_terms
 
 USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
 MANY_USES = 64  # that all are coded, or rows are put into blocks

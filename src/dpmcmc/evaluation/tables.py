@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from dpmcmc.analysis import by_certified, clipping_effects, clipping_thresholds, ranking
-from dpmcmc.claims import evaluate
+from dpmcmc.evaluation.analysis import by_certified, clipping_effects, clipping_thresholds, ranking
+from dpmcmc.evaluation.claims import evaluate
 from dpmcmc.files import read_csv
-from dpmcmc.study import dimension
+from dpmcmc.study.study import dimension
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 

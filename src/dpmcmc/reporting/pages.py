@@ -10,8 +10,8 @@ from markupsafe import Markup
 from nbconvert import HTMLExporter
 from pygments.formatters import HtmlFormatter
 
-from dpmcmc import captions
 from dpmcmc.files import read_csv, read_json
+from dpmcmc.reporting import captions
 
 TEMPLATES = Path(__file__).with_name("templates")
 PREVIEWED_ROWS = 20  # of a table, on the index

@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpmcmc import jobs
-from dpmcmc.analysis import Estimate, median_contrast
+from dpmcmc.evaluation.analysis import Estimate, median_contrast
+from dpmcmc.evaluation.metrics import compare, kept_draws
+from dpmcmc.evaluation.tables import concatenate
 from dpmcmc.files import read_json, reading, replacing, write_csv, write_json
-from dpmcmc.metrics import compare, kept_draws
-from dpmcmc.models import Target, build_model
-from dpmcmc.samplers import run_chain
-from dpmcmc.streams import generator, seed_sequence, three_streams
-from dpmcmc.tables import concatenate
+from dpmcmc.jobs.jobs import jobs
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models import build_model
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.study.streams import generator, seed_sequence, three_streams
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
 WORST_MMD = 2.0  # stands for that of a trial without chains; the kernel's is at most sqrt(2)

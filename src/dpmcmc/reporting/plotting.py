@@ -14,12 +14,12 @@ from IPython.display import HTML, display
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dpmcmc.captions import FIGURES
 from dpmcmc.files import read_csv, read_npy, replacing
-from dpmcmc.models import Target
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.reporting.captions import FIGURES
 from dpmcmc.samplers import ALGORITHMS
-from dpmcmc.streams import start_point
-from dpmcmc.study import CERTIFIED
+from dpmcmc.study.streams import start_point
+from dpmcmc.study.study import CERTIFIED
 
 # Colours of Okabe and Ito (wine in place of black), told apart with any colour vision; given out
 # in the order of ALGORITHMS.

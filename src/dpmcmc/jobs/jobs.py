@@ -39,8 +39,9 @@ def dataset(spec, output):
 
 def simulate(spec, purpose):
     """A data set of a model, (m, n), from a stream of its own."""
-    from dpmcmc.models import arranged, build_model
-    from dpmcmc.streams import generator
+    from dpmcmc.likelihoods.blocks import arranged
+    from dpmcmc.models import build_model
+    from dpmcmc.study.streams import generator
 
     rng = generator(spec["study_seed"], purpose, spec["model"])
     model = build_model(spec["model_settings"])
@@ -68,7 +69,7 @@ def baselines(spec, dataset, output):
 def draw_posterior(spec, dataset, purpose, *labels):
     """Exact draws of a model's posterior, from a stream of their own."""
     from dpmcmc.models import build_model
-    from dpmcmc.streams import generator
+    from dpmcmc.study.streams import generator
 
     rng = generator(spec["study_seed"], purpose, spec["model"], *labels)
     model = build_model(spec["model_settings"])
@@ -176,7 +177,7 @@ def read_correction(path):
     """Barker's correction, from what `correction` has written."""
     import numpy as np
 
-    from dpmcmc.samplers import Correction
+    from dpmcmc.samplers.barker_correction import Correction
 
     fitted = read_json(path)
     return Correction(np.array(fitted["atoms"]), np.array(fitted["weights"]), fitted["error"])
@@ -184,7 +185,7 @@ def read_correction(path):
 
 def correction(output):
     """Fit the correction of Barker's acceptance test, as JSON."""
-    from dpmcmc.samplers import fit_correction
+    from dpmcmc.samplers.barker_correction import fit_correction
 
     fitted = fit_correction()
     contents = {"atoms": fitted.atoms.tolist(), "weights": fitted.weights.tolist()}
@@ -196,8 +197,8 @@ def audit_case(spec, correction, output):
     import pandas as pd
 
     from dpmcmc.accounting import rounded_up
-    from dpmcmc.audit import audit, cases
-    from dpmcmc.streams import seed_sequence
+    from dpmcmc.evaluation.audit import audit, cases
+    from dpmcmc.study.streams import seed_sequence
 
     fitted = [read_correction(path) for path in correction]
     case = cases(correction=fitted[0] if fitted else None)[spec["case"]]
@@ -221,9 +222,10 @@ def chain(spec, dataset, reference, budget, correction, output):
 
     With `stored_draws` in the spec the positions are thinned to at most so many.
     """
-    from dpmcmc.models import Target, build_model
-    from dpmcmc.samplers import run_chain
-    from dpmcmc.streams import chain_streams, start_point
+    from dpmcmc.likelihoods.target import Target
+    from dpmcmc.models import build_model
+    from dpmcmc.samplers.chain import run_chain
+    from dpmcmc.study.streams import chain_streams, start_point
 
     imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
@@ -253,9 +255,11 @@ def chain(spec, dataset, reference, budget, correction, output):
 
 def clipped_chain(spec, dataset, output):
     """Run one chain of the clipping study, without privacy; the same file as that of `chain`."""
-    from dpmcmc.models import Target, build_model
-    from dpmcmc.samplers import CLIPPED, run_chain
-    from dpmcmc.streams import clipping_start_point, clipping_streams
+    from dpmcmc.likelihoods.target import Target
+    from dpmcmc.models import build_model
+    from dpmcmc.samplers import CLIPPED
+    from dpmcmc.samplers.chain import run_chain
+    from dpmcmc.study.streams import clipping_start_point, clipping_streams
 
     imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
@@ -319,9 +323,9 @@ def baseline_table(spec, reference, baselines, output):
     """Compare the baseline samples of a model with its reference sample, as CSV."""
     import pandas as pd
 
-    from dpmcmc.metrics import compare
+    from dpmcmc.evaluation.metrics import compare
     from dpmcmc.models import build_model
-    from dpmcmc.streams import generator
+    from dpmcmc.study.streams import generator
 
     sample = read_npy(reference)
     posterior_mean = build_model(spec["model_settings"]).posterior_mean
@@ -368,9 +372,9 @@ def clipping_table(spec, reference, chains, output):
 
 def chain_measure(spec, reference):
     """Function from a chain's file and the labels of its stream to its row and its timing."""
-    from dpmcmc.metrics import compare, kept_draws
+    from dpmcmc.evaluation.metrics import compare, kept_draws
     from dpmcmc.models import build_model
-    from dpmcmc.streams import generator
+    from dpmcmc.study.streams import generator
 
     sample = read_npy(reference)
     posterior_mean = build_model(spec["model_settings"]).posterior_mean

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmcmc.analysis import Estimate, median_contrast
+from dpmcmc.evaluation.analysis import Estimate, median_contrast
 
 SHARE = 0.8
 

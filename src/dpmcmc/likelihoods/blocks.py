@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import BOX
+from dpmcmc.kernels.blocks import BOX
 
 SAMPLE = 16 * BOX  # rows
 CONDITION = 1e6  # largest condition number of a Jacobian that gives coordinates

@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.kernels import clipped_ratio_sum
-from dpmcmc.models.blocks import Blocks
-from dpmcmc.models.gradient_sums import (
+from dpmcmc.arrays import read_only
+from dpmcmc.kernels.ratios import clipped_ratio_sum
+from dpmcmc.likelihoods.blocks import Blocks
+from dpmcmc.likelihoods.gradient_sums import (
     FINITE,
     BlockedGradients,
     GradientSums,
@@ -16,8 +17,8 @@ from dpmcmc.models.gradient_sums import (
     largest_norm,
     norm,
 )
-from dpmcmc.models.model import Model, read_only
-from dpmcmc.models.ratio_sums import BatchRatioSums, RatioSums
+from dpmcmc.likelihoods.ratio_sums import BatchRatioSums, RatioSums
+from dpmcmc.models.model import Model
 
 SMALL = 4096  # rows: up to this many are read faster than one decides which to read
 LARGE = 100 * 2**20  # bytes of data of which no rearranged copies are made

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpmcmc.streams import generator
-from dpmcmc.study import CERTIFIED
+from dpmcmc.study.streams import generator
+from dpmcmc.study.study import CERTIFIED
 
 RESAMPLES = 9999
 

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from dpmcmc.kernels import (
-    BOX,
+from dpmcmc.kernels.blocks import BOX
+from dpmcmc.kernels.gradients import (
     clipped_gradient_block_sum,
     far_gradient_block_sum,
     resting_block_sum,
 )
-from dpmcmc.models.ratio_sums import SortedColumn
-from dpmcmc.models.rounding import CLOSE, HAS_LONG_DOUBLES, largest_partial_sums, largest_terms
+from dpmcmc.likelihoods.ratio_sums import SortedColumn
+from dpmcmc.likelihoods.rounding import CLOSE, HAS_LONG_DOUBLES, largest_partial_sums, largest_terms
 
 FINITE = 1e150  # a norm up to this has a finite square
 TIES = 1e-12  # of the bound: rows so near to it may count as clipped in one way of rounding only

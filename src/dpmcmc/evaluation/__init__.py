@@ -1,0 +1,1 @@
+"""From chains to tables, and what these say."""

@@ -1,0 +1,1 @@
+"""What each job of a study does."""

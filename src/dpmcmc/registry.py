@@ -1,0 +1,114 @@
+"""Classes by the name that a configuration gives them: of the package, or `file.py:Class`.
+
+A class of the package is found by its name in the folder of its kind, without importing anything
+else: a new file is enough.
+"""
+
+import ast
+import importlib.util
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# Folder of each kind of class, and the method by which such a class is told.
+KINDS = {
+    "model": ("models", "log_prior_ratio"),
+    "sampler": ("samplers", "step"),
+    "move": ("samplers", "propose"),
+}
+
+
+class UnknownName(ValueError):
+    """No class of that name; the message is one line, with the valid names."""
+
+
+@cache
+def names(kind):
+    """Modules of the package's classes of a kind, by the names of these."""
+    folder, method = KINDS[kind]
+    found = {}
+    for path in sorted(HERE.joinpath(folder).glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and any(
+                isinstance(member, ast.FunctionDef) and member.name == method
+                for member in node.body
+            ):
+                found[node.name] = f"dpmcmc.{folder}.{path.stem}"
+    return found
+
+
+def resolve(kind, name, directory="."):
+    """Where a class is: "module:Class" for the package's, "file.py:Class" for another.
+
+    Parameters
+    ----------
+    kind : str
+        A key of KINDS.
+    name : str
+        As in the configuration.
+    directory : path
+        That of the file that gives the name, to which a path in it is relative.
+
+    Raises
+    ------
+    UnknownName
+    """
+    path, _, cls = name.rpartition(":")
+    if path.endswith(".py"):
+        file = Path(directory, path)
+        if not file.is_file():
+            raise UnknownName(f"no file {path} in {Path(directory).resolve()}")
+        return f"{file.as_posix()}:{cls}"
+    if name not in names(kind):
+        valid = ", ".join(sorted(names(kind)))
+        raise UnknownName(
+            f"unknown {kind} {name}; valid names: {valid}, or one's own file.py:Class"
+        )
+    return f"{names(kind)[name]}:{name}"
+
+
+def load(reference):
+    """The class that `resolve` has found.
+
+    Raises
+    ------
+    UnknownName
+        If the file has no such class.
+    """
+    module_name, _, name = reference.rpartition(":")
+    module = load_file(module_name) if module_name.endswith(".py") else import_module(module_name)
+    if not isinstance(getattr(module, name, None), type):
+        raise UnknownName(f"{module_name} has no class {name}")
+    return getattr(module, name)
+
+
+@cache
+def load_file(path):
+    """A user's file as a module; what lies beside it can be imported."""
+    path = Path(path).resolve()
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def build(entry):
+    """The object that an entry describes, as the specs of jobs hold it.
+
+    Parameters
+    ----------
+    entry : dict
+        `class`, a reference of `resolve`, and the settings. A setting that is such an entry itself,
+        as a sampler's move, is built likewise.
+    """
+    settings = {
+        key: build(value) if isinstance(value, dict) and "class" in value else value
+        for key, value in entry.items()
+        if key != "class"
+    }
+    return load(entry["class"])(**settings)

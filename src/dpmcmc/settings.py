@@ -1,0 +1,96 @@
+"""Settings that check themselves: the fields of a dataclass are the schema of what it takes.
+
+Types and ranges of models, samplers and moves are written once, as the annotations of their fields.
+`Settings` checks them when an object is made; `schema` turns them into a JSON schema, with which an
+entry of the configuration is checked before anything runs.
+"""
+
+import dataclasses
+import sys
+from functools import cache
+from typing import Annotated, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
+Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+Bound = Annotated[float, Meta(gt=0)]  # may be infinite
+PerComponent = Positive | Annotated[list[Positive], Meta(min_length=1)]  # one for all, or d of them
+Numbers = Annotated[list[Number], Meta(min_length=1)]
+Positives = Annotated[list[Positive], Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Rows = Annotated[int, Meta(ge=2, le=10**9)]
+Steps = Annotated[int, Meta(ge=1, le=100_000)]
+
+
+class Settings:
+    """Base of the frozen dataclasses that models, samplers and moves are.
+
+    Raises
+    ------
+    ValueError
+        In one line that names the field, if a value is of another type or out of range.
+    """
+
+    def __post_init__(self):
+        for name, kind in annotations(type(self)).items():
+            value = getattr(self, name)
+            if isinstance(kind, type) and isinstance(value, kind):
+                continue
+            try:
+                msgspec.convert(plain(value), kind)
+            except msgspec.ValidationError as error:
+                problem = str(error).replace("`", "")
+                raise ValueError(
+                    f"{type(self).__name__}.{name}: {problem}, not {value!r}"
+                ) from None
+        self.check()
+
+    def check(self):
+        """Raise a ValueError, "field: what it must be, not what it is", for fields that clash."""
+
+
+def plain(value):
+    """Numbers and arrays of NumPy as those of Python."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def annotations(cls):
+    """Types of the fields that are settings, by name; not those that are needed beside them."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if "needed" not in f.metadata}
+
+
+def needed(cls):
+    """Classes of what a sampler needs beside its settings, by field.
+
+    Such a field is declared as `field(default=None, metadata={"needed": Class})`. The workflow calls
+    `Class.compute()` once a study and gives every chain the result.
+    """
+    return {f.name: f.metadata["needed"] for f in dataclasses.fields(cls) if "needed" in f.metadata}
+
+
+def schema(cls):
+    """JSON schema of the settings of a class: what an entry of the configuration may hold.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass that derives from `Settings`.
+    """
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    properties = {name: msgspec.json.schema(kind) for name, kind in annotations(cls).items()}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+        "required": [
+            name
+            for name in properties
+            if fields[name].default is fields[name].default_factory is dataclasses.MISSING
+        ],
+    }

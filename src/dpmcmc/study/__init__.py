@@ -1,0 +1,1 @@
+"""From a configuration to the jobs it asks for."""
