@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from dpmcmc.settings import annotations
+
 HERE = Path(__file__).parent
 # Folder of each kind of class, and the method by which such a class is told.
 KINDS = {
@@ -95,6 +97,25 @@ def load_file(path):
         sys.path.append(str(path.parent))
     spec.loader.exec_module(module)
     return module
+
+
+def entry(reference, settings, move=None):
+    """Entry of a class with settings, for `build`.
+
+    Parameters
+    ----------
+    reference : str
+        From `resolve`.
+    settings : dict
+        Those of a sampler and of its move together.
+    move : str, optional
+        Reference of its move, which takes the settings that are its fields.
+    """
+    if move is None:
+        return {"class": reference} | settings
+    of_move = {key: settings[key] for key in annotations(load(move)) if key in settings}
+    own = {key: value for key, value in settings.items() if key not in of_move}
+    return {"class": reference, "move": {"class": move} | of_move} | own
 
 
 def build(entry):

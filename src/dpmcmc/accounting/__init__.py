@@ -1,128 +1,48 @@
 """Iterations against (epsilon, delta), under substitution of one row.
 
-An accountant is one pure function `delta(release, iterations, epsilon)`: the delta that so many
-iterations of a release (`dpmcmc.accounting.releases`) cost at epsilon. It knows no sampler and no
-data, and raises a TypeError, with the reason, for a release that it cannot price.
+An accountant is a module with two pure functions: `delta(release, iterations, epsilon)`, the delta
+that so many iterations of a release (`dpmcmc.accounting.releases`) cost at epsilon, and
+`check(release)`, which raises a TypeError or ValueError, with the reason, for one that it cannot
+price. It knows no sampler and no data. A slow one also has `loss_variance(release)`, with which the
+search for the number of iterations starts near its end. A new file is enough to add one.
 """
 
 import math
-from decimal import ROUND_CEILING, Decimal
+import re
 from importlib import import_module
+from pathlib import Path
 
-from dpmcmc.accounting.releases import GaussianRelease
 
-ACCOUNTANTS = {
-    "zcdp": "dpmcmc.accounting.zcdp",
-    "gaussian": "dpmcmc.accounting.gaussian",
-    "rdp": "dpmcmc.accounting.rdp",
-    "published-pld": "dpmcmc.accounting.published_pld",
-    "barker-rdp": "dpmcmc.accounting.barker_rdp",
-    "certified": "dpmcmc.accounting.certified",
-}
+def accountants():
+    """Names of the accountants: their files, with hyphens."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    is_accountant = re.compile(r"^def check\(release\)", re.MULTILINE)
+    return [f.stem.replace("_", "-") for f in files if is_accountant.search(f.read_text())]
 
 
 def accountant(name):
-    """The accountant of that name; its module is imported when asked for, as it brings SciPy."""
-    return import_module(ACCOUNTANTS[name]).delta
+    """Module of the accountant of that name; imported when asked for, as it brings SciPy.
 
-
-def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, limit=10**9):
-    """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
-
-    Parameters
-    ----------
-    delta : function
-        An accountant; its cost must not decrease with the iterations.
-    release
-        What one iteration releases.
-    epsilon, target_delta : float
-    guess : int
-        About how many they are: the search starts there.
-    spread : float
-        How far they may be from the guess, relative; a matter of speed alone.
-    limit : int
-        Returned if so many cost at most target_delta; the search goes no further.
-
-    Returns
-    -------
-    int
-        k with delta(k) <= target_delta < delta(k + 1); 0 if not even one iteration fits.
+    Raises
+    ------
+    ValueError
+        If there is none; with the valid names.
     """
-    costs = {}
-
-    def is_within(iterations):
-        costs[iterations] = delta(release, iterations, epsilon)
-        return costs[iterations] <= target_delta
-
-    guess = min(guess, limit)
-    stride = max(1, int(guess * spread))
-    fits = guess if guess and is_within(guess) else 0
-    too_many = guess if guess and not fits else 0
-    while not too_many:
-        if fits == limit:
-            return limit
-        more = min(fits + stride, limit)
-        if is_within(more):
-            fits, stride = more, 2 * stride
-        else:
-            too_many = more
-    while not fits and too_many > stride:
-        fewer = too_many - stride
-        if is_within(fewer):
-            fits = fewer
-        else:
-            too_many, stride = fewer, 2 * stride
-    does_fit = []
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        # The logarithm of the cost is nearly linear in that of the iterations. Where two steps
-        # have moved the same end, the next one halves.
-        if does_fit[-2:] not in ([True, True], [False, False]) and costs.get(fits, 0) > 0:
-            low, wanted, high = map(math.log, (costs[fits], target_delta, costs[too_many]))
-            if high > low:
-                share = (wanted - low) / (high - low)
-                middle = round(fits * (too_many / fits) ** share)
-                middle = min(max(middle, fits + 1), too_many - 1)
-        does_fit.append(is_within(middle))
-        if does_fit[-1]:
-            fits = middle
-        else:
-            too_many = middle
-    return fits
+    if name not in accountants():
+        raise ValueError(f"unknown accountant {name}; valid names: {', '.join(accountants())}")
+    return import_module(f"dpmcmc.accounting.{name.replace('-', '_')}")
 
 
-def spent_epsilon(delta, release, iterations, epsilon, target_delta):
-    """Epsilon, at most the given one, at which the iterations cost target_delta.
+def first_guess(module, release, epsilon, target_delta):
+    """Where the search of an accountant starts: `guess` and `spread` of `max_iterations`.
 
-    Parameters as for `max_iterations`, which allows at least so many iterations at `epsilon`. It is
-    larger than the least such epsilon by a part of 1e-6 at most, never smaller.
+    For a slow one, the central limit with the variance of the privacy loss of one iteration.
     """
-    if delta(release, iterations, 0.0) <= target_delta:
-        return 0.0
-    low, high = 0.0, epsilon
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        if delta(release, iterations, middle) <= target_delta:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def rounded_up(epsilon, digits=6):
-    """Epsilon to so many decimals, never below it: to nearest, it would often cost too much."""
-    if not epsilon < 1e15:  # whole, or infinite
-        return epsilon
-    return float(Decimal(repr(float(epsilon))).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
-
-
-def first_guess(name, release, epsilon, target_delta):
-    """Where the search of a slow accountant starts: `guess` and `spread` of `max_iterations`.
-
-    The central limit, with the variance of the privacy loss of one iteration in its place.
-    """
-    module = import_module(ACCOUNTANTS[name])
     if not hasattr(module, "loss_variance"):
         return 0, 0.5
+    from dpmcmc.accounting import gaussian
+    from dpmcmc.accounting.releases import GaussianRelease
+    from dpmcmc.accounting.search import max_iterations
+
     normal = GaussianRelease(math.sqrt(module.loss_variance(release)))
-    return max_iterations(accountant("gaussian"), normal, epsilon, target_delta), 0.04
+    return max_iterations(gaussian.delta, normal, epsilon, target_delta), 0.04

@@ -8,6 +8,19 @@ from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_cu
 from dpmcmc.accounting.releases import BarkerRelease, require
 
 
+def check(release):
+    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
+    require(release, "barker-rdp", BarkerRelease)
+    b = release.batch_size
+    if b <= 15:
+        raise ValueError(f"batch_size: accountant barker-rdp needs more than 15 rows, not {b}")
+    if release.batch_variance > 1:
+        raise ValueError(
+            "batch_size: accountant barker-rdp prices a batch variance of at most 1, not "
+            f"{release.batch_variance:.6g}: a batch of at least sqrt(n) rows is needed, not of {b}"
+        )
+
+
 def delta(release, iterations, epsilon):
     """Delta that the iterations of DP Barker cost at epsilon; a loose upper bound.
 
@@ -28,7 +41,7 @@ def delta(release, iterations, epsilon):
     ValueError
         If the batch is too small for any order, or its variance may be above 1.
     """
-    require(release, BarkerRelease, "barker-rdp")
+    check(release)
     orders, epsilons = renyi_curve(release)
     return delta_of_renyi_curve(orders, epsilons, iterations, epsilon)
 
@@ -37,14 +50,7 @@ def delta(release, iterations, epsilon):
 def renyi_curve(release):
     """Orders 3 <= alpha < b / 5 and the Renyi epsilon of one iteration at each of them."""
     b = release.batch_size
-    if release.batch_variance > 1:
-        raise ValueError(
-            "accountant barker-rdp prices a batch variance of at most 1, not "
-            f"{release.batch_variance:.6g}: a batch of at least sqrt(n) rows is needed, not of {b}"
-        )
     highest = -(-b // 5) - 1  # the largest integer below b / 5
-    if highest < 3:
-        raise ValueError(f"accountant barker-rdp needs a batch of more than 15 rows, not {b}")
     alpha = np.arange(highest + 1)
     with np.errstate(divide="ignore"):
         base = (

@@ -1,4 +1,7 @@
-"""Privacy loss distribution of a release on a batch drawn without replacement: sound and tight.
+"""The accountant that is sound and tight for every release there is.
+
+A Gaussian release on all rows is priced exactly (`dpmcmc.accounting.gaussian`); a release on a batch
+drawn without replacement by its privacy loss distribution.
 
 The hockey-stick curve of a release on the batch, h0(alpha) = sup of P(S) - alpha Q(S) over events
 and over the releases' worst pair, bounds that of the release on the whole data set by
@@ -19,8 +22,15 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
+from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.privacy_loss import PrivacyLoss
-from dpmcmc.accounting.releases import NOISE_VARIANCE, BarkerRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.releases import (
+    NOISE_VARIANCE,
+    BarkerRelease,
+    GaussianRelease,
+    SubsampledGaussianRelease,
+    require,
+)
 
 MARGIN = 1e-3  # of delta
 ROUNDING = 1e-8  # of the curve, relative: far above what rounding changes in it
@@ -31,12 +41,17 @@ LARGEST_LOSS = 100.0  # those above count as infinite, as do
 NEGLIGIBLE = 1e-25  # those above which h is less than this
 
 
+def check(release):
+    """Raise a TypeError, with the reason, for a release that is not priced."""
+    require(release, "certified", GaussianRelease, *GRIDS)
+
+
 def delta(release, iterations, epsilon):
-    """Delta that the iterations of a release on batches cost at epsilon; an upper bound.
+    """Delta that the iterations of a release cost at epsilon; an upper bound.
 
     Parameters
     ----------
-    release : SubsampledGaussianRelease or BarkerRelease
+    release : GaussianRelease, SubsampledGaussianRelease or BarkerRelease
     iterations : int
         >= 0.
     epsilon : float
@@ -45,7 +60,8 @@ def delta(release, iterations, epsilon):
     Returns
     -------
     float
-        Larger than the computed bound by a thousandth, for numbers given with as many digits.
+        On batches larger than the computed bound by a thousandth, for numbers given with as many
+        digits.
 
     Raises
     ------
@@ -54,6 +70,9 @@ def delta(release, iterations, epsilon):
     ArithmeticError
         If the cost cannot be computed.
     """
+    check(release)
+    if isinstance(release, GaussianRelease):
+        return gaussian.delta(release, iterations, epsilon)
     if iterations == 0:
         return 0.0
     computed = one_iteration(release).delta(iterations, epsilon)
@@ -67,6 +86,9 @@ def epsilon(release, iterations, delta):
 
     Parameters as for `delta`.
     """
+    check(release)
+    if isinstance(release, GaussianRelease):
+        return gaussian.epsilon(release, iterations, delta)
     if iterations == 0:
         return 0.0
     return one_iteration(release).epsilon(iterations, delta * (1 - MARGIN))
@@ -102,11 +124,9 @@ def one_iteration(release, grid=None):
 
 def loss_variance(release):
     """About the variance of the privacy loss of one iteration."""
-    if type(release) not in GRIDS:
-        raise TypeError(
-            "accountant certified prices a SubsampledGaussianRelease or a BarkerRelease, not a "
-            + type(release).__name__
-        )
+    check(release)
+    if isinstance(release, GaussianRelease):
+        return release.mu**2
     q = release.sampling_probability
     if isinstance(release, BarkerRelease):
         least = NOISE_VARIANCE - release.batch_variance

@@ -5,8 +5,14 @@ import math
 from scipy.special import erfcx, log_ndtr
 
 from dpmcmc.accounting.releases import GaussianRelease, require
+from dpmcmc.accounting.search import cost_epsilon
 
 SMALL = 1e-4  # the midpoint of so short an interval is good to seven digits and more
+
+
+def check(release):
+    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
+    require(release, "gaussian", GaussianRelease)
 
 
 def delta(release, iterations, epsilon):
@@ -31,7 +37,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is not Gaussian.
     """
-    require(release, GaussianRelease, "gaussian")
+    check(release)
     if iterations == 0:
         return 0.0
     mu = release.mu * math.sqrt(iterations)
@@ -42,3 +48,8 @@ def delta(release, iterations, epsilon):
     log_first = log_ndtr(mu / 2 - epsilon / mu)
     log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
     return math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0))
+
+
+def epsilon(release, iterations, delta_wanted):
+    """Least epsilon at which the iterations cost that delta, to a part of 1e-6, from above."""
+    return cost_epsilon(delta, release, iterations, delta_wanted)

@@ -14,6 +14,11 @@ from dpmcmc.accounting.privacy_loss import PrivacyLoss
 from dpmcmc.accounting.releases import SubsampledGaussianRelease, require
 
 
+def check(release):
+    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
+    require(release, "published-pld", SubsampledGaussianRelease)
+
+
 def delta(release, iterations, epsilon):
     """Delta that the iterations of a subsampled Gaussian release cost at epsilon; an upper bound.
 
@@ -30,7 +35,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is of another kind.
     """
-    require(release, SubsampledGaussianRelease, "published-pld")
+    check(release)
     if iterations == 0:
         return 0.0
     return one_iteration(release).delta(iterations, epsilon)
@@ -53,6 +58,6 @@ def one_iteration(release):
 
 def loss_variance(release):
     """About the variance of the privacy loss of one iteration, for small batches."""
-    require(release, SubsampledGaussianRelease, "published-pld")
+    check(release)
     q = release.sampling_probability
     return 4 * q**2 * math.sinh(min(1 / release.noise_variance, 50.0))

@@ -10,6 +10,11 @@ from dpmcmc.accounting.releases import SubsampledGaussianRelease, require
 ORDERS = np.arange(2, 513)
 
 
+def check(release):
+    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
+    require(release, "rdp", SubsampledGaussianRelease)
+
+
 def delta(release, iterations, epsilon):
     """Delta that the iterations of a subsampled Gaussian release cost at epsilon; an upper bound.
 
@@ -26,7 +31,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is of another kind.
     """
-    require(release, SubsampledGaussianRelease, "rdp")
+    check(release)
     return delta_of_renyi_curve(ORDERS, renyi_curve(release), iterations, epsilon)
 
 

@@ -60,9 +60,10 @@ class BarkerRelease:
     batch_variance: float = 1.0
 
 
-def require(release, kind, accountant):
-    """Raise a TypeError, naming the accountant, for a release that is not of the kind it prices."""
-    if not isinstance(release, kind):
+def require(release, accountant, *kinds):
+    """Raise a TypeError, naming the accountant, for a release that is not of a kind it prices."""
+    if not isinstance(release, kinds):
+        priced = " or a ".join(kind.__name__ for kind in kinds)
         raise TypeError(
-            f"accountant {accountant} prices a {kind.__name__}, not a {type(release).__name__}"
+            f"accountant {accountant} prices a {priced}, not a {type(release).__name__}"
         )

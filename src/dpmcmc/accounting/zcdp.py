@@ -5,6 +5,11 @@ import math
 from dpmcmc.accounting.releases import GaussianRelease, require
 
 
+def check(release):
+    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
+    require(release, "zcdp", GaussianRelease)
+
+
 def delta(release, iterations, epsilon):
     """delta that the iterations of a Gaussian release cost at epsilon; an upper bound.
 
@@ -26,7 +31,7 @@ def delta(release, iterations, epsilon):
     TypeError
         If the release is not Gaussian.
     """
-    require(release, GaussianRelease, "zcdp")
+    check(release)
     rho = iterations * release.mu**2 / 2
     if rho == 0:
         return 0.0

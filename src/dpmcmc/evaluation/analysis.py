@@ -11,7 +11,6 @@ import pandas as pd
 from scipy import stats
 
 from dpmcmc.study.streams import generator
-from dpmcmc.study.study import CERTIFIED
 
 RESAMPLES = 9999
 
@@ -69,7 +68,21 @@ def median_of_last_axis(samples):
     return np.where(np.isnan(ordered[..., -1]), np.nan, middle)
 
 
-def clipping_effects(clipping, baselines):
+def clipping_chains(chains):
+    """Chains without privacy of a sweep over the clip bound, with that as `bound`.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        Table `chains` of the study.
+    """
+    if "clip_bound" not in chains:
+        return chains.iloc[:0]
+    is_swept = chains["clip_bound"].notna() & chains["epsilon"].isna()
+    return chains[is_swept].rename(columns={"clip_bound": "bound"})
+
+
+def clipping_effects(clipping, baselines, models):
     """What each clip bound does to the MMD, against the loosest bound.
 
     Clipping is undetectable at a bound when the interval of median MMD(bound) - median
@@ -78,8 +91,10 @@ def clipping_effects(clipping, baselines):
 
     Parameters
     ----------
-    clipping, baselines : DataFrame
-        Tables `clipping` and `baselines` of the study.
+    clipping : DataFrame
+        From `clipping_chains`.
+    baselines, models : DataFrame
+        Tables of the study.
 
     Returns
     -------
@@ -87,7 +102,7 @@ def clipping_effects(clipping, baselines):
         One row a model, algorithm and bound, loosest first: medians over the seeds, the effect
         with its interval, the spread, and `is_undetectable`.
     """
-    rows = []
+    rows, dimensions = [], models.set_index("model")["d"]
     for (model, algorithm), chains in clipping.groupby(["model", "algorithm"], sort=False):
         mmd = baselines.loc[baselines["model"] == model, "mmd"]
         spread = mmd.quantile(0.9) - mmd.quantile(0.1)
@@ -104,7 +119,7 @@ def clipping_effects(clipping, baselines):
             rows.append(
                 {
                     "model": model,
-                    "dim": cell["dim"].iloc[0],
+                    "dim": dimensions[model],
                     "algorithm": algorithm,
                     "bound": bound,
                     "clip_fraction": cell["clip_fraction"].median(),
@@ -127,7 +142,7 @@ def clipping_thresholds(clipping, effects):
     Parameters
     ----------
     clipping : DataFrame
-        Table `clipping` of the study.
+        From `clipping_chains`.
     effects : DataFrame
         From `clipping_effects`.
 
@@ -209,20 +224,22 @@ def ranking(chains):
     return table
 
 
-def by_certified(chains):
-    """Chains with those of the certified accountant in place of the published one's.
+def with_stand_ins(chains, stand_ins):
+    """Chains with those of stand-ins in place of what they stand in for.
 
     Parameters
     ----------
     chains : DataFrame
-        Table `chains` of the study. In a cell that it has with both ids of an algorithm, the chains
-        with the certified accountant get its plain id, and the others are left out.
+        Table `chains` of the study. In a cell that it has with an algorithm and its stand-in, the
+        stand-in's chains get the other's id, and the others are left out.
+    stand_ins : dict of str to str
+        From the id of a stand-in to that of what it stands in for.
     """
     keys = ["model", "epsilon", "algorithm"]
-    is_certified = chains["algorithm"].str.endswith(CERTIFIED)
-    chains = chains.assign(algorithm=chains["algorithm"].str.removesuffix(CERTIFIED))
+    is_stand_in = chains["algorithm"].isin(list(stand_ins))
+    chains = chains.assign(algorithm=chains["algorithm"].replace(stand_ins))
     cells = pd.MultiIndex.from_frame(chains[keys])
-    return chains[is_certified | ~cells.isin(cells[is_certified])]
+    return chains[is_stand_in | ~cells.isin(cells[is_stand_in])]
 
 
 def standing(chains, algorithms, rivals):

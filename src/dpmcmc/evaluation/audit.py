@@ -21,8 +21,7 @@ from unittest import mock
 import numpy as np
 from scipy.stats import beta
 
-from dpmcmc.accounting import certified, gaussian, spent_epsilon
-from dpmcmc.accounting.releases import GaussianRelease
+from dpmcmc.accounting import certified
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.batches import batch_variance_factor
@@ -32,13 +31,14 @@ from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.hmc import kinetic_energy
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
+from dpmcmc.samplers.moves import Move
 
 STEP = 0.5  # of the proposals
 FAR = 1e6  # a row so far away that all its ratios and gradients are clipped
 
 
 @dataclass(frozen=True)
-class FixedStep:
+class FixedStep(Move):
     """A move that always proposes the same step, so that the clipped sign of a row is known."""
 
     def init(self, rng, dimension):
@@ -61,17 +61,14 @@ class Release(NamedTuple):
 class Case(NamedTuple):
     """A sampler on two data sets of one statistic that differ in the first row."""
 
-    algorithm: str  # id
     sampler: Any
     rows: np.ndarray  # (n,)
     neighbour: np.ndarray  # (n,)
     iterations: int
 
     def epsilon(self, delta):
-        """What it costs at most: exactly, or by the certified accountant."""
+        """What it costs at most."""
         release = self.sampler.release(len(self.rows))
-        if isinstance(release, GaussianRelease):
-            return spent_epsilon(gaussian.delta, release, self.iterations, 200.0, delta)
         return certified.epsilon(release, self.iterations, delta)
 
 
@@ -95,7 +92,7 @@ def cases(num_rows=16, correction=None):
     Returns
     -------
     dict of str to Case
-        By id, those of `dpmcmc.study.AUDITED`; an id ends with the number of iterations.
+        By id, which ends with the number of iterations.
     """
     n = num_rows
     far = np.full(n, FAR)  # every ratio of an upward step is clipped at +c
@@ -118,12 +115,12 @@ def cases(num_rows=16, correction=None):
     barker_all_rows = DPBarker(FixedStep(), 4 * n, correction, batch_variance="published")
     barker_full_data = FullDataDPBarker(FixedStep(), 0.5, correction)
     audited = {
-        "dp-penalty": ("dp-penalty", penalty, low, far, (1, 4)),
-        "dp-hmc": ("dp-hmc", hmc, half_low[:n], half[:n], (1, 4)),
-        "minibatch-dp-penalty": ("minibatch-dp-penalty", minibatch, low, far, (1, 4)),
-        "dp-barker": ("dp-barker", barker, low, far, (4, 16)),
-        "dp-barker-all-rows": ("dp-barker", barker_all_rows, half_low, half, (4, 16)),
-        "dp-barker-full-data": ("dp-barker-full-data", barker_full_data, low, far, (1, 4)),
+        "dp-penalty": (penalty, low, far, (1, 4)),
+        "dp-hmc": (hmc, half_low[:n], half[:n], (1, 4)),
+        "minibatch-dp-penalty": (minibatch, low, far, (1, 4)),
+        "dp-barker": (barker, low, far, (4, 16)),
+        "dp-barker-all-rows": (barker_all_rows, half_low, half, (4, 16)),
+        "dp-barker-full-data": (barker_full_data, low, far, (1, 4)),
     }
     return {
         f"{name}-{iterations}": Case(*case, iterations)
@@ -132,19 +129,22 @@ def cases(num_rows=16, correction=None):
     }
 
 
-MODEL = Gaussian(num_rows=1, prior_variance=1.0, covariance=[[1.0]], true_position=[0.0])
+def gaussian_model(num_rows):
+    """Rows are Normal(theta, 1), theta is Normal(0, 1)."""
+    settings = {"prior_variance": 1.0, "covariance": [[1.0]], "true_position": [0.0]}
+    return Gaussian(num_rows=num_rows, **settings)
 
 
 @contextlib.contextmanager
 def watched(sampler, releases, accepted):
     """Note what the sampler's code compares and draws on; nothing of it is changed."""
     module = sys.modules[type(sampler).__module__]
-    accepts, last = module.accepts, {}
+    accepts, last, prior = module.accepts, {}, gaussian_model(2)
 
     def noting_accepts(rng, log_ratio, *rest):
         is_accepted = accepts(rng, log_ratio, *rest)
         theta, theta_new = last["position"], last.get("proposal", last["position"] + STEP)
-        value = log_ratio - MODEL.log_prior_ratio(theta, theta_new) - last.get("energy", 0.0)
+        value = log_ratio - prior.log_prior_ratio(theta, theta_new) - last.get("energy", 0.0)
         releases.append(Release(value, theta[0], theta_new[0]))
         accepted.append(is_accepted)
         return is_accepted
@@ -179,7 +179,7 @@ def watched(sampler, releases, accepted):
 
 def observe(case, rows, rng, runs, target_class=Target):
     """Scores of many runs on one of the data sets: by statistic and by accept bits, (2, runs)."""
-    target = target_class(MODEL, rows[None])
+    target = target_class(gaussian_model(len(rows)), rows[None])
     scores = np.empty((2, runs))
     releases, accepted = [], []
     with watched(case.sampler, releases, accepted) as last:

@@ -2,60 +2,76 @@
 
 import pandas as pd
 
-from dpmcmc.evaluation.analysis import by_certified, clipping_effects, clipping_thresholds, ranking
+from dpmcmc.evaluation.analysis import (
+    clipping_chains,
+    clipping_effects,
+    clipping_thresholds,
+    ranking,
+    with_stand_ins,
+)
 from dpmcmc.evaluation.claims import evaluate
 from dpmcmc.files import read_csv
-from dpmcmc.study.study import dimension
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
 
-def study_tables(spec, chains, timings, baselines, budgets, clipping):
+def study_tables(spec, chains, timings, baselines, budgets):
     """All tables of a study, by name.
 
     Parameters
     ----------
     spec : dict
-        `models`: id and entry in the configuration, for each model that runs.
-    chains, timings, baselines, budgets, clipping : list of paths
-        One CSV a model each; the last of the models of the clipping study, if there is one.
+        From `dpmcmc.study.study.Study.study_tables`.
+    chains, timings, baselines, budgets : list of paths
+        One CSV a model each.
 
     Returns
     -------
     dict of str to DataFrame
     """
     all_chains = concatenate(chains)
-    tables = {
+    return {
         "chains": all_chains,
         "timings": concatenate(timings),
         "baselines": concatenate(baselines),
         "budgets": concatenate(budgets),
         "models": models_table(spec["models"]),
-        "summary": summarise(all_chains),
+        "summary": summarise(compared(all_chains, spec["swept"])),
     }
-    return tables | ({"clipping": concatenate(clipping)} if clipping else {})
 
 
-def analysis_tables(chains, baselines, accounting=None, clipping=None):
+def analysis_tables(chains, baselines, models, stand_ins, swept, accounting=None):
     """What follows from the tables of a study, by name.
 
     Parameters
     ----------
-    chains, baselines, accounting, clipping : DataFrame
-        Tables of the study; it may be without the last two.
+    chains, baselines, models, accounting : DataFrame
+        Tables of the study; it may be without the last one.
+    stand_ins : dict of str to str
+        From an algorithm that stands in for another to that one's id.
+    swept : list of str
+        Columns of what sweeps vary.
     """
-    given = {"chains": chains, "baselines": baselines, "accounting": accounting}
-    tables = {"ranking": ranking(chains)}
-    if clipping is not None:
-        tables["clipping-effects"] = given["effects"] = clipping_effects(clipping, baselines)
-        tables["clipping-thresholds"] = clipping_thresholds(clipping, given["effects"])
+    by_epsilon = compared(chains, swept)
+    given = {"chains": by_epsilon, "baselines": baselines, "accounting": accounting}
+    tables = {"ranking": ranking(by_epsilon)}
+    clipping = clipping_chains(chains)
+    if len(clipping):
+        effects = clipping_effects(clipping, baselines, models)
+        tables["clipping-effects"] = given["effects"] = effects
+        tables["clipping-thresholds"] = clipping_thresholds(clipping, effects)
     tables["claims"], tables["claim-cells"] = evaluate(given)
-    certified = by_certified(chains)
-    if len(certified) < len(chains):
+    if stand_ins:
         tables["claims-certified"], tables["claim-cells-certified"] = evaluate(
-            given | {"chains": certified}
+            given | {"chains": with_stand_ins(by_epsilon, stand_ins)}
         )
     return tables
+
+
+def compared(chains, swept):
+    """Chains that are compared at one epsilon: those of no sweep that have one."""
+    is_swept = chains[swept].notna().any(axis=1)
+    return chains[chains["epsilon"].notna() & ~is_swept]
 
 
 def concatenate(paths):
@@ -65,18 +81,20 @@ def concatenate(paths):
 
 def models_table(models):
     """Table 5.1: dimension d, rows n, n0, curvature or sharpness a, and prior variance."""
-    rows = [
-        {
-            "model": name,
-            "kind": settings["kind"],
-            "d": dimension(settings),
-            "n": settings["num_rows"],
-            "n0": settings.get("tempered_rows"),
-            "a": settings.get("curvature", settings.get("sharpness")),
-            "prior_variance": settings.get("prior_variance"),
-        }
-        for name, settings in models
-    ]
+    rows = []
+    for entry in models:
+        settings = entry["settings"]
+        rows.append(
+            {
+                "model": entry["model"],
+                "kind": settings["class"].rpartition(":")[2],
+                "d": entry["d"],
+                "n": settings.get("num_rows"),
+                "n0": settings.get("tempered_rows"),
+                "a": settings.get("curvature", settings.get("sharpness")),
+                "prior_variance": settings.get("prior_variance"),
+            }
+        )
     return pd.DataFrame(rows).astype({"n0": "Int64"})
 
 

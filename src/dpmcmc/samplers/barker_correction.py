@@ -40,6 +40,11 @@ class Correction:
         sums.setflags(write=False)
         return sums
 
+    @classmethod
+    def compute(cls):
+        """The correction that samplers need, of noise of variance C."""
+        return fit_correction()
+
     def draw(self, rng):
         """One draw of V."""
         i = np.searchsorted(self.cumulative, rng.random(), side="right")

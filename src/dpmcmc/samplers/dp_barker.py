@@ -6,13 +6,15 @@ that makes normal noise of variance C = 2 nearly logistic.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State
-from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.samplers.moves import Move
+from dpmcmc.settings import Count, Positive, Settings
 
 
 def accepts(rng, noisy_ratio, correction):
@@ -21,7 +23,7 @@ def accepts(rng, noisy_ratio, correction):
 
 
 @dataclass(frozen=True)
-class DPBarker:
+class DPBarker(Settings):
     """DP Barker on batches (Algorithm 3, after Heikkila et al. 2019).
 
     A row's ratio is clipped at sqrt(b) / (n T), whatever the step, as Theorem 3.3 asks. The
@@ -30,7 +32,7 @@ class DPBarker:
 
     Attributes
     ----------
-    move : GaussianWalk
+    move : Move
     batch_size : int
         b rows, drawn without replacement.
     correction : Correction, optional
@@ -40,10 +42,10 @@ class DPBarker:
         "published", as if their rows were drawn independently.
     """
 
-    move: GaussianWalk
-    batch_size: int
-    correction: Correction | None = None
-    batch_variance: str = "exact"
+    move: Move
+    batch_size: Count
+    correction: Correction | None = field(default=None, metadata={"needed": Correction})
+    batch_variance: Literal["published", "exact"] = "exact"
 
     def release(self, num_rows, likelihood_power=1.0):
         """One acceptance test on a batch; T cancels."""
@@ -60,7 +62,7 @@ class DPBarker:
         n, b, T = target.num_rows, self.batch_size, target.likelihood_power
         a = n * T / b
         theta = state.position
-        theta_new, *_ = self.move.propose(rng, theta, state.memory)
+        theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
         batch = draw_batch(rng, n, b)
         bound = math.sqrt(b) / (n * T)
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, bound, batch)
@@ -70,25 +72,26 @@ class DPBarker:
         noise = math.sqrt(NOISE_VARIANCE - variance_b) * rng.noise.standard_normal()
         lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
         is_accepted = accepts(rng, lambda_b + noise, self.correction)
-        return State(theta_new) if is_accepted else state, Info(is_accepted, num_clipped / b)
+        state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
+        return state, Info(is_accepted, num_clipped / b)
 
 
 @dataclass(frozen=True)
-class FullDataDPBarker:
+class FullDataDPBarker(Settings):
     """DP Barker on all rows (Heikkila et al. 2019, Theorem 1): one Gaussian release an iteration.
 
     Attributes
     ----------
-    move : GaussianWalk
+    move : Move
     clip_bound : float
         B: one row's log-likelihood ratio is clipped at B itself, whatever the step.
     correction : Correction, optional
         Needed to run a chain, not to price it.
     """
 
-    move: GaussianWalk
-    clip_bound: float
-    correction: Correction | None = None
+    move: Move
+    clip_bound: Positive
+    correction: Correction | None = field(default=None, metadata={"needed": Correction})
 
     def release(self, num_rows, likelihood_power=1.0):
         """T times the summed ratio: sensitivity 2 T B over the noise's sqrt(C)."""
@@ -102,11 +105,11 @@ class FullDataDPBarker:
     def step(self, rng, state, target):
         """One iteration."""
         theta = state.position
-        theta_new, *_ = self.move.propose(rng, theta, state.memory)
+        theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
         R, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, self.clip_bound)
         noise = math.sqrt(NOISE_VARIANCE) * rng.noise.standard_normal()
         T = target.likelihood_power
         log_ratio = T * R + target.model.log_prior_ratio(theta, theta_new)
         is_accepted = accepts(rng, log_ratio + noise, self.correction)
-        state = State(theta_new) if is_accepted else state
+        state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / target.num_rows)

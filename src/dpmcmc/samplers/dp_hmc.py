@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.hmc import draw_momentum, kinetic_energy, leapfrog
+from dpmcmc.settings import PerComponent, Positive, Settings, Steps
 
 
 @dataclass(frozen=True)
-class DPHMC:
+class DPHMC(Settings):
     """DP HMC with a diagonal mass matrix.
 
     Attributes
@@ -35,13 +36,13 @@ class DPHMC:
         Diagonal of M^-1, one number for all components or one for each.
     """
 
-    noise_scale: float
-    gradient_noise_scale: float
-    step_size: float
-    num_integration_steps: int
-    clip_bound: float
-    gradient_clip_bound: float
-    inverse_mass_matrix: float | list = 1.0
+    noise_scale: Positive
+    gradient_noise_scale: Positive
+    step_size: Positive
+    num_integration_steps: Steps
+    clip_bound: Positive
+    gradient_clip_bound: Positive
+    inverse_mass_matrix: PerComponent = 1.0
 
     def release(self, num_rows, likelihood_power=1.0):
         """One ratio and L + 1 gradients: mu^2 = 1 / (tau_l^2 n) + (L + 1) / (tau_g^2 n)."""

@@ -10,25 +10,26 @@ from dataclasses import dataclass
 
 from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
-from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.moves import Move
+from dpmcmc.settings import Positive, Settings
 
 
 @dataclass(frozen=True)
-class DPPenalty:
+class DPPenalty(Settings):
     """DP penalty with a symmetric move.
 
     Attributes
     ----------
-    move : GaussianWalk, OneComponentWalk or GuidedWalk
+    move : Move
     noise_scale : float
         tau: the noise's *standard deviation* is tau sqrt(n) times the ratio's sensitivity.
     clip_bound : float
         b: one row's log-likelihood ratio is clipped at b |theta - theta'|_2.
     """
 
-    move: GaussianWalk | OneComponentWalk | GuidedWalk
-    noise_scale: float
-    clip_bound: float
+    move: Move
+    noise_scale: Positive
+    clip_bound: Positive
 
     def release(self, num_rows, likelihood_power=1.0):
         """One ratio: sensitivity 2 b |theta - theta'| over sigma is 1 / (tau sqrt(n))."""

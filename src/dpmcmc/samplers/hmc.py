@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
+from dpmcmc.settings import Bound, PerComponent, Positive, Settings, Steps
 
 
 @dataclass(frozen=True)
-class HMC:
+class HMC(Settings):
     """HMC with a diagonal mass matrix; not private.
 
     Attributes
@@ -25,10 +26,10 @@ class HMC:
         are not clipped.
     """
 
-    step_size: float
-    num_integration_steps: int
-    inverse_mass_matrix: float | list = 1.0
-    clip_bound: float = math.inf
+    step_size: Positive
+    num_integration_steps: Steps
+    inverse_mass_matrix: PerComponent = 1.0
+    clip_bound: Bound = math.inf
 
     def init(self, rng, position):
         """State at a start position (d,)."""

@@ -4,22 +4,23 @@ import math
 from dataclasses import dataclass
 
 from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
-from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.moves import Move
+from dpmcmc.settings import Bound, Settings
 
 
 @dataclass(frozen=True)
-class Metropolis:
+class Metropolis(Settings):
     """Metropolis with a symmetric move; not private.
 
     Attributes
     ----------
-    move : GaussianWalk, OneComponentWalk or GuidedWalk
+    move : Move
     clip_bound : float
         One row's log-likelihood ratio is clipped at clip_bound |theta - theta'|_2.
     """
 
-    move: GaussianWalk | OneComponentWalk | GuidedWalk
-    clip_bound: float = math.inf
+    move: Move
+    clip_bound: Bound = math.inf
 
     def init(self, rng, position):
         """State at a start position (d,)."""

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
-from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.moves import Move
+from dpmcmc.settings import Count, Positive, Settings
 
 # Sensitivity of the batch variance over 2, in units of f (1 - 1/b) (a c)^2 with the factor f of
 # `batch_variance_factor`: Lemma 3.4 proves 3, it is exactly 2.
@@ -14,12 +16,12 @@ VARIANCE_SENSITIVITY = {"published": 3, "exact": 2}
 
 
 @dataclass(frozen=True)
-class MinibatchDPPenalty:
+class MinibatchDPPenalty(Settings):
     """Minibatch DP penalty with a symmetric move.
 
     Attributes
     ----------
-    move : GaussianWalk, OneComponentWalk or GuidedWalk
+    move : Move
     noise_variance : float
         tau: the noise's *variance* is tau times the square of the sensitivity.
     batch_size : int
@@ -32,23 +34,14 @@ class MinibatchDPPenalty:
     batch_variance : str
         f sigma_b^2: "exact", for batches drawn without replacement, or "published", as if their
         rows were drawn independently, f = 1.
-
-    Raises
-    ------
-    ValueError
-        If the noise variance is not positive.
     """
 
-    move: GaussianWalk | OneComponentWalk | GuidedWalk
-    noise_variance: float
-    batch_size: int
-    clip_bound: float
-    sensitivity: str = "exact"
-    batch_variance: str = "exact"
-
-    def __post_init__(self):
-        if not self.noise_variance > 0:
-            raise ValueError(f"noise_variance must be greater than 0, not {self.noise_variance}")
+    move: Move
+    noise_variance: Positive
+    batch_size: Count
+    clip_bound: Positive
+    sensitivity: Literal["published", "exact"] = "exact"
+    batch_variance: Literal["published", "exact"] = "exact"
 
     def release(self, num_rows, likelihood_power=1.0):
         """One noisy value of lambda - f sigma_b^2 / 2 on a batch."""

@@ -1,6 +1,6 @@
 """Proposals of the penalty algorithms (thesis, section 3.1): walk, OCU, and OCU with GWMH.
 
-A move is a frozen dataclass with
+A move is a frozen dataclass of settings, derived from `Move`, with
 
     init(rng, dimension) -> memory
     propose(rng, theta, memory) -> (theta_new, memory if accepted, memory if rejected)
@@ -13,18 +13,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmcmc.settings import PerComponent, Settings
+
+
+class Move(Settings):
+    """Base of the moves."""
+
 
 @dataclass(frozen=True)
-class GaussianWalk:
-    """theta_new ~ Normal(theta, scale^2), all components at once.
+class GaussianWalk(Move):
+    """theta_new ~ Normal(theta, proposal_scale^2), all components at once.
 
     Attributes
     ----------
-    scale : float or list of float
+    proposal_scale : float or list of float
         Standard deviation, one for all components or one for each.
     """
 
-    scale: float
+    proposal_scale: PerComponent
 
     def init(self, rng, dimension):
         """Nothing to remember."""
@@ -32,21 +38,21 @@ class GaussianWalk:
 
     def propose(self, rng, theta, memory):
         """A Gaussian step."""
-        step = np.multiply(self.scale, rng.proposal.standard_normal(theta.size))
+        step = np.multiply(self.proposal_scale, rng.proposal.standard_normal(theta.size))
         return theta + step, None, None
 
 
 @dataclass(frozen=True)
-class OneComponentWalk:
+class OneComponentWalk(Move):
     """One component update (OCU): a Gaussian step in a component drawn uniformly at random.
 
     Attributes
     ----------
-    scale : float or list of float
+    proposal_scale : float or list of float
         Standard deviation, one for all components or one for each.
     """
 
-    scale: float
+    proposal_scale: PerComponent
 
     def init(self, rng, dimension):
         """Nothing to remember."""
@@ -56,24 +62,24 @@ class OneComponentWalk:
         """A Gaussian step in one component."""
         j = rng.proposal.integers(theta.size)
         theta_new = theta.copy()
-        theta_new[j] += component(self.scale, j) * rng.proposal.standard_normal()
+        theta_new[j] += component(self.proposal_scale, j) * rng.proposal.standard_normal()
         return theta_new, None, None
 
 
 @dataclass(frozen=True)
-class GuidedWalk:
-    """OCU with guided walk (GWMH): theta_j + d_j |z| with z ~ Normal(0, scale_j^2).
+class GuidedWalk(Move):
+    """OCU with guided walk (GWMH): theta_j + d_j |z| with z ~ Normal(0, scale_j^2), scale = proposal_scale.
 
     The direction d_j = +-1 of the chosen component is kept on acceptance and flipped on
     rejection. The chain lives on (theta, d) and targets the posterior times uniform directions.
 
     Attributes
     ----------
-    scale : float or list of float
+    proposal_scale : float or list of float
         Standard deviation of z, one for all components or one for each.
     """
 
-    scale: float
+    proposal_scale: PerComponent
 
     def init(self, rng, dimension):
         """Directions at random, (d,) of +-1."""
@@ -83,7 +89,7 @@ class GuidedWalk:
         """A step in the current direction of one component."""
         j = rng.proposal.integers(theta.size)
         theta_new = theta.copy()
-        step = component(self.scale, j) * abs(rng.proposal.standard_normal())
+        step = component(self.proposal_scale, j) * abs(rng.proposal.standard_normal())
         theta_new[j] += memory[j] * step
         flipped = memory.copy()
         flipped[j] = -flipped[j]

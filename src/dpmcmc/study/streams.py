@@ -1,8 +1,10 @@
 """Random streams: one for each purpose, model, algorithm, epsilon and seed index.
 
-Every stream comes from a stable hash of what it is for, so no two jobs share one (but for
-`clipping_streams`, on purpose; the trials of one search of settings share theirs too), and a result
-never depends on the order of jobs, on cores, or on what else ran.
+Every stream comes from a stable hash of what it is for, so no two jobs share one, and a result never
+depends on the order of jobs, on cores, or on what else ran. Only the chains of a sweep share theirs,
+on purpose, and so do the trials of one search of settings: with the same random numbers, what sets
+two chains apart is what was varied, and not chance (common random numbers, a standard way to lessen
+the variance of a difference).
 """
 
 import hashlib
@@ -34,28 +36,20 @@ def generator(study_seed, purpose, *labels):
     return np.random.default_rng(seed_sequence(study_seed, purpose, *labels))
 
 
-def chain_streams(study_seed, model_id, algorithm_id, epsilon, seed):
+def chain_streams(study_seed, model_id, algorithm_id, stop, seed):
     """The three streams of a chain: proposals, acceptance, privacy noise.
 
     Parameters
     ----------
     study_seed : int
-    model_id, algorithm_id, epsilon : str
-        Epsilon as it stands in paths.
+    model_id, algorithm_id : str
+    stop : str
+        What ends the chain: epsilon as it stands in paths, or "iterations-3000". What a sweep
+        varies is left out.
     seed : int
         Index of the chain.
     """
-    return three_streams(seed_sequence(study_seed, "chain", model_id, algorithm_id, epsilon, seed))
-
-
-def clipping_streams(study_seed, model_id, algorithm_id, seed):
-    """The streams of a chain of the clipping study: the same at every bound.
-
-    Chains are compared in pairs, one bound with another. With the same random numbers, what sets
-    the two apart is what clipping has changed, and not chance: common random numbers, a standard
-    way to lessen the variance of a difference. No other two jobs share a stream.
-    """
-    return three_streams(seed_sequence(study_seed, "clipping", model_id, algorithm_id, seed))
+    return three_streams(seed_sequence(study_seed, "chain", model_id, algorithm_id, stop, seed))
 
 
 def three_streams(sequence):
@@ -63,8 +57,8 @@ def three_streams(sequence):
     return Streams(*map(np.random.default_rng, sequence.spawn(3)))
 
 
-def start_point(study_seed, model_id, model, reference, seed):
-    """Where the chains with this seed index start, (d,): the same for all algorithms and epsilons.
+def start_point(study_seed, model_id, model, reference, seed, start_sd=None):
+    """Where the chains with this seed index start, (d,): the same for all algorithms and runs.
 
     Parameters
     ----------
@@ -75,14 +69,11 @@ def start_point(study_seed, model_id, model, reference, seed):
         Reference sample of the posterior.
     seed : int
         Index of the chain.
+    start_sd : float, optional
+        Start points are Normal(true theta, start_sd^2 I), as in section 6.2; by default what the
+        model says.
     """
-    return model.start_point(generator(study_seed, "start", model_id, seed), reference)
-
-
-def clipping_start_point(study_seed, model_id, model, spread, seed):
-    """Where chains of the clipping study start (section 6.2): Normal(true theta, spread^2 I).
-
-    The same for both algorithms and all bounds.
-    """
-    rng = generator(study_seed, "clipping-start", model_id, seed)
-    return model.true_theta + spread * rng.standard_normal(model.dimension)
+    rng = generator(study_seed, "start", model_id, seed)
+    if start_sd is None:
+        return model.start_point(rng, reference)
+    return model.true_theta + start_sd * rng.standard_normal(model.dimension)

@@ -14,13 +14,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dpmcmc import registry
 from dpmcmc.evaluation.analysis import Estimate, median_contrast
 from dpmcmc.evaluation.metrics import compare, kept_draws
 from dpmcmc.evaluation.tables import concatenate
 from dpmcmc.files import read_json, reading, replacing, write_csv, write_json
-from dpmcmc.jobs.jobs import jobs
+from dpmcmc.jobs.budgets import allowed_iterations
+from dpmcmc.jobs.chains import mean
+from dpmcmc.jobs.data import simulate
+from dpmcmc.jobs.samplers import build_sampler
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.models import build_model
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.study.streams import generator, seed_sequence, three_streams
 
@@ -39,21 +42,21 @@ HEADER = """\
 """
 
 
-def search(spec, correction, journal, output, best):
+def search(spec, needed, journal, output, best):
     """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
 
     Parameters
     ----------
     spec : dict
         From `dpmcmc.study.Study.search`, with the digest of the source.
-    correction : list of path
-        Barker's correction, where the algorithm needs it.
+    needed : list of path
+        What the sampler needs beside its settings.
     journal : path
         The finished trials; those of the same search are taken up.
     output, best : path
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
-    runner = Runner(spec, correction)
+    runner = Runner(spec, needed)
     digest = digest_of({key: value for key, value in spec.items() if key not in LATER})
     trials = finished_trials(journal, digest)[: spec["trials"]]
     if trials:
@@ -70,16 +73,22 @@ def search(spec, correction, journal, output, best):
     write_json(confirmed(spec, runner, trials), best)
 
 
+def with_settings(entry, settings):
+    """An entry of a sampler with other settings."""
+    move = entry["move"]["class"] if "move" in entry else None
+    return registry.entry(entry["class"], settings, move)
+
+
 class Runner:
     """Runs trials: a data set and a reference sample of their own, and chains on them."""
 
-    def __init__(self, spec, correction):
-        self.spec, self.correction = spec, correction
-        self.model = build_model(spec["model_settings"])
-        statistics = jobs.simulate(spec, "tuning-data")
+    def __init__(self, spec, needed):
+        self.spec, self.needed = spec, needed
+        self.model = registry.build(spec["model_entry"])
+        data = simulate(spec, "tuning-data")
         rng = generator(spec["study_seed"], "tuning-reference", spec["model"])
-        self.target = Target(self.model, statistics)
-        self.reference = self.model.sample_posterior(rng, statistics, spec["draws"])
+        self.target = Target(self.model, data)
+        self.reference = self.model.sample_posterior(rng, data, spec["draws"])
 
     def measure(self, settings, purpose="tuning", seeds=None):
         """Iterations that settings are allowed, and of chains by each seed what decides.
@@ -94,13 +103,13 @@ class Runner:
             short to have one.
         """
         seeds = seeds or self.spec["seeds"]
-        spec = self.spec | {"settings": settings}
+        spec = self.spec | {"sampler": with_settings(self.spec["sampler"], settings)}
         try:
-            *_, iterations = jobs.allowed_iterations(spec, spec["max_iterations"])
+            *_, iterations = allowed_iterations(spec, spec["max_iterations"])
         except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
-        sampler = jobs.build_sampler(spec, self.correction)
+        sampler = build_sampler(spec, self.needed)
         chains = [self.chain(sampler, iterations, purpose, seed) for seed in range(seeds)]
         mmd, clip_fraction = (list(values) for values in zip(*chains, strict=True))
         return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
@@ -127,7 +136,7 @@ class Runner:
             **spec["mmd"],
         )
         mmd = metrics["mmd"]
-        return (mmd if math.isfinite(mmd) else None), jobs.mean(result.clip_fraction)
+        return (mmd if math.isfinite(mmd) else None), mean(result.clip_fraction)
 
 
 # -- What is tried ------------------------------------------------------------------------------
@@ -355,8 +364,8 @@ COLUMNS = {
 }
 
 
-def gather(trials, best, directory):
-    """Put searches together: trials.csv, summary.csv, and settings.yaml, which a study can use."""
+def tuning_tables(trials, best, output):
+    """Put searches together: trials.csv, summary.csv, and settings.yaml, in the directory `output`."""
     import yaml
 
     found = [read_json(path) for path in best]
@@ -368,8 +377,8 @@ def gather(trials, best, directory):
             entry["settings"][row["model"]] = settings
     summary = pd.DataFrame([pair["row"] for pair in found])
     whole = {f"{name}_iterations": "Int64" for name in ("own", "best")} | {"best_trial": "Int64"}
-    write_csv(concatenate(trials), Path(directory, "trials.csv"))
-    write_csv(summary.astype(whole), Path(directory, "summary.csv"))
-    with replacing(Path(directory, "settings.yaml")) as file:
+    write_csv(concatenate(trials), Path(output, "trials.csv"))
+    write_csv(summary.astype(whole), Path(output, "summary.csv"))
+    with replacing(Path(output, "settings.yaml")) as file:
         contents = yaml.safe_dump({"algorithms": algorithms}, sort_keys=False)
         file.write((HEADER + contents).encode())

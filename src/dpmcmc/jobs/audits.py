@@ -1,0 +1,34 @@
+"""Lower bounds of the epsilon that the samplers' own code costs."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from dpmcmc.accounting.search import rounded_up
+from dpmcmc.evaluation.audit import audit, cases
+from dpmcmc.files import JobError, write_csv
+from dpmcmc.settings import needed
+from dpmcmc.study.streams import seed_sequence
+
+
+def audit_case(spec, output):
+    """Bound the epsilon of a sampler's own code from below by many runs, as CSV."""
+    known = cases()
+    if spec["case"] not in known:
+        raise JobError(f"audit.cases: unknown case {spec['case']}; valid cases: {', '.join(known)}")
+    case = known[spec["case"]]
+    parts = {field: cls.compute() for field, cls in needed(type(case.sampler)).items()}
+    case = case._replace(sampler=replace(case.sampler, **parts))
+    seed = seed_sequence(spec["study_seed"], "audit", spec["case"]).entropy
+    settings = {key: spec[key] for key in ("runs", "delta", "confidence")}
+    values, accepts = audit(case, seed, **settings)
+    row = {
+        "case": spec["case"],
+        "sampler": type(case.sampler).__name__,
+        "iterations": case.iterations,
+        **settings,
+        "epsilon_at_most": rounded_up(case.epsilon(spec["delta"])),
+        "epsilon_by_values": values.epsilon,
+        "epsilon_by_accepts": accepts.epsilon,
+    }
+    write_csv(pd.DataFrame([row]), output)

@@ -1,0 +1,107 @@
+"""What iterations cost, and how many epsilon allows; no data is touched."""
+
+from functools import cache
+
+import pandas as pd
+
+from dpmcmc.accounting import accountant, first_guess
+from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
+from dpmcmc.files import JobError, read_json, write_csv, write_json
+from dpmcmc.jobs.samplers import build_sampler
+
+MAX_ITERATIONS = 10**7  # a chain is held in memory
+
+
+def budget(spec, output):
+    """Work out how many iterations epsilon and delta allow, or what epsilon they cost, as JSON."""
+    keys = {key: spec[key] for key in ("model", "algorithm")}
+    if spec["accountant"] is None:
+        privacy = dict.fromkeys(["epsilon", "target_delta", "accountant"])
+        cost = {"iterations": spec["iterations"]}
+        cost |= dict.fromkeys(["allowed_iterations", "spent_epsilon", "delta"])
+    else:
+        privacy = {"epsilon": spec.get("epsilon"), "target_delta": spec["delta"]}
+        privacy["accountant"] = spec["accountant"]
+        cost = given_epsilon(spec) if "epsilon" in spec else given_iterations(spec)
+    write_json(keys | privacy | cost | spec["varied"], output)
+
+
+def given_epsilon(spec):
+    """Iterations that epsilon allows, at most the study's cap; then the epsilon they spend."""
+    delta, release, allowed = allowed_iterations(spec, MAX_ITERATIONS + 1)
+    iterations = min(allowed, spec.get("max_iterations", allowed))
+    spent = spec["epsilon"]
+    if iterations < allowed:
+        spent = spent_epsilon(delta, release, iterations, spec["epsilon"], spec["delta"])
+        spent = min(rounded_up(spent), spec["epsilon"])
+    if iterations > MAX_ITERATIONS:
+        raise JobError(
+            f"{spec['algorithm']} on {spec['model']} at epsilon {spec['epsilon']:g} may run for "
+            f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; use less noise"
+        )
+    return {
+        "iterations": iterations,
+        "allowed_iterations": allowed,
+        "spent_epsilon": spent,
+        # Transforms may differ in the last digits from machine to machine.
+        "delta": float(f"{delta(release, iterations, spec['epsilon']):.10g}"),
+    }
+
+
+def given_iterations(spec):
+    """Epsilon that the iterations cost, and the delta at it."""
+    delta, release = accountant(spec["accountant"]).delta, release_of(spec)
+    spent = rounded_up(cost_epsilon(delta, release, spec["iterations"], spec["delta"]))
+    return {
+        "iterations": spec["iterations"],
+        "allowed_iterations": None,
+        "spent_epsilon": spent,
+        "delta": float(f"{delta(release, spec['iterations'], spent):.10g}"),
+    }
+
+
+def allowed_iterations(spec, limit):
+    """The spec's accountant, its release, and how many iterations are allowed, up to a limit."""
+    module, release = accountant(spec["accountant"]), release_of(spec)
+    delta = cache(module.delta)
+    bound = spec["epsilon"], spec["delta"]
+    guess = first_guess(module, release, *bound)
+    return delta, release, max_iterations(delta, release, *bound, *guess, limit=limit)
+
+
+def release_of(spec):
+    """What one iteration of the spec's sampler releases."""
+    return build_sampler(spec).release(spec["num_rows"], spec["likelihood_power"])
+
+
+def certification(spec, budget, output):
+    """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
+    published = read_json(budget)
+    delta, release, allowed = allowed_iterations(spec, MAX_ITERATIONS + 1)
+    spent = getattr(accountant(spec["accountant"]), "epsilon", None)
+    if spent is None:
+        spent = cost_epsilon(delta, release, published["iterations"], spec["delta"])
+    else:
+        spent = spent(release, published["iterations"], spec["delta"])
+    row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
+        "iterations": published["iterations"],
+        "allowed_iterations": published["allowed_iterations"],
+        "certified_iterations": allowed,
+        "certified_epsilon": rounded_up(spent),
+    }
+    write_csv(pd.DataFrame([row]), output)
+
+
+def accounting_curve(spec, output):
+    """Work out the iterations that one accountant allows at many epsilons, as CSV."""
+    module, release, rows = accountant(spec["accountant"]), release_of(spec), []
+    iterations, ratio = 0, 1.0  # of the iterations to the first guess, at the epsilon before
+    for epsilon in spec["epsilons"]:
+        bound = epsilon, spec["delta"]
+        guess, spread = first_guess(module, release, *bound)
+        start = round(ratio * guess) or iterations
+        iterations = max_iterations(module.delta, release, *bound, start, spread)
+        ratio = iterations / guess if guess else 1.0
+        keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
+        rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
+    write_csv(pd.DataFrame(rows), output)

@@ -1,0 +1,66 @@
+"""Pages: notebooks executed and rendered, the index, and what made the study."""
+
+import os
+from pathlib import Path
+
+from dpmcmc.files import JobError, read_json, replacing, write_json
+
+
+def describe_study(spec, output):
+    """Write what notebooks and pages are told of the study, as JSON."""
+    write_json(spec, output)
+
+
+def notebook(spec, notebook, output, html, failed):
+    """Execute a notebook with the parameters of the spec; write it and its rendered page.
+
+    A notebook that fails is kept, with its traceback, under the name `failed`.
+    """
+    from dpmcmc.reporting import notebooks, pages
+
+    with replacing(output) as executed, replacing(html) as page:
+        try:
+            notebooks.execute(notebook, executed.name, spec)
+        except notebooks.NotebookError as error:
+            Path(failed).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(executed.name, failed)
+            raise JobError(f"{error}; the notebook with its traceback is {failed}") from None
+        page.write(pages.notebook_page(executed.name).encode())
+
+
+def provenance(spec, output):
+    """Record what made the study."""
+    from dpmcmc.reporting.provenance import record
+
+    write_json(record(**spec), output)
+
+
+def index(results, sources, output, readme):
+    """Write the page that leads to all results, and a short one for readers of a repository."""
+    from dpmcmc.reporting import pages
+
+    contents = pages.contents(results, sources)
+    for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
+        with replacing(path) as file:
+            file.write(pages.render(template, **contents).encode())
+
+
+def docs_status(docs, root, changes):
+    """Say whether committed results come from the source and settings of this checkout."""
+    from dpmcmc.reporting.provenance import tree_digest
+    from dpmcmc.study.study import merged, read_config
+
+    record = Path(docs, "provenance.json")
+    if not record.exists():
+        raise JobError(f"{record} is missing; `make docs` writes it")
+    made = read_json(record)
+    source, config = tree_digest(root), {}
+    for path in (Path(root, "config.yaml"), *changes):
+        config = merged(config, read_config(path))
+    reasons = []
+    if made["source"] != source:
+        reasons.append(f"the source is {source} now")
+    if made["config"] != config:
+        reasons.append("the settings have changed")
+    state = f"older than the code: {' and '.join(reasons)}" if reasons else "up to date"
+    print(f"{docs}, made on {made['date']} from source {made['source']}, is {state}")

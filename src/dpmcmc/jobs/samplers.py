@@ -1,0 +1,38 @@
+"""Samplers of jobs, with what they need beside their settings, which is computed once a study."""
+
+import dataclasses
+
+import numpy as np
+
+from dpmcmc import registry
+from dpmcmc.files import read_json, reading, write_json
+from dpmcmc.settings import needed, plain
+
+
+def compute_needed(spec, output):
+    """Compute what a sampler needs beside its settings, as JSON."""
+    result = registry.load(spec["class"]).compute()
+    fields = {f.name: plain(getattr(result, f.name)) for f in dataclasses.fields(result)}
+    write_json({"class": spec["class"], "fields": fields}, output)
+
+
+def build_sampler(spec, needed_files=()):
+    """Sampler of a spec; to run, some need what `compute_needed` has written."""
+    sampler = registry.build(spec["sampler"])
+    found = dict(map(read_needed, needed_files))
+    parts = {
+        field: found[cls.__name__]
+        for field, cls in needed(type(sampler)).items()
+        if cls.__name__ in found
+    }
+    return dataclasses.replace(sampler, **parts) if parts else sampler
+
+
+def read_needed(path):
+    """Name of a class, and its object, from what `compute_needed` has written."""
+    contents = read_json(path)
+    with reading(path):
+        cls = registry.load(contents["class"])
+        fields = contents["fields"].items()
+        arrays = {k: np.array(v) if isinstance(v, list) else v for k, v in fields}
+        return cls.__name__, cls(**arrays)

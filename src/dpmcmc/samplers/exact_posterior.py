@@ -1,0 +1,32 @@
+"""Exact draws of the posterior, as if they were a chain: what the best sampler could give."""
+
+from dataclasses import dataclass
+
+from dpmcmc.samplers.chain import Info, State
+from dpmcmc.settings import Count, Settings
+
+
+@dataclass(frozen=True)
+class ExactPosterior(Settings):
+    """Each position is an exact draw, independent of all others; not private.
+
+    A check of metrics and figures, for models that can draw from their posterior.
+
+    Attributes
+    ----------
+    draws_at_once : int
+        The data are read once for so many draws.
+    """
+
+    draws_at_once: Count = 1000
+
+    def init(self, rng, position):
+        """State at a start position (d,), which is forgotten; no draws are at hand."""
+        return State(position, [])
+
+    def step(self, rng, state, target):
+        """The next draw."""
+        draws = state.memory
+        if not len(draws):
+            draws = target.model.sample_posterior(rng.proposal, target.data, self.draws_at_once)
+        return State(draws[0], draws[1:]), Info(True, 0.0)

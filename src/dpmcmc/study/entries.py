@@ -1,0 +1,167 @@
+"""Models and algorithms of a configuration: each a class with settings, which are its own schema."""
+
+from typing import NamedTuple
+
+from dpmcmc import registry
+from dpmcmc.accounting import accountant, accountants
+from dpmcmc.settings import annotations, schema
+from dpmcmc.study.config import ConfigError, check_schema, listed
+
+MODEL_WORDS = ("kind", "label")  # keys of a model's entry that are no settings
+
+
+class ModelEntry(NamedTuple):
+    """A model of the configuration."""
+
+    id: str
+    label: str
+    model: object  # made of its settings
+    spec: dict  # for `dpmcmc.registry.build`
+
+
+class AlgorithmEntry(NamedTuple):
+    """An algorithm of the configuration: a sampler, its move, an accountant, settings a model."""
+
+    id: str
+    label: str
+    sampler: str  # reference of the class
+    move: str | None
+    accountant: str | None  # None without privacy
+    in_place_of: str | None
+    settings: dict  # by model id, as configured
+
+    @property
+    def sampler_class(self):
+        """Class of the sampler."""
+        return registry.load(self.sampler)
+
+    @property
+    def is_private(self):
+        """Whether it has a release, which an accountant prices."""
+        return hasattr(self.sampler_class, "release")
+
+    def settings_on(self, model, varied=None):
+        """Settings on a model, with those of a sweep in their place."""
+        return self.settings.get(model, {}) | (varied or {})
+
+    def spec(self, settings):
+        """The sampler with such settings, for `dpmcmc.registry.build`."""
+        return registry.entry(self.sampler, settings, self.move)
+
+    def schema(self):
+        """JSON schema of the settings on a model: the fields of the sampler and of its move."""
+        of_sampler = schema(self.sampler_class)
+        if self.move is not None:
+            of_move = schema(registry.load(self.move))
+            del of_sampler["properties"]["move"]
+            of_sampler["properties"] |= of_move["properties"]
+            of_sampler["required"] += of_move["required"]
+            of_sampler["required"].remove("move")
+        return of_sampler
+
+
+def load_class(kind, name, where, directory):
+    """Reference and class that a name in the configuration stands for."""
+    try:
+        reference = registry.resolve(kind, name, directory)
+        return reference, registry.load(reference)
+    except registry.UnknownName as error:
+        raise ConfigError(f"{where}: {error}") from None
+    except Exception as error:  # a user's file may raise anything
+        raise ConfigError(
+            f"{where}: {name} cannot be imported: {type(error).__name__}: {error}"
+        ) from None
+
+
+def read_model(name, entry, directory):
+    """A model's entry, checked; raises a ConfigError."""
+    where = f"models.{name}"
+    reference, cls = load_class("model", entry["kind"], f"{where}.kind", directory)
+    settings = {key: value for key, value in entry.items() if key not in MODEL_WORDS}
+    check_schema(settings, schema(cls), where)
+    try:
+        model = cls(**settings)
+    except ValueError as error:
+        raise ConfigError(f"{where}.{error}") from None
+    return ModelEntry(name, entry.get("label", name), model, {"class": reference} | settings)
+
+
+def read_algorithm(name, entry, sampler_directory, move_directory):
+    """An algorithm's entry, but for its settings checked; raises a ConfigError.
+
+    The directories are those that paths of the sampler and of the move are relative to.
+    """
+    where = f"algorithms.{name}"
+    sampler, cls = load_class("sampler", entry["sampler"], f"{where}.sampler", sampler_directory)
+    move = None
+    if "move" in annotations(cls):
+        if "move" not in entry:
+            valid = listed(registry.names("move"))
+            raise ConfigError(f"{where}: missing key move; valid values: {valid}")
+        move, _ = load_class("move", entry["move"], f"{where}.move", move_directory)
+    elif "move" in entry:
+        raise ConfigError(f"{where}.move: {cls.__name__} takes none")
+    if hasattr(cls, "release"):
+        if "accountant" not in entry:
+            raise ConfigError(
+                f"{where}: missing key accountant; valid values: {listed(accountants())}"
+            )
+        if entry["accountant"] not in accountants():
+            raise ConfigError(
+                f"{where}.accountant: unknown value {entry['accountant']}; "
+                f"valid values: {listed(accountants())}"
+            )
+    elif "accountant" in entry:
+        raise ConfigError(f"{where}.accountant: {cls.__name__} is not private, so takes none")
+    optional = (entry.get(key) for key in ("accountant", "in_place_of"))
+    label = entry.get("label", name)
+    return AlgorithmEntry(name, label, sampler, move, *optional, entry.get("settings", {}))
+
+
+def check_settings(algorithm, model, settings, where):
+    """Raise a ConfigError for settings that the sampler, the model or the accountant refuses.
+
+    Parameters
+    ----------
+    algorithm : AlgorithmEntry
+    model : ModelEntry
+    settings : dict
+        All that the algorithm has on that model.
+    where : str
+        Keys that lead to the settings, as messages name them.
+    """
+    check_schema(settings, algorithm.schema(), where)
+    d, num_rows = model.model.dimension, model.model.num_rows
+    for key, value in settings.items():
+        if isinstance(value, list) and len(value) != d:
+            raise ConfigError(
+                f"{where}.{key}: must be a number or a list of dimension = {d} "
+                f"numbers, not {len(value)}"
+            )
+    try:
+        sampler = registry.build(algorithm.spec(settings))
+        if not algorithm.is_private:
+            return
+        release = sampler.release(num_rows, model.model.likelihood_power)
+    except ValueError as error:
+        raise ConfigError(f"{where}.{error}") from None
+    try:
+        accountant(algorithm.accountant).check(release)
+    except TypeError as error:
+        valid = [name for name in accountants() if prices(name, release)]
+        raise ConfigError(
+            f"algorithms.{algorithm.id}.accountant: {error}; valid values: {listed(valid)}"
+        ) from None
+    except ValueError as error:
+        raise ConfigError(f"{where}.{error}") from None
+
+
+def prices(name, release):
+    """Whether an accountant prices releases of that kind."""
+    try:
+        accountant(name).check(release)
+    except TypeError:
+        return False
+    except ValueError:  # of that kind, but not this one
+        return True
+    return True

@@ -1,0 +1,112 @@
+"""What runs: model x algorithm x (epsilon or iterations) x swept settings, and how paths name it."""
+
+from collections import Counter
+from itertools import product
+from typing import NamedTuple
+
+from dpmcmc.study.config import ConfigError
+
+
+class Cell(NamedTuple):
+    """Chains that differ by seed only: where they are, below a model's and an algorithm's name."""
+
+    model: str
+    algorithm: str
+    run: str  # "epsilon-4", or "iterations-3000/clip_bound-2" in a sweep
+
+
+class Run(NamedTuple):
+    """What a cell's name stands for."""
+
+    epsilon: float | None  # the accountant decides the iterations
+    iterations: int | None  # the accountant says what they cost
+    varied: dict  # swept settings
+    start_sd: float | None  # chains start at Normal(true theta, start_sd^2 I); None: the model says
+
+    @property
+    def stream(self):
+        """Label of the random streams: the same throughout a sweep, whose chains so differ by it."""
+        if self.epsilon is not None:
+            return text_of(self.epsilon)
+        return f"iterations-{self.iterations}"
+
+    @property
+    def path(self):
+        """Name of the run in paths."""
+        stop = self.stream if self.epsilon is None else f"epsilon-{self.stream}"
+        return "/".join([stop, *(f"{key}-{text_of(value)}" for key, value in self.varied.items())])
+
+
+def text_of(value):
+    """A value as it stands in paths: 4, 4.0 and 4.00 are all "4"."""
+    return format(value, "g") if isinstance(value, float) else str(value)
+
+
+def runs_of(entry):
+    """Runs that an entry of the configuration's `runs` asks for, in order."""
+    stops = [(epsilon, None) for epsilon in entry.get("epsilons", [])]
+    stops += [(None, iterations) for iterations in entry.get("iterations", [])]
+    vary = entry.get("vary", {})
+    for stop in stops:
+        for values in product(*vary.values()):
+            varied = dict(zip(vary, values, strict=True))
+            yield Run(*stop, varied, entry.get("start_sd"))
+
+
+def check_runs(entries, models, algorithms):
+    """Raise a ConfigError for a model or algorithm that is unknown, or cannot run so."""
+    for i, entry in enumerate(entries):
+        where = f"runs[{i}]"
+        check_known(where, entry, models, algorithms)
+        stops = [key for key in ("epsilons", "iterations") if key in entry]
+        if len(stops) != 1:
+            raise ConfigError(f"{where}: needs one of the keys epsilons, iterations")
+        for name in entry["algorithms"]:
+            if "epsilons" in entry and not algorithms[name].is_private:
+                raise ConfigError(
+                    f"{where}.epsilons: {name} is not private, so epsilon decides nothing; "
+                    "give iterations"
+                )
+        for key in stops:
+            check_no_twins(f"{where}.{key}", entry[key])
+        for key, values in entry.get("vary", {}).items():
+            check_no_twins(f"{where}.vary.{key}", values)
+
+
+def check_known(where, lists, models, algorithms):
+    """Raise a ConfigError for a model or algorithm that is listed and unknown."""
+    for kind, known in (("model", models), ("algorithm", algorithms)):
+        for name in lists[f"{kind}s"]:
+            if name not in known:
+                raise ConfigError(
+                    f"{where}.{kind}s: unknown {kind} {name}; valid {kind}s: {', '.join(known)}"
+                )
+
+
+def check_no_twins(where, values):
+    """No two values of a list may look alike in a path."""
+    for text, count in Counter(map(text_of, values)).items():
+        if count > 1:
+            raise ConfigError(f"{where}: lists {text} twice (to six digits)")
+
+
+def all_cells(entries):
+    """Map from every cell of the study to its run, in the order of the configuration.
+
+    Raises
+    ------
+    ConfigError
+        If two entries mean different things by one cell.
+    """
+    cells = {}
+    for entry in entries:
+        for model, algorithm, run in product(
+            entry["models"], entry["algorithms"], list(runs_of(entry))
+        ):
+            other = cells.setdefault(Cell(model, algorithm, run.path), run)
+            if other != run:
+                raise ConfigError(
+                    f"runs: {algorithm} on {model} is asked for twice as {run.path}, "
+                    f"by different numbers or start points: {other} and {run}"
+                )
+    return cells
