@@ -10,12 +10,10 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/scheduler.smk"
 include: "workflow/rules/common.smk"
-include: "workflow/rules/forks.smk"
-include: "workflow/rules/models.smk"
-include: "workflow/rules/accounting.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/budgets.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/chains.smk"
-include: "workflow/rules/clipping.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/tuning.smk"
@@ -41,10 +39,6 @@ rule tables:
 rule tune:
     input:
         tuning_files,
-
-
-onstart:
-    start_fork_servers()
 
 
 onerror:

@@ -9,21 +9,16 @@ import pytest
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+from dpmcmc.jobs.jobs import budget, release_of
 
-from dpmcmc.accounting import (
-    ACCOUNTANTS,
-    accountant,
-    first_guess,
-    max_iterations,
-    rounded_up,
-    spent_epsilon,
-)
+from dpmcmc.accounting import ACCOUNTANTS
+from dpmcmc.accounting.accountants import accountant, first_guess
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
 from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import read_json
-from dpmcmc.jobs.jobs import budget, release_of
 from dpmcmc.samplers import ALGORITHMS
 
 gaussian, zcdp, rdp = accountant("gaussian"), accountant("zcdp"), accountant("rdp")

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from test_samplers import streams
 
-from dpmcmc.accounting import accountant, certified, gaussian, max_iterations
+from dpmcmc.accounting import certified, gaussian
+from dpmcmc.accounting.accountants import accountant
 from dpmcmc.accounting.certified import base_curve, gaussian_curve
+from dpmcmc.accounting.search import max_iterations
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.barker_correction import fit_correction

@@ -9,7 +9,8 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from scipy.stats import norm
 
-from dpmcmc.accounting import accountant, certified, gaussian, max_iterations, published_pld, rdp
+from dpmcmc.accounting import certified, gaussian, published_pld, rdp
+from dpmcmc.accounting.accountants import accountant
 from dpmcmc.accounting.certified import (
     base_curve,
     curve,
@@ -19,6 +20,7 @@ from dpmcmc.accounting.certified import (
     one_iteration,
 )
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.search import max_iterations
 
 FLAT = SubsampledGaussianRelease(noise_variance=0.7, sampling_probability=0.01)
 TEMPERED = SubsampledGaussianRelease(noise_variance=1.5, sampling_probability=0.01)

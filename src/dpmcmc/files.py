@@ -72,23 +72,3 @@ def write_json(contents, path):
     """Write a JSON file."""
     with replacing(path) as file:
         file.write(json.dumps(contents, indent=1).encode())
-
-
-def read_csv(path):
-    """Data frame of a table; ids stay text (one may be "007" or "nan"), floats keep all digits."""
-    import pandas as pd
-
-    with reading(path):
-        return pd.read_csv(
-            path,
-            dtype={"model": str, "algorithm": str},
-            keep_default_na=False,
-            na_values=[""],
-            float_precision="round_trip",
-        )
-
-
-def write_csv(table, path):
-    """Write a data frame; floats in full precision, missing values empty."""
-    with replacing(path) as file:
-        table.to_csv(file, index=False)

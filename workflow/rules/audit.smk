@@ -2,8 +2,6 @@
 
 
 rule audit_case:
-    input:
-        correction=correction_of_case,
     output:
         bounds=f"{RESULTS}/audit/{{case}}.csv",
     log:
@@ -19,8 +17,7 @@ rule audit_case:
     message:
         "Audit of {wildcards.case}"
     shell:
-        "python -m dpmcmc audit-case --spec {params.spec:q} --correction {input.correction:q}"
-        " --output {output.bounds:q} > {log:q} 2>&1"
+        "python -m dpmcmc audit-case --spec {params.spec:q} --output {output.bounds:q} > {log:q} 2>&1"
 
 
 rule tabulate_audit:

@@ -1,16 +1,17 @@
-# Chains: one job for each algorithm, model, epsilon and seed.
+# Chains: one job for each model, algorithm, run and seed. A run is an epsilon, or iterations, with
+# the values that a sweep varies.
 
 
 rule run_chain:
     input:
         dataset=f"{RESULTS}/data/{{model}}.npy",
         reference=f"{RESULTS}/reference/{{model}}.npy",
-        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
-        correction=correction_of_chain,
+        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
+        needed=needed_files,
     output:
-        chain=f"{RESULTS}/chains/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.npz",
+        chain=f"{RESULTS}/chains/{{model}}/{{algorithm}}/{{run}}/seed-{{seed}}.npz",
     log:
-        f"{RESULTS}/logs/chain/{{model}}/{{algorithm}}/epsilon-{{epsilon}}/seed-{{seed}}.log",
+        f"{RESULTS}/logs/chain/{{model}}/{{algorithm}}/{{run}}/seed-{{seed}}.log",
     priority: chain_priority
     conda:
         CONDA
@@ -19,10 +20,10 @@ rule run_chain:
         runtime=chain_runtime,
     params:
         spec=chain_settings,
-        source=CHAIN_SOURCE,
+        source=chain_source,
     message:
-        "Chain {wildcards.seed} of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
+        "Chain {wildcards.seed} of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
         "python -m dpmcmc chain --spec {params.spec:q} --dataset {input.dataset:q}"
-        " --reference {input.reference:q} --budget {input.budget:q} --correction {input.correction:q} --output {output.chain:q}"
+        " --reference {input.reference:q} --budget {input.budget:q} --needed {input.needed:q} --output {output.chain:q}"
         " > {log:q} 2>&1"

@@ -1,12 +1,11 @@
 # What all rules share: the validated study, where files are, wildcards, resources.
 
-import hashlib
 import json
+import math
 import os
 import re
 import shutil
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import yaml
@@ -25,10 +24,12 @@ os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "M
 # Large arrays in large pages of memory: chains on thirty statistics take a sixth less time.
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
-from dpmcmc.kernels.library import kernel_build
-from dpmcmc.reporting.captions import FIGURES, TABLES
-from dpmcmc.reporting.provenance import add_files, tree_digest
-from dpmcmc.study.study import AUDITED, CORRECTED, ConfigError, dimension, load_study
+from dpmcmc.reporting.captions import TABLES
+from dpmcmc.reporting.provenance import tree_digest
+from dpmcmc.study.config import ConfigError
+from dpmcmc.study.runs import Cell
+from dpmcmc.study.sources import digest
+from dpmcmc.study.study import load_study
 
 try:
     study = load_study(
@@ -44,68 +45,91 @@ RESULTS = f"results/{study.name}"
 CONDA = "../../envs/environment.yaml"
 
 
+def any_of(values):
+    """Regular expression of certain values and no others."""
+    return "|".join(map(re.escape, sorted(set(values)))) or "(?!)"
+
+
 wildcard_constraints:
-    accountant="|".join(map(re.escape, sorted({name for _, name in study.accounting_curves}))),
-    model="|".join(map(re.escape, study.model_ids)),
-    algorithm="|".join(map(re.escape, study.algorithms)),
-    epsilon="|".join(map(re.escape, study.epsilons)),
-    clipped="|".join(map(re.escape, study.clipping["algorithms"])),
-    case="|".join(map(re.escape, study.audited_cases)),
-    bound="|".join(map(re.escape, sorted({cell.bound for cell in study.clipping_cells}))),
+    accountant=any_of(name for _, name in study.accounting_curves),
+    model=any_of(study.model_ids),
+    algorithm=any_of(study.algorithms),
+    run=any_of(cell.run for cell in study.cells),
+    case=any_of(study.audited_cases),
+    needed=any_of(study.needed),
     seed=r"\d+",
 
 
-def source_digest(*names):
-    """Digest of parts of the package and of the libraries whose numbers a result depends on.
-
-    Given to rules as a parameter: Snakemake reruns jobs whose parameters change, but does not look
-    into imported modules.
-    """
-    digest = hashlib.sha256()
-    add_files(digest, SOURCE, *(f"dpmcmc/{name}" for name in ("jobs.py", "files.py", *names)))
-    digest.update(" ".join(version(library) for library in ("numpy", "numba", "scipy")).encode())
-    if "kernels.py" in names:
-        digest.update(kernel_build().encode())
-    return digest.hexdigest()[:16]
+# Digests of the source that results depend on: what a job, its model and its sampler import.
 
 
-MODEL_SOURCE = source_digest("models", "kernels.py", "streams.py")
-ACCOUNTING_SOURCE = f"{source_digest('accounting', 'samplers')} {version('dp-accounting')}"
-CORRECTION_SOURCE = source_digest("samplers/barker_correction.py", "accounting/releases.py")
-AUDIT_SOURCE = (
-    source_digest("audit.py", "samplers", "models", "accounting", "kernels.py", "streams.py")
-    + f" {version('dp-accounting')}"
-)
-CHAIN_SOURCE = source_digest(
-    "models", "samplers", "accounting/releases.py", "kernels.py", "streams.py"
-)
-METRICS_SOURCE = source_digest("metrics.py", "kernels.py", "streams.py")
-TABLES_SOURCE = source_digest("tables.py", "study.py")
-ANALYSIS_SOURCE = source_digest("tables.py", "analysis.py", "claims.py", "streams.py", "study.py")
-TUNING_SOURCE = source_digest(
-    "tuning.py",
-    "analysis.py",
-    "metrics.py",
-    "accounting",
-    "models",
-    "samplers",
-    "kernels.py",
-    "streams.py",
-)
-NOTEBOOK_SOURCE = source_digest(
-    "accounting",
-    "study.py",
-    "plotting.py",
-    "analysis.py",
-    "captions.py",
-    "notebooks.py",
-    "pages.py",
-    "templates",
-    "models",
-    "samplers",
-    "kernels.py",
-    "streams.py",
-)
+def module_of(reference):
+    return reference.rpartition(":")[0]
+
+
+def model_modules(model):
+    return [module_of(study.models[model].spec["class"])]
+
+
+def sampler_modules(algorithm):
+    entry = study.algorithms[algorithm]
+    return [module_of(reference) for reference in (entry.sampler, entry.move) if reference]
+
+
+def accountant_module(name):
+    return f"dpmcmc.accounting.{name.replace('-', '_')}"
+
+
+def data_source(wildcards):
+    return digest("dpmcmc.jobs.data", *model_modules(wildcards.model))
+
+
+def needed_source(wildcards):
+    return digest("dpmcmc.jobs.samplers", module_of(study.needed[wildcards.needed]))
+
+
+def budget_source(wildcards):
+    accountant = study.algorithms[wildcards.algorithm].accountant
+    priced = [accountant_module(accountant)] if accountant else []
+    return digest("dpmcmc.jobs.budgets", *sampler_modules(wildcards.algorithm), *priced)
+
+
+def certification_source(wildcards):
+    accountant = certification_spec(wildcards)["accountant"]
+    modules = sampler_modules(wildcards.algorithm)
+    return digest("dpmcmc.jobs.budgets", *modules, accountant_module(accountant))
+
+
+def curve_source(wildcards):
+    modules = sampler_modules(wildcards.algorithm)
+    return digest("dpmcmc.jobs.budgets", *modules, accountant_module(wildcards.accountant))
+
+
+def chain_source(wildcards):
+    modules = model_modules(wildcards.model) + sampler_modules(wildcards.algorithm)
+    return digest("dpmcmc.jobs.chains", *modules)
+
+
+def chain_table_source(wildcards):
+    return digest("dpmcmc.jobs.tables", *model_modules(wildcards.model))
+
+
+def notebook_source(notebook):
+    return digest("dpmcmc.jobs.reports", *TEMPLATES, str(notebook.path))
+
+
+def search_source(wildcards):
+    entry = study.algorithms[wildcards.algorithm]
+    modules = model_modules(wildcards.model) + sampler_modules(wildcards.algorithm)
+    return digest("dpmcmc.jobs.tuning", *modules, accountant_module(entry.accountant))
+
+
+# Of jobs that know no model and no sampler.
+TABLES_SOURCE = digest("dpmcmc.jobs.tables")
+AUDIT_SOURCE = digest("dpmcmc.jobs.audits")
+TUNING_SOURCE = digest("dpmcmc.jobs.tuning")
+TEMPLATES = sorted(map(str, (SOURCE / "dpmcmc/reporting/templates").glob("*")))
+PAGES_SOURCE = digest("dpmcmc.jobs.reports", *TEMPLATES)
 
 
 def as_json(settings):
@@ -114,6 +138,10 @@ def as_json(settings):
 
 
 # Settings of a job, as parameters of its rule.
+
+
+def cell_of(wildcards):
+    return Cell(wildcards.model, wildcards.algorithm, wildcards.run)
 
 
 def dataset_settings(wildcards):
@@ -128,12 +156,21 @@ def baseline_settings(wildcards):
     return as_json(study.baselines(wildcards.model))
 
 
+def needed_settings(wildcards):
+    return as_json({"class": study.needed[wildcards.needed]})
+
+
 def budget_settings(wildcards):
-    return as_json(study.budget(wildcards.model, wildcards.algorithm, wildcards.epsilon))
+    return as_json(study.budget(cell_of(wildcards)))
+
+
+def certification_spec(wildcards):
+    cell = cell_of(wildcards)
+    return study.certification(cell, dict(study.doubled_cells)[cell])
 
 
 def certification_settings(wildcards):
-    return as_json(study.certification(wildcards.model, wildcards.algorithm, wildcards.epsilon))
+    return as_json(certification_spec(wildcards))
 
 
 def accounting_curve_settings(wildcards):
@@ -145,25 +182,11 @@ def audit_settings(wildcards):
 
 
 def chain_settings(wildcards):
-    return as_json(
-        study.chain(wildcards.model, wildcards.algorithm, wildcards.epsilon, int(wildcards.seed))
-    )
+    return as_json(study.chain(cell_of(wildcards), int(wildcards.seed)))
 
 
 def chain_table_settings(wildcards):
     return as_json(study.chain_table(wildcards.model))
-
-
-def clipped_chain_settings(wildcards):
-    return as_json(
-        study.clipped_chain(
-            wildcards.model, wildcards.clipped, wildcards.bound, int(wildcards.seed)
-        )
-    )
-
-
-def clipping_table_settings(wildcards):
-    return as_json(study.clipping_table(wildcards.model))
 
 
 def baseline_table_settings(wildcards):
@@ -171,50 +194,31 @@ def baseline_table_settings(wildcards):
 
 
 def search_settings(wildcards):
-    versions = {library: version(library) for library in ("dp-accounting", "optuna")}
-    return as_json(
-        study.search(wildcards.model, wildcards.algorithm)
-        | {"source": TUNING_SOURCE, "versions": versions}
-    )
+    spec = study.search(wildcards.model, wildcards.algorithm)
+    return as_json(spec | {"source": search_source(wildcards)})
 
 
 def notebook_settings(notebook):
-    return as_json(notebook.parameters | {"results": RESULTS, "rendered": list(study.notebooks())})
+    return as_json(notebook.parameters | {"results": RESULTS})
 
 
 def provenance_settings():
-    notebooks = [[name, notebook.figures] for name, notebook in study.notebooks().items()]
-    return as_json({"config": study.config, "notebooks": notebooks, "source": tree_digest(ROOT)})
+    return as_json({"config": study.config, "source": tree_digest(ROOT)})
 
 
 # Files that a rule gathers.
 
 
 def chains_of_model(wildcards):
-    model = wildcards.model
     return [
-        f"{RESULTS}/chains/{model}/{cell.algorithm}/epsilon-{cell.epsilon}/seed-{seed}.npz"
-        for cell in study.cells_of(model)
+        f"{RESULTS}/chains/{cell.model}/{cell.algorithm}/{cell.run}/seed-{seed}.npz"
+        for cell in study.cells_of(wildcards.model)
         for seed in study.seeds
     ]
 
 
-def clipped_chains_of_model(wildcards):
-    model = wildcards.model
-    return [
-        f"{RESULTS}/clipping/{model}/{cell.algorithm}/bound-{cell.bound}/seed-{seed}.npz"
-        for cell in study.clipping_cells
-        if cell.model == model
-        for seed in study.seeds
-    ]
-
-
-def correction_of_chain(wildcards):
-    return [f"{RESULTS}/barker-correction.json"] if wildcards.algorithm in CORRECTED else []
-
-
-def correction_of_case(wildcards):
-    return [f"{RESULTS}/barker-correction.json"] if AUDITED[wildcards.case] in CORRECTED else []
+def needed_files(wildcards):
+    return [f"{RESULTS}/needed/{name}.json" for name in study.needed_by(wildcards.algorithm)]
 
 
 def accounting_curves(wildcards):
@@ -226,15 +230,15 @@ def accounting_curves(wildcards):
 
 def budgets_of_model(wildcards):
     return [
-        f"{RESULTS}/budgets/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json"
+        f"{RESULTS}/budgets/{cell.model}/{cell.algorithm}/{cell.run}.json"
         for cell in study.cells_of(wildcards.model)
     ]
 
 
 def certifications(wildcards):
     return [
-        f"{RESULTS}/certified/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.csv"
-        for cell in study.doubled_cells
+        f"{RESULTS}/certified/{cell.model}/{cell.algorithm}/{cell.run}.csv"
+        for cell, _ in study.doubled_cells
     ]
 
 
@@ -243,14 +247,15 @@ def table_files(names):
 
 
 def pages_and_figures(wildcards):
-    for name, notebook in study.notebooks().items():
+    for name, notebook in study.notebooks.items():
         yield f"{RESULTS}/notebooks/{name}.html"
         yield from figure_files(notebook)
 
 
 def notebook_inputs(notebook):
+    yield f"{RESULTS}/study.json"
     yield from table_files(notebook.tables)
-    for model in notebook.models:
+    for model in notebook.data_models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"
 
@@ -273,7 +278,7 @@ def tuning_files(wildcards):
 def reported_figures(notebook):
     for path in figure_files(notebook):
         name = Path(path).stem
-        labels = {"figure": name.removeprefix("figure-"), "shows": FIGURES[name]}
+        labels = {"figure": name.removeprefix("figure-"), "shows": notebook.figures[name]}
         yield path if path.endswith(".pdf") else reported(path, "figure", labels)
 
 
@@ -347,8 +352,7 @@ def chain_priority(wildcards):
 
 
 def megabytes_of_dataset(model):
-    settings = study.models[model]
-    return settings["num_rows"] * dimension(settings) * 8 // 2**20
+    return math.prod(study.models[model].model.data_shape) * 8 // 2**20
 
 
 def report_full_disk():

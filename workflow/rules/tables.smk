@@ -21,7 +21,7 @@ rule tabulate_chains:
         runtime=table_runtime,
     params:
         spec=chain_table_settings,
-        source=METRICS_SOURCE,
+        source=chain_table_source,
         chains=f"{RESULTS}/chains/{{model}}",
         budgets=f"{RESULTS}/budgets/{{model}}",
     message:
@@ -47,7 +47,7 @@ rule tabulate_baselines:
         runtime=short_runtime,
     params:
         spec=baseline_table_settings,
-        source=METRICS_SOURCE,
+        source=chain_table_source,
     message:
         "Metrics of the baseline samples of {wildcards.model}"
     shell:
@@ -99,11 +99,10 @@ rule tabulate_certifications:
 
 rule tabulate_study:
     input:
-        chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.compared_models),
-        timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.compared_models),
+        chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),
+        timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.model_ids),
         baselines=expand(f"{PARTS}/{{model}}/baselines.csv", model=study.model_ids),
-        budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.compared_models),
-        clipping=expand(f"{PARTS}/{{model}}/clipping.csv", model=study.clipped_models),
+        budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
     output:
         tables=map(reported_table, study.tables),
     log:
@@ -114,7 +113,7 @@ rule tabulate_study:
         mem_mb=small_memory,
         runtime=short_runtime,
     params:
-        spec=as_json({"models": [[model, study.models[model]] for model in study.model_ids]}),
+        spec=as_json(study.study_tables()),
         source=TABLES_SOURCE,
         directory=subpath(output[0], parent=True),
     message:
@@ -122,15 +121,15 @@ rule tabulate_study:
     shell:
         "python -m dpmcmc study-tables --spec {params.spec:q} --chains {input.chains:q}"
         " --timings {input.timings:q} --baselines {input.baselines:q} --budgets {input.budgets:q}"
-        " --clipping {input.clipping:q} --output {params.directory:q} > {log:q} 2>&1"
+        " --output {params.directory:q} > {log:q} 2>&1"
 
 
 rule analyse_study:
     input:
         chains=f"{RESULTS}/tables/chains.csv",
         baselines=f"{RESULTS}/tables/baselines.csv",
+        models=f"{RESULTS}/tables/models.csv",
         accounting=table_files(["accounting"] if study.accounting_curves else []),
-        clipping=table_files(["clipping"] if study.clipped_models else []),
     output:
         tables=map(reported_table, study.analysis_tables),
     log:
@@ -141,11 +140,12 @@ rule analyse_study:
         mem_mb=small_memory,
         runtime=short_runtime,
     params:
-        source=ANALYSIS_SOURCE,
+        spec=as_json(study.analysis()),
+        source=TABLES_SOURCE,
         directory=subpath(output[0], parent=True),
     message:
         "Ranking of the algorithms and the chapter's claims"
     shell:
-        "python -m dpmcmc analysis-tables --chains {input.chains:q} --baselines {input.baselines:q}"
-        " --accounting {input.accounting:q} --clipping {input.clipping:q}"
-        " --output {params.directory:q} > {log:q} 2>&1"
+        "python -m dpmcmc analysis-tables --spec {params.spec:q} --chains {input.chains:q}"
+        " --baselines {input.baselines:q} --models {input.models:q}"
+        " --accounting {input.accounting:q} --output {params.directory:q} > {log:q} 2>&1"

@@ -5,15 +5,15 @@ SEARCH = f"{RESULTS}/tuning/{{model}}/{{algorithm}}"
 
 rule search_settings:
     input:
-        correction=correction_of_chain,
+        needed=needed_files,
     output:
         trials=f"{SEARCH}.csv",
         best=f"{SEARCH}.json",
     log:
         f"{RESULTS}/logs/tuning/{{model}}/{{algorithm}}.log",
     wildcard_constraints:
-        model="|".join(map(re.escape, study.tuning["models"])),
-        algorithm="|".join(map(re.escape, study.tuning["algorithms"])),
+        model=any_of(study.tuning["models"]),
+        algorithm=any_of(study.tuning["algorithms"]),
     conda:
         CONDA
     resources:
@@ -26,7 +26,7 @@ rule search_settings:
     message:
         "Search settings of {wildcards.algorithm} on {wildcards.model}"
     shell:
-        "python -m dpmcmc search --spec {params.spec:q} --correction {input.correction:q}"
+        "python -m dpmcmc search --spec {params.spec:q} --needed {input.needed:q}"
         " --journal {params.journal:q} --output {output.trials:q} --best {output.best:q}"
         " > {log:q} 2>&1"
 

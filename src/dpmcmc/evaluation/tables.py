@@ -10,7 +10,7 @@ from dpmcmc.evaluation.analysis import (
     with_stand_ins,
 )
 from dpmcmc.evaluation.claims import evaluate
-from dpmcmc.files import read_csv
+from dpmcmc.frames import read_csv
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 

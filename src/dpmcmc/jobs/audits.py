@@ -6,7 +6,8 @@ import pandas as pd
 
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.evaluation.audit import audit, cases
-from dpmcmc.files import JobError, write_csv
+from dpmcmc.files import JobError
+from dpmcmc.frames import write_csv
 from dpmcmc.settings import needed
 from dpmcmc.study.streams import seed_sequence
 

@@ -4,9 +4,10 @@ from functools import cache
 
 import pandas as pd
 
-from dpmcmc.accounting import accountant, first_guess
+from dpmcmc.accounting.accountants import accountant, first_guess
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
-from dpmcmc.files import JobError, read_json, write_csv, write_json
+from dpmcmc.files import JobError, read_json, write_json
+from dpmcmc.frames import write_csv
 from dpmcmc.jobs.samplers import build_sampler
 
 MAX_ITERATIONS = 10**7  # a chain is held in memory

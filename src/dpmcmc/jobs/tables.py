@@ -8,7 +8,8 @@ import pandas as pd
 from dpmcmc import registry
 from dpmcmc.evaluation import tables
 from dpmcmc.evaluation.metrics import compare, kept_draws
-from dpmcmc.files import read_csv, read_json, read_npy, read_npz, reading, write_csv
+from dpmcmc.files import read_json, read_npy, read_npz, reading
+from dpmcmc.frames import read_csv, write_csv
 from dpmcmc.study.streams import generator
 
 

@@ -18,7 +18,8 @@ from dpmcmc import registry
 from dpmcmc.evaluation.analysis import Estimate, median_contrast
 from dpmcmc.evaluation.metrics import compare, kept_draws
 from dpmcmc.evaluation.tables import concatenate
-from dpmcmc.files import read_json, reading, replacing, write_csv, write_json
+from dpmcmc.files import read_json, reading, replacing, write_json
+from dpmcmc.frames import write_csv
 from dpmcmc.jobs.budgets import allowed_iterations
 from dpmcmc.jobs.chains import mean
 from dpmcmc.jobs.data import simulate

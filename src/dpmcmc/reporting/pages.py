@@ -10,7 +10,8 @@ from markupsafe import Markup
 from nbconvert import HTMLExporter
 from pygments.formatters import HtmlFormatter
 
-from dpmcmc.files import read_csv, read_json
+from dpmcmc.files import read_json
+from dpmcmc.frames import read_csv
 from dpmcmc.reporting import captions
 
 TEMPLATES = Path(__file__).with_name("templates")

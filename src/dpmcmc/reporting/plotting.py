@@ -14,7 +14,8 @@ from IPython.display import HTML, display
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dpmcmc.files import read_csv, read_npy, replacing
+from dpmcmc.files import read_npy, replacing
+from dpmcmc.frames import read_csv
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.captions import FIGURES
 from dpmcmc.samplers import ALGORITHMS

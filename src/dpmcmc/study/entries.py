@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from dpmcmc import registry
-from dpmcmc.accounting import accountant, accountants
+from dpmcmc.accounting.accountants import accountant, accountants
 from dpmcmc.settings import annotations, schema
 from dpmcmc.study.config import ConfigError, check_schema, listed
 

@@ -242,7 +242,7 @@ class Study:
         ]
         return {"models": models, "swept": self.swept}
 
-    def analysis_tables_spec(self):
+    def analysis(self):
         """What the tables that follow depend on, beside those of the study."""
         return {"stand_ins": self.stand_ins, "swept": self.swept}
 

@@ -1,11 +1,11 @@
-# Iterations that epsilon and delta allow; no data touched.
+# Iterations that epsilon and delta allow, or what given iterations cost; no data touched.
 
 
 rule compute_budget:
     output:
-        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
+        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
     log:
-        f"{RESULTS}/logs/budget/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.log",
+        f"{RESULTS}/logs/budget/{{model}}/{{algorithm}}/{{run}}.log",
     conda:
         CONDA
     resources:
@@ -13,20 +13,20 @@ rule compute_budget:
         runtime=short_runtime,
     params:
         spec=budget_settings,
-        source=ACCOUNTING_SOURCE,
+        source=budget_source,
     message:
-        "Budget of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
+        "Budget of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
         "python -m dpmcmc budget --spec {params.spec:q} --output {output.budget:q} > {log:q} 2>&1"
 
 
 rule certify_budget:
     input:
-        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.json",
+        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
     output:
-        certified=f"{RESULTS}/certified/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.csv",
+        certified=f"{RESULTS}/certified/{{model}}/{{algorithm}}/{{run}}.csv",
     log:
-        f"{RESULTS}/logs/certified/{{model}}/{{algorithm}}/epsilon-{{epsilon}}.log",
+        f"{RESULTS}/logs/certified/{{model}}/{{algorithm}}/{{run}}.log",
     conda:
         CONDA
     resources:
@@ -34,9 +34,9 @@ rule certify_budget:
         runtime=short_runtime,
     params:
         spec=certification_settings,
-        source=ACCOUNTING_SOURCE,
+        source=certification_source,
     message:
-        "Certified cost of {wildcards.algorithm} on {wildcards.model} at epsilon {wildcards.epsilon}"
+        "Cost by its stand-in of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
         "python -m dpmcmc certification --spec {params.spec:q} --budget {input.budget:q}"
         " --output {output.certified:q} > {log:q} 2>&1"
@@ -54,7 +54,7 @@ rule compute_accounting_curve:
         runtime=table_runtime,
     params:
         spec=accounting_curve_settings,
-        source=ACCOUNTING_SOURCE,
+        source=curve_source,
     message:
         "Iterations of {wildcards.algorithm} against epsilon by accountant {wildcards.accountant}"
     shell:
@@ -62,19 +62,20 @@ rule compute_accounting_curve:
         " > {log:q} 2>&1"
 
 
-rule fit_correction:
+rule compute_needed:
     output:
-        correction=f"{RESULTS}/barker-correction.json",
+        needed=f"{RESULTS}/needed/{{needed}}.json",
     log:
-        f"{RESULTS}/logs/barker-correction.log",
+        f"{RESULTS}/logs/needed/{{needed}}.log",
     conda:
         CONDA
     resources:
         mem_mb=small_memory,
         runtime=short_runtime,
     params:
-        source=CORRECTION_SOURCE,
+        spec=needed_settings,
+        source=needed_source,
     message:
-        "Fit the correction of Barker's acceptance test"
+        "Compute what samplers need: {wildcards.needed}"
     shell:
-        "python -m dpmcmc correction --output {output.correction:q} > {log:q} 2>&1"
+        "python -m dpmcmc needed --spec {params.spec:q} --output {output.needed:q} > {log:q} 2>&1"

@@ -13,7 +13,7 @@ rule simulate_dataset:
         runtime=short_runtime,
     params:
         spec=dataset_settings,
-        source=MODEL_SOURCE,
+        source=data_source,
     message:
         "Simulate the data set of {wildcards.model}"
     shell:
@@ -34,7 +34,7 @@ rule draw_reference:
         runtime=short_runtime,
     params:
         spec=reference_settings,
-        source=MODEL_SOURCE,
+        source=data_source,
     message:
         "Draw the reference sample of {wildcards.model}"
     shell:
@@ -56,7 +56,7 @@ rule draw_baselines:
         runtime=short_runtime,
     params:
         spec=baseline_settings,
-        source=MODEL_SOURCE,
+        source=data_source,
     message:
         "Draw the baseline samples of {wildcards.model}"
     shell:

@@ -1,0 +1,42 @@
+"""Accountants by name, and where the search of a slow one starts."""
+
+import math
+import re
+from importlib import import_module
+from pathlib import Path
+
+from dpmcmc.accounting.releases import GaussianRelease
+from dpmcmc.accounting.search import max_iterations
+
+
+def accountants():
+    """Names of the accountants: their files, with hyphens."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    is_accountant = re.compile(r"^def check\(release\)", re.MULTILINE)
+    return [f.stem.replace("_", "-") for f in files if is_accountant.search(f.read_text())]
+
+
+def accountant(name):
+    """Module of the accountant of that name; imported when asked for, as it brings SciPy.
+
+    Raises
+    ------
+    ValueError
+        If there is none; with the valid names.
+    """
+    if name not in accountants():
+        raise ValueError(f"unknown accountant {name}; valid names: {', '.join(accountants())}")
+    return import_module(f"dpmcmc.accounting.{name.replace('-', '_')}")
+
+
+def first_guess(module, release, epsilon, target_delta):
+    """Where the search of an accountant starts: `guess` and `spread` of `max_iterations`.
+
+    For a slow one, the central limit with the variance of the privacy loss of one iteration.
+    """
+    if not hasattr(module, "loss_variance"):
+        return 0, 0.5
+    from dpmcmc.accounting import gaussian
+
+    normal = GaussianRelease(math.sqrt(module.loss_variance(release)))
+    return max_iterations(gaussian.delta, normal, epsilon, target_delta), 0.04
