@@ -101,12 +101,15 @@ def test_a_batch_of_all_rows_costs_what_the_algorithm_on_all_rows_costs():
         assert exact <= certified.delta(batch, k, epsilon) <= 1.005 * exact
 
 
-class SameNoise:
+class SameNoise(np.random.Generator):
     """Noise whose normal draws do not depend on the words that batches take."""
 
     def __init__(self, seed):
-        self.standard_normal = np.random.default_rng(seed).standard_normal
-        self.bit_generator = np.random.default_rng(0).bit_generator
+        super().__init__(np.random.PCG64(0))
+        self.normal_draws = np.random.default_rng(seed)
+
+    def standard_normal(self, *arguments):
+        return self.normal_draws.standard_normal(*arguments)
 
 
 def test_a_batch_of_all_rows_decides_as_the_algorithm_on_all_rows(correction):

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from unittest.mock import patch
 
+from dpmcmc.kernels import batches, gradients, ratios  # noqa: F401 they fill KERNELS
 from dpmcmc.kernels.compiling import KERNELS, OPTIONS
 from dpmcmc.kernels.library import HERE, NAME, library_path
 

@@ -1,7 +1,7 @@
 """Compiled passes over the rows that clip and sum gradients.
 
-In an exponential family with a statistic t(x) in R^m, the gradient of one row's log-likelihood is an
-affine function of t(x); statistics are held as an array of shape (m, n).
+In an exponential family with a statistic t(x) in R^m, the gradient of one row's log-likelihood is
+an affine function of t(x); statistics are held as an array of shape (m, n).
 
 Privacy rests on the clip holding for *every* row: a gradient without a finite norm counts as the
 zero vector.

@@ -1,7 +1,7 @@
 """Which library of compiled kernels belongs to these sources, this numba and this kind of CPU.
 
-Its name holds a digest of all that its machine code depends on, so one that is found is never stale;
-where there is none, numba compiles the same source at run time.
+Its name holds a digest of all that its machine code depends on, so one that is found is never
+stale; where there is none, numba compiles the same source at run time.
 """
 
 import hashlib

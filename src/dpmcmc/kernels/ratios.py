@@ -1,11 +1,12 @@
 """Compiled passes over the rows that clip and sum log-likelihood ratios.
 
-In an exponential family with a statistic t(x) in R^m, a log-likelihood ratio of one row is an affine
-function of t(x). Statistics are held as an array of shape (m, n): one contiguous stretch of memory a
-statistic. One with coefficient zero is not read, which makes a one-component move read one column.
+In an exponential family with a statistic t(x) in R^m, a log-likelihood ratio of one row is an
+affine function of t(x). Statistics are held as an array of shape (m, n): one contiguous stretch of
+memory a statistic. One with coefficient zero is not read, which makes a one-component move read one
+column.
 
-Privacy rests on the clip holding for *every* row. A NaN therefore counts as 0, and an infinite ratio
-as the clip bound.
+Privacy rests on the clip holding for *every* row. A NaN therefore counts as 0, and an infinite
+ratio as the clip bound.
 """
 
 import numpy as np

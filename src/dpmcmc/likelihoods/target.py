@@ -1,57 +1,58 @@
 """A posterior bound to its data: what samplers see."""
 
-import math
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from dpmcmc.arrays import read_only
-from dpmcmc.kernels.ratios import clipped_ratio_sum
-from dpmcmc.likelihoods.blocks import Blocks
-from dpmcmc.likelihoods.gradient_sums import (
-    FINITE,
-    BlockedGradients,
-    GradientSums,
-    SortedGradients,
-    largest_norm,
-    norm,
-)
-from dpmcmc.likelihoods.ratio_sums import BatchRatioSums, RatioSums
-from dpmcmc.models.model import Model
 
-SMALL = 4096  # rows: up to this many are read faster than one decides which to read
-LARGE = 100 * 2**20  # bytes of data of which no rearranged copies are made
 REMEMBERED = 128  # positions, more than a trajectory has
+NONFINITE = ("refuse", "clip")
 
 
-@dataclass(frozen=True)
 class Target:
     """Tempered posterior p(theta | X) ~ p(X | theta)^T p(theta) of a model for one data set.
 
     Likelihood terms are returned *without* the power T, since clipping and privacy noise act on
     the untempered terms; samplers multiply by `likelihood_power` themselves.
 
+    Privacy rests on the clip holding for *every* row, whatever it is: a ratio that is not a number
+    counts as 0, an infinite one as the bound, a gradient without a finite norm as the zero vector,
+    and the row counts as clipped.
+
+    Parameters
+    ----------
+    model : Model
+    data : array_like
+        Of shape `model.data_shape`, never copied if it is an array of float64 in C order; a
+        memory-mapped one will do.
+    nonfinite : str
+        What to do if rows are not finite: "refuse" the data, or "clip" these rows by the rule
+        above.
+
     Attributes
     ----------
-    model
-        A `Model`.
-    statistics : (m, n) array
-        t(x) of every row.
+    model : Model
+    data : array
+        Read-only.
+    likelihood : AffineLikelihood, RowsLikelihood or JaxLikelihood
+    num_rows : int
+        n.
+    likelihood_power : float
+        Tempering T = n0 / n; 1 without tempering.
+
+    Raises
+    ------
+    ValueError
+        If the data are not numbers, of another shape, or not finite.
     """
 
-    model: Model
-    statistics: np.ndarray
-
-    @cached_property
-    def num_rows(self):
-        """Number of rows n."""
-        return self.statistics.shape[1]
-
-    @cached_property
-    def likelihood_power(self):
-        """Tempering T = n0 / n; 1 without tempering."""
-        return self.model.likelihood_power
+    def __init__(self, model, data, nonfinite="refuse"):
+        self.model = model
+        self.data = checked(model, data, nonfinite)
+        self.likelihood = model.likelihood(self.data)
+        self.num_rows = self.likelihood.num_rows
+        self.likelihood_power = model.likelihood_power
+        # A trajectory starts where an earlier one started or ended. Samplers add fresh noise.
+        self._gradients = {}
 
     def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
         """Sum over rows of clip(ln p(x|theta_new) - ln p(x|theta)), log scale, untempered.
@@ -68,14 +69,9 @@ class Target:
             -inf, without reading the data, where the proposal is not finite: such a proposal is
             rejected.
         num_clipped : int
+            Rows with a ratio outside [-bound, bound].
         """
-        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
-        if not is_finite(slope, intercept, theta_new):
-            return -math.inf, 0
-        if self._is_prepared:
-            return self._ratio_sums.at(slope, intercept, bound)
-        total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
-        return total, num_clipped
+        return self.likelihood.ratio_sum(theta, theta_new, bound)
 
     def clipped_batch_ratio(self, theta, theta_new, bound, batch):
         """Sum over the rows of a batch of the clipped ratios, and of their squares.
@@ -98,16 +94,8 @@ class Target:
         ValueError
             If a mask is not of as many rows as there are.
         """
-        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
-        if not is_finite(slope, intercept, theta_new):
-            return -math.inf, 0.0, 0
-        if batch.dtype == bool:
-            if len(batch) != self.num_rows:
-                raise ValueError(f"a mask of {self.num_rows} rows is needed, not of {len(batch)}")
-            return clipped_ratio_sum(self.statistics, slope, intercept, bound, batch)
-        if self._is_prepared:
-            return self._batch_ratio_sums.at(slope, intercept, bound, batch)
-        return clipped_ratio_sum(self.statistics.take(batch, axis=1), slope, intercept, bound)
+        self._check(batch)
+        return self.likelihood.batch_ratio_sum(theta, theta_new, bound, batch)
 
     def clipped_gradient(self, theta, bound):
         """Sum over rows of the norm-clipped gradient of ln p(x|theta), untempered.
@@ -123,77 +111,81 @@ class Target:
         total : (d,) array
             Read-only, as it is remembered.
         num_clipped : int
+            Rows with a norm above the bound, or without a finite norm.
         """
         key = theta.tobytes(), bound
         result = self._gradients.pop(key, None)
         if result is None:
-            jacobian, offset = self.model.gradient_coefficients(theta)
-            if bound >= FINITE and self._are_finite(jacobian, offset):  # nothing to clip
-                result = self.total_statistics @ jacobian - self.num_rows * offset, 0
-            else:
-                result = self._gradient_sums.at(jacobian, offset, bound)
+            result = self.likelihood.gradient_sum(theta, bound)
             read_only(result[0])
             if len(self._gradients) == REMEMBERED:
                 del self._gradients[next(iter(self._gradients))]  # the one asked for longest ago
         self._gradients[key] = result
         return result
 
-    def _are_finite(self, jacobian, offset):
-        """Whether the gradients of all rows have finite norms."""
-        return norm(jacobian) * self._largest_norm + norm(offset) < FINITE
+    def clipped_batch_gradient(self, theta, bound, batch):
+        """What `clipped_gradient` returns for the rows of a batch; not remembered.
 
-    @cached_property
-    def _largest_norm(self):
-        return largest_norm(self.statistics)
-
-    @cached_property
-    def _is_prepared(self):
-        """Whether rows are rearranged, in part copied, so that fewer are read each time."""
-        return self.num_rows > SMALL and self.statistics.nbytes <= LARGE
-
-    @cached_property
-    def _ratio_sums(self):
-        return RatioSums(self.statistics, lambda: self._blocks)
-
-    @cached_property
-    def _batch_ratio_sums(self):
-        return BatchRatioSums(self.statistics)
-
-    @cached_property
-    def _gradients(self):
-        """Results of `clipped_gradient`: a trajectory starts where an earlier one started or ended.
-
-        Samplers add fresh noise each time.
+        Parameters
+        ----------
+        theta, bound
+            As for `clipped_gradient`.
+        batch
+            As for `clipped_batch_ratio`.
         """
-        return {}
-
-    @cached_property
-    def _gradient_sums(self):
-        if len(self.statistics) == 1 and self._is_prepared:
-            return SortedGradients(self.statistics)
-        if len(self.statistics) == 1 or self.num_rows <= SMALL:
-            return GradientSums(self.statistics)
-        return BlockedGradients(self._blocks)
-
-    @cached_property
-    def _blocks(self):
-        """Rows near each other; nothing is copied."""
-        jacobian, _ = self.model.gradient_coefficients(self.model.true_theta)
-        return Blocks(self.statistics, jacobian)
+        self._check(batch)
+        return self.likelihood.batch_gradient_sum(theta, bound, batch)
 
     def log_density_ratio(self, theta, theta_new):
-        """ln p(theta_new | X) - ln p(theta | X), tempered, from the summed statistics alone."""
-        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
-        log_likelihood_ratio = slope @ self.total_statistics - self.num_rows * intercept
+        """ln p(theta_new | X) - ln p(theta | X), tempered; nothing is clipped."""
+        log_likelihood_ratio = self.likelihood.log_ratio(theta, theta_new)
         prior = self.model.log_prior_ratio(theta, theta_new)
         return self.likelihood_power * log_likelihood_ratio + prior
 
-    @cached_property
-    def total_statistics(self):
-        """Sum of t(x) over the rows, (m,)."""
-        return read_only(self.statistics.sum(axis=1))
+    def _check(self, batch):
+        if batch.dtype == bool and len(batch) != self.num_rows:
+            raise ValueError(f"a mask of {self.num_rows} rows is needed, not of {len(batch)}")
 
 
-def is_finite(slope, intercept, theta_new):
-    """Whether a proposal and its ratios can be computed with."""
-    return math.isfinite(intercept + sum(slope.tolist()) + sum(theta_new.tolist()))
+def checked(model, data, nonfinite):
+    """Data as a read-only array of float64 in C order.
+
+    Parameters
+    ----------
+    model, data, nonfinite
+        As for `Target`.
+
+    Raises
+    ------
+    ValueError
+        In one line, which quotes no value, since data may be secret.
+    """
+    if nonfinite not in NONFINITE:
+        raise ValueError(f"nonfinite: must be one of {', '.join(NONFINITE)}, not {nonfinite!r}")
+    expected = f"data of {type(model).__name__}: must be numbers of shape {model.data_shape}"
+    try:
+        data = np.asarray(data)
+        if data.dtype.kind not in "biufO":
+            raise TypeError
+        data = np.ascontiguousarray(data, np.float64).view()
+    except (TypeError, ValueError):
+        kind = getattr(data, "dtype", type(data).__name__)
+        raise ValueError(f"{expected}, not {kind}") from None
+    if data.shape != model.data_shape:
+        transposed = " (transposed)" if data.shape[::-1] == model.data_shape else ""
+        raise ValueError(f"{expected}, not {data.shape}{transposed}")
+    if nonfinite == "refuse" and (count := num_not_finite(data)):
+        raise ValueError(
+            f"{expected} that are finite, and {count} of {data.size} are not; "
+            'Target(model, data, nonfinite="clip") takes them and clips their rows'
+        )
+    return read_only(data)
+
+
+def num_not_finite(data):
+    """How many values are not finite, in one pass as a rule: then their squares have a sum."""
+    flat = data.ravel()
+    with np.errstate(all="ignore"):
+        if np.isfinite(flat @ flat):
+            return 0
+    return data.size - np.count_nonzero(np.isfinite(data))

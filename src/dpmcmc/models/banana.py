@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from dpmcmc.arrays import read_only
-from dpmcmc.models.model import Model
+from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.settings import Count, Number, Numbers, Positive, Positives, Rows
 
 
 def fill(values, length):
@@ -15,7 +18,7 @@ def fill(values, length):
 
 
 @dataclass(frozen=True)
-class Banana(Model):
+class Banana(ExponentialFamily):
     """x_j ~ N(y_j, likelihood variance j) with y(theta) = (theta_1, theta_2 + a theta_1^2, ...).
 
     In the straightened coordinates y prior and posterior are Gaussian with independent
@@ -25,7 +28,7 @@ class Banana(Model):
     Attributes
     ----------
     dimension : int
-        d, at least 2.
+        d, at least 2 and at most 1000.
     num_rows : int
         n.
     curvature : float
@@ -40,13 +43,26 @@ class Banana(Model):
         n0: the likelihood is raised to the power T = n0 / n. By default n0 = n.
     """
 
-    dimension: int
-    num_rows: int
-    curvature: float
-    prior_variance: float
-    likelihood_variances: list
-    true_position: list
-    tempered_rows: int | None = None
+    dimension: Annotated[int, Meta(ge=2, le=1000)]
+    num_rows: Rows
+    curvature: Number
+    prior_variance: Positive
+    likelihood_variances: Positives
+    true_position: Numbers
+    tempered_rows: Count | None = None
+
+    def check(self):
+        """Refuse lists longer than d, and more tempered rows than there are."""
+        for name in ("likelihood_variances", "true_position"):
+            if (length := len(getattr(self, name))) > self.dimension:
+                raise ValueError(
+                    f"{name}: must have at most dimension = {self.dimension} entries, not {length}"
+                )
+        if self.tempered_rows is not None and self.tempered_rows > self.num_rows:
+            raise ValueError(
+                f"tempered_rows: must be at most num_rows = {self.num_rows}, "
+                f"not {self.tempered_rows}"
+            )
 
     @property
     def likelihood_power(self):

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from dpmcmc.arrays import read_only
-from dpmcmc.models.model import Model
+from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.settings import Number, Positive, Rows
 
 
 @dataclass(frozen=True)
-class Circle(Model):
+class Circle(ExponentialFamily):
     """ln p(r | x, y) = -a (x^2 + y^2 - r^2)^2, flat prior on the plane. Statistic: t(r) = r^2.
 
     Attributes
@@ -26,14 +29,15 @@ class Circle(Model):
     start_sd : float
     """
 
-    num_rows: int
-    sharpness: float
-    radius_mean: float
-    radius_sd: float
-    start_mean: list
-    start_sd: float
+    num_rows: Rows
+    sharpness: Positive
+    radius_mean: Number
+    radius_sd: Positive
+    start_mean: Annotated[list[Number], Meta(min_length=2, max_length=2)]
+    start_sd: Positive
 
     dimension = 2
+    num_statistics = 1
 
     @cached_property
     def posterior_mean(self):

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from dpmcmc.arrays import read_only
-from dpmcmc.models.model import Model
+from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.settings import Numbers, Positive, Rows
 
 
 @dataclass(frozen=True)
-class Gaussian(Model):
+class Gaussian(ExponentialFamily):
     """x ~ N_d(theta, covariance) with prior theta ~ N_d(0, prior_variance I). Statistic: t(x) = x.
 
     Attributes
@@ -24,10 +27,19 @@ class Gaussian(Model):
         theta that the data are drawn at, (d,).
     """
 
-    num_rows: int
-    prior_variance: float
-    covariance: list
-    true_position: list
+    num_rows: Rows
+    prior_variance: Positive
+    covariance: Annotated[list[Numbers], Meta(min_length=1)]
+    true_position: Numbers
+
+    def check(self):
+        """Refuse what is not a covariance of as many components as the true position has."""
+        d = self.dimension
+        if not is_covariance(self.covariance, d):
+            raise ValueError(
+                f"covariance: must be a symmetric positive definite {d} x {d} matrix "
+                "(true_position has as many entries)"
+            )
 
     @property
     def dimension(self):
@@ -75,3 +87,20 @@ class Gaussian(Model):
         factor = np.linalg.cholesky(posterior_precision)
         noise = rng.standard_normal((self.dimension, size))
         return mean + np.linalg.solve(factor.T, noise).T
+
+
+def is_covariance(rows, d):
+    """True for a symmetric d x d matrix that is positive definite beyond rounding errors."""
+    if len(rows) != d or any(len(row) != d for row in rows):
+        return False
+    if any(rows[i][j] != rows[j][i] for i in range(d) for j in range(i)):
+        return False
+    rows = [[float(entry) for entry in row] for row in rows]
+    largest = max(abs(rows[i][i]) for i in range(d))
+    for pivot in range(d):
+        if not rows[pivot][pivot] > 1e-12 * largest:
+            return False
+        for i in range(pivot + 1, d):
+            factor = rows[i][pivot] / rows[pivot][pivot]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[pivot], strict=True)]
+    return True

@@ -16,15 +16,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Streams(NamedTuple):
-    """Random generators of one chain.
-
-    On real data acceptance and noise must stay secret: whoever knows them can undo the noise.
-    """
+class Generators(NamedTuple):
+    """The fields of `Streams`."""
 
     proposal: np.random.Generator  # proposals, momenta and components
     acceptance: np.random.Generator  # accept or reject
     noise: np.random.Generator  # privacy noise
+
+
+class Streams(Generators):
+    """Random generators of one chain.
+
+    On real data acceptance and noise must stay secret: whoever knows them can undo the noise.
+
+    Raises
+    ------
+    ValueError
+        If they are not three generators, or two give the same random numbers.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *generators):
+        """Three generators, checked."""
+        if len(generators) != 3 or not all(isinstance(g, np.random.Generator) for g in generators):
+            kinds = ", ".join(type(g).__name__ for g in generators)
+            raise ValueError(f"streams: must be three numpy.random.Generator, not ({kinds})")
+        if len({repr(g.bit_generator.state) for g in generators}) < 3:
+            raise ValueError("streams: must be three different generators, not one given twice")
+        return super().__new__(cls, *generators)
 
 
 class State(NamedTuple):
@@ -66,6 +86,7 @@ def run_chain(sampler, target, rng, start, num_iterations, max_positions=None):
     target : Target
     rng : Streams
     start : (d,) array
+        Finite.
     num_iterations : int
         k >= 0, fixed beforehand by the accountant.
     max_positions : int, optional
@@ -74,17 +95,27 @@ def run_chain(sampler, target, rng, start, num_iterations, max_positions=None):
     Returns
     -------
     Chain
+
+    Raises
+    ------
+    ValueError
+        If the start point is of another shape or not finite.
     """
+    start, dimension = np.array(start, dtype=float), target.model.dimension
+    if start.shape != (dimension,):
+        raise ValueError(f"start: must be of shape ({dimension},), not {start.shape}")
+    if not np.isfinite(start).all():
+        raise ValueError(f"start: must be finite, not {start.tolist()}")
     thinning = max(1, -(-num_iterations // (max_positions or num_iterations or 1)))
     chain = Chain(
-        positions=np.empty((num_iterations // thinning, len(start))),
+        positions=np.empty((num_iterations // thinning, dimension)),
         is_accepted=np.empty(num_iterations, dtype=bool),
         clip_fraction=np.empty(num_iterations),
         gradient_clip_fraction=np.empty(num_iterations),
         is_changed=np.empty(num_iterations, dtype=bool),
     )
     positions, *records = chain
-    state = sampler.init(rng, np.array(start, dtype=float))
+    state = sampler.init(rng, start)
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
         for i in range(num_iterations):
             state, info = sampler.step(rng, state, target)

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from numba import njit
 
-from dpmcmc import build_kernels, kernels
+from dpmcmc.kernels import build, compiling, library
+from dpmcmc.kernels.blocks import BOX
+from dpmcmc.kernels.ratios import BLOCK, EVERY_ROW
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
+def built(tmp_path_factory):
     path = tmp_path_factory.mktemp("build") / "kernels.so"
-    build_kernels.build(path)
-    return build_kernels.load_library(path)
+    build.build(path)
+    return library.load_library(path)
 
 
 def rows(rng, shape):
@@ -44,10 +46,10 @@ def arguments(rng, name, m, n):
     if name == "clipped_ratio_block_sum":
         yield from (
             (rows(rng, (m, n)), blocks, length, rng.standard_normal(m), 0.1, b, members)
-            for length in (kernels.BLOCK, kernels.BOX)
+            for length in (BLOCK, BOX)
             for blocks in (np.arange(-(-n // length)), np.arange(0, -(-n // length), 2))
             for b in (0.0, 1.5, math.inf)
-            for members in (kernels.EVERY_ROW, rng.random(n) < 0.4)
+            for members in (EVERY_ROW, rng.random(n) < 0.4)
         )
     elif name == "clipped_batch_sum":
         batch = rng.integers(n, size=2 * n // 3 + 1)
@@ -61,7 +63,7 @@ def arguments(rng, name, m, n):
         random = rng.integers(2**64, size=n, dtype=np.uint64)
         yield from ((random, n, wanted) for wanted in (1, n // 3, n - 1, n))
     elif name in ("clipped_gradient_block_sum", "far_gradient_block_sum"):
-        blocks = np.arange(0, -(-n // kernels.BOX), 2)
+        blocks = np.arange(0, -(-n // BOX), 2)
         jacobian = rng.standard_normal((m, 4)) * (rng.random((m, 4)) < 0.7)
         offset = rng.standard_normal(4)
         yield from ((rows(rng, (m, n)), blocks, jacobian, offset, b) for b in (0.0, 1.5, math.inf))
@@ -96,10 +98,10 @@ def arguments(rng, name, m, n):
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 3000), (2, 1025), (10, 3000), (30, 700)])
-@pytest.mark.parametrize("function", [function for function, _ in kernels.KERNELS])
-def test_both_builds_give_the_same_bits(library, function, m, n):
-    at_run_time = njit(**kernels.OPTIONS)(function)
-    ahead = getattr(library, function.__name__)
+@pytest.mark.parametrize("function", [function for function, _ in compiling.KERNELS])
+def test_both_builds_give_the_same_bits(built, function, m, n):
+    at_run_time = njit(**compiling.OPTIONS)(function)
+    ahead = getattr(built, function.__name__)
     for values in arguments(np.random.default_rng(m), function.__name__, m, n):
         one, other = at_run_time(*values), ahead(*values)
         one, other = (x if isinstance(x, tuple) else (x,) for x in (one, other))
@@ -107,31 +109,33 @@ def test_both_builds_give_the_same_bits(library, function, m, n):
 
 
 def test_a_library_is_looked_for_by_all_that_it_depends_on(tmp_path, monkeypatch):
-    path = build_kernels.library_path()
-    assert path == build_kernels.library_path()
-    monkeypatch.setattr(build_kernels, "cpu_kind", lambda: [b"model : another\n"])
-    assert build_kernels.library_path().name != path.name
+    found = library.library_path()
+    assert found == library.library_path()
+    monkeypatch.setattr(library, "cpu_kind", lambda: [b"model : another\n"])
+    assert library.library_path().name != found.name
     monkeypatch.undo()
-    (tmp_path / "kernels.py").write_bytes((build_kernels.HERE / "kernels.py").read_bytes())
-    monkeypatch.setattr(build_kernels, "HERE", tmp_path)
-    assert build_kernels.library_path().name == path.name
-    (tmp_path / "kernels.py").write_text("# changed")
-    assert build_kernels.library_path().name != path.name
+    for path in library.HERE.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(library, "HERE", tmp_path)
+    assert library.library_path().name == found.name
+    (tmp_path / "ratios.py").write_text("# changed")
+    assert library.library_path().name != found.name
 
 
 def test_without_a_library_or_a_known_cpu_numba_compiles(tmp_path, monkeypatch):
-    assert build_kernels.load_library(None) is None
-    assert build_kernels.load_library(tmp_path / "none.so") is None
-    monkeypatch.setattr(build_kernels, "cpu_kind", lambda: None)
-    assert build_kernels.library_path() is None
-    assert "run time" in build_kernels.kernel_build()
+    assert library.load_library(None) is None
+    assert library.load_library(tmp_path / "none.so") is None
+    monkeypatch.setattr(library, "cpu_kind", lambda: None)
+    assert library.library_path() is None
+    assert "run time" in library.kernel_build()
 
 
-@pytest.mark.skipif(kernels.LIBRARY is None, reason="kernels are compiled at run time")
+@pytest.mark.skipif(compiling.LIBRARY is None, reason="kernels are compiled at run time")
 def test_a_chain_starts_without_heavy_libraries():
     heavy = ("numba", "scipy", "pandas", "matplotlib", "dp_accounting", "importlib.metadata")
     code = (
-        "import sys; from dpmcmc import cli, kernels, models, samplers, streams;"
+        "import sys; from dpmcmc import cli; from dpmcmc.likelihoods import target;"
+        "from dpmcmc.models import banana; from dpmcmc.samplers import chain, dp_hmc;"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -102,7 +102,7 @@ def test_no_substitution_moves_a_sum_by_more_than_two_bounds(d, prepared_at_once
             assert abs(ratio - expected[0]) <= 1e-5 * bounds[0]
             shortcuts += any(
                 reads_less(made, slope, intercept, bounds[0])
-                for made in target._ratio_sums.prepared.values()
+                for made in target.likelihood._ratio_sums.prepared.values()
             )
             batches = [
                 target.clipped_batch_ratio(theta, theta + step, bounds[0], batch)[0]
@@ -148,7 +148,7 @@ def test_far_clusters_do_not_take_the_digits_of_blocks(offset):
 @pytest.mark.parametrize("offset", [1e6, 1e11, 1e14])
 def test_gradients_far_from_the_origin_are_clipped_one_by_one(n, offset):
     """The pass itself cancelled: 8 bounds at 1e14."""
-    model = Gaussian(n, 1e40, [[1.0, 0.0], [0.0, 1.0]], [offset, offset])
+    model = Gaussian(n, 1e40, [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
     x = offset + np.random.default_rng(0).normal(0, 0.3, (2, n))
     theta, sums = np.array([offset, offset]), []
     for side in (-5.0, 5.0):
@@ -205,8 +205,8 @@ def test_rows_at_the_bound_count_alike_on_every_path():
     for _ in range(100):
         theta = 3 * rng.standard_normal(2)
         jacobian, offset = model.gradient_coefficients(theta)
-        bound = float(np.linalg.norm(jacobian[0] * target.statistics[0, 7] - offset))
-        expected = clipped_gradient_sum(target.statistics, jacobian, offset, bound)
+        bound = float(np.linalg.norm(jacobian[0] * target.data[0, 7] - offset))
+        expected = clipped_gradient_sum(target.data, jacobian, offset, bound)
         assert target.clipped_gradient(theta, bound)[1] == expected[1]
 
 
@@ -239,7 +239,8 @@ def test_what_is_remembered_cannot_be_changed():
     circle = Circle(10, 1e-5, 3.0, 1.0, [0.0, 1.0], 1.0)
     for array in (
         unclipped,
-        target.total_statistics,
+        target.likelihood.total_statistics,
+        target.data,
         model.true_theta,
         model.precision,
         banana.true_theta,

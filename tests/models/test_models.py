@@ -7,8 +7,9 @@ import pytest
 from conftest import SMALL_MODELS
 from scipy import stats
 
+from dpmcmc import registry
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.models import build_model
+from dpmcmc.models.circle import Circle
 
 
 def log_likelihood_of_rows(model, statistics, theta):
@@ -43,8 +44,8 @@ def pairs(model, count=5):
 def test_ratios_are_those_of_the_definition(small_target):
     model = small_target.model
     for theta, theta_new in pairs(model):
-        rows = log_likelihood_of_rows(model, small_target.statistics, theta_new)
-        rows -= log_likelihood_of_rows(model, small_target.statistics, theta)
+        rows = log_likelihood_of_rows(model, small_target.data, theta_new)
+        rows -= log_likelihood_of_rows(model, small_target.data, theta)
         for bound in (0.5, math.inf):
             total, clipped = small_target.clipped_log_likelihood_ratio(theta, theta_new, bound)
             assert total == pytest.approx(np.clip(rows, -bound, bound).sum(), rel=1e-10)
@@ -59,8 +60,8 @@ def test_gradients_are_those_of_finite_differences(small_target):
     for theta, _ in pairs(model):
         rows = np.array(
             [
-                log_likelihood_of_rows(model, small_target.statistics, theta + step)
-                - log_likelihood_of_rows(model, small_target.statistics, theta - step)
+                log_likelihood_of_rows(model, small_target.data, theta + step)
+                - log_likelihood_of_rows(model, small_target.data, theta - step)
                 for step in steps
             ]
         ) / (2 * 1e-5)
@@ -78,7 +79,7 @@ def test_gradients_are_those_of_finite_differences(small_target):
 
 def posterior_log_density(target, theta):
     """Log density of the exact posterior, from its closed form (Theorem 5.2, section 5.1)."""
-    model, n, mean = target.model, target.num_rows, target.statistics.mean(axis=1)
+    model, n, mean = target.model, target.num_rows, target.data.mean(axis=1)
     if model is SMALL_MODELS["banana"]:
         power, tau_0 = model.tempered_rows / n, 1 / model.prior_variance
         tau = 1 / np.array(model.likelihood_variances)
@@ -108,7 +109,7 @@ def z_scores(values, expected):
 
 
 def draw(target, size=40_000, seed=5):
-    return target.model.sample_posterior(np.random.default_rng(seed), target.statistics, size)
+    return target.model.sample_posterior(np.random.default_rng(seed), target.data, size)
 
 
 def test_banana_draws_have_the_moments_of_theorem_5_2():
@@ -117,7 +118,7 @@ def test_banana_draws_have_the_moments_of_theorem_5_2():
     theta = draw(target)
     power, tau = 0.5, 1 / np.array([2.0, 0.5, 1.0])
     variance = 1 / (power * 40 * tau + 1 / 4.0)
-    mean = variance * power * 40 * tau * target.statistics.mean(axis=1)
+    mean = variance * power * 40 * tau * target.data.mean(axis=1)
     straight = theta.copy()
     straight[:, 1] += 1.5 * theta[:, 0] ** 2
     assert abs(z_scores(straight, mean)).max() < 4.5
@@ -132,7 +133,7 @@ def test_gaussian_draws_have_the_closed_form_moments():
     theta = draw(target)
     precision = np.linalg.inv(model.covariance)
     covariance = np.linalg.inv(30 * precision + np.eye(2) / 2.0)
-    mean = covariance @ precision @ target.statistics.sum(axis=1)
+    mean = covariance @ precision @ target.data.sum(axis=1)
     assert abs(z_scores(theta, mean)).max() < 4.5
     centred = theta - mean
     products = centred[:, :, None] * centred[:, None, :]
@@ -142,10 +143,10 @@ def test_gaussian_draws_have_the_closed_form_moments():
 @pytest.mark.parametrize("radius_mean", [2.0, 0.0])
 def test_circle_draws_have_a_truncated_normal_square_and_a_uniform_angle(radius_mean):
     settings = dict(num_rows=25, sharpness=0.02, radius_sd=0.5, start_mean=[0, 1], start_sd=1)
-    model = build_model({"kind": "circle", "radius_mean": radius_mean} | settings)
+    model = Circle(radius_mean=radius_mean, **settings)
     target = Target(model, model.simulate(np.random.default_rng(7)))
     theta = draw(target)
-    centre, scale = target.statistics.mean(), (2 * 0.02 * 25) ** -0.5
+    centre, scale = target.data.mean(), (2 * 0.02 * 25) ** -0.5
     exact = stats.truncnorm(-centre / scale, np.inf, centre, scale)
     assert stats.kstest((theta**2).sum(axis=1), exact.cdf).pvalue > 1e-3
     angle = np.arctan2(theta[:, 1], theta[:, 0])
@@ -169,7 +170,13 @@ def test_data_sets_are_drawn_at_the_true_position():
 
 
 def test_published_models_are_all_there(config):
-    models = {name: build_model(settings) for name, settings in config["models"].items()}
+    models = {
+        name: registry.build(
+            {"class": registry.resolve("model", settings["kind"].capitalize())}
+            | {key: value for key, value in settings.items() if key != "kind"}
+        )
+        for name, settings in config["models"].items()
+    }
     assert len(models) == 9
     assert models["tempered-banana-10d"].likelihood_power == 1000 / 200_000
     big = models["gauss-30d"]
@@ -182,6 +189,6 @@ def test_a_proposal_that_is_not_finite_is_rejected_without_reading_the_data(smal
     theta = np.full(small_target.model.dimension, 0.1)
     theta_new = theta.copy()
     theta_new[0] = bad
-    poisoned = Target(small_target.model, np.full_like(small_target.statistics, np.nan))
+    poisoned = Target(small_target.model, np.full_like(small_target.data, np.nan), "clip")
     with np.errstate(all="ignore"):
         assert poisoned.clipped_log_likelihood_ratio(theta, theta_new, 1.0) == (-math.inf, 0)

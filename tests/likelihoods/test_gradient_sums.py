@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from dpmcmc.kernels.gradients import clipped_gradient_sum
-from dpmcmc.likelihoods.blocks import Blocks, arranged
+from dpmcmc.likelihoods.affine import AffineLikelihood
+from dpmcmc.likelihoods.blocks import Blocks
 from dpmcmc.likelihoods.gradient_sums import BlockedGradients, SortedGradients
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.models import build_model
+from dpmcmc.models.banana import Banana
+from dpmcmc.models.circle import Circle
+from dpmcmc.models.gaussian import Gaussian
 
 NUM_ROWS = 6000
 MODELS = {
-    "banana": dict(
-        kind="banana",
+    "banana": Banana(
         dimension=3,
         num_rows=NUM_ROWS,
         curvature=20,
@@ -22,8 +24,7 @@ MODELS = {
         likelihood_variances=[20, 2.5, 1],
         true_position=[0, 3, 0],
     ),
-    "flat banana": dict(
-        kind="banana",
+    "flat banana": Banana(
         dimension=2,
         num_rows=NUM_ROWS,
         curvature=20,
@@ -31,8 +32,7 @@ MODELS = {
         likelihood_variances=[20, 2.5],
         true_position=[0, 3],
     ),
-    "straight": dict(
-        kind="banana",
+    "straight": Banana(
         dimension=12,
         num_rows=NUM_ROWS,
         curvature=0,
@@ -40,15 +40,13 @@ MODELS = {
         likelihood_variances=[20, 2.5, 1],
         true_position=[0, 3, 0],
     ),
-    "gaussian": dict(
-        kind="gaussian",
+    "gaussian": Gaussian(
         num_rows=NUM_ROWS,
         prior_variance=100,
         covariance=[[1, 0.999], [0.999, 1]],
         true_position=[0, 3],
     ),
-    "circle": dict(
-        kind="circle",
+    "circle": Circle(
         num_rows=NUM_ROWS,
         sharpness=1e-5,
         radius_mean=3,
@@ -61,7 +59,7 @@ BAD = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e160, 1e20]
 
 
 def gradient_sums(model, statistics):
-    return Target(model, statistics)._gradient_sums
+    return AffineLikelihood(model, statistics)._gradient_sums
 
 
 def row_by_row(statistics, jacobian, offset, bound):
@@ -104,9 +102,9 @@ def positions(rng, model):
 @pytest.mark.parametrize("quantile", ["zero", 0.0001, 0.3, 0.9, 1.0, "infinite"])
 def test_the_sum_and_the_count_are_those_of_all_rows(name, rows, quantile):
     rng = np.random.default_rng(3)
-    model = build_model(MODELS[name])
+    model = MODELS[name]
     jacobian, offset = model.gradient_coefficients(model.true_theta)
-    statistics = arranged(model.simulate(rng), jacobian)
+    statistics = model.dataset(rng)
     norms = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
     bound = {"zero": 0.0, "infinite": math.inf}.get(quantile)
     bound = float(np.quantile(norms, quantile)) if bound is None else bound
@@ -135,9 +133,9 @@ def test_the_sum_and_the_count_are_those_of_all_rows(name, rows, quantile):
 
 @pytest.mark.parametrize(("name", "most"), [("flat banana", 0.5), ("straight", 0.7)])
 def test_rows_that_are_far_from_the_clip_are_not_read(name, most):
-    model = build_model(MODELS[name])
+    model = MODELS[name]
     jacobian, offset = model.gradient_coefficients(model.true_theta)
-    statistics = arranged(model.simulate(np.random.default_rng(3)), jacobian)
+    statistics = model.dataset(np.random.default_rng(3))
     sums = gradient_sums(model, statistics)
     norms = np.linalg.norm(jacobian.T @ statistics - offset[:, None], axis=0)
     saved = num_not_read(sums, jacobian, offset, np.quantile(norms, 0.9))
@@ -162,7 +160,7 @@ def test_any_coordinates_give_the_same_sums(coordinates):
 @pytest.mark.parametrize("bad", BAD)
 def test_one_row_moves_the_sum_by_no_more_than_the_clip(bad, name):
     """Substituting a row by any other, on the same path: the sensitivity is 2 b."""
-    model = build_model(MODELS[name])
+    model = MODELS[name]
     statistics = model.simulate(np.random.default_rng(3))
     substituted = statistics.copy()
     substituted[:, 100] = bad
@@ -180,37 +178,37 @@ def test_one_row_moves_the_sum_by_no_more_than_the_clip(bad, name):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("bad", [0.0, *BAD])
 def test_without_a_clip_sums_are_enough_unless_a_row_is_not_finite(bad):
-    model = build_model(MODELS["banana"])
+    model = MODELS["banana"]
     statistics = model.simulate(np.random.default_rng(3))
     statistics[1, 5] = bad
-    target = Target(model, statistics)
+    target = Target(model, statistics, nonfinite="clip")
     for theta in np.random.default_rng(5).standard_normal((20, 3)):
         total, count = target.clipped_gradient(theta, math.inf)
         coefficients = model.gradient_coefficients(theta)
         expected, expected_count = clipped_gradient_sum(statistics, *coefficients, math.inf)
         assert count == expected_count == (not abs(bad) < 1e150)
         np.testing.assert_allclose(total, expected, rtol=1e-11, atol=1e-9)
-    assert ("_gradient_sums" in target.__dict__) == (count > 0)
+    assert ("_gradient_sums" in target.likelihood.__dict__) == (count > 0)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_arranged_data_are_the_same_rows_in_another_order(name):
-    model = build_model(MODELS[name])
+    model = MODELS[name]
     statistics = model.simulate(np.random.default_rng(3))
-    jacobian, _ = model.gradient_coefficients(model.true_theta)
-    rows = arranged(statistics, jacobian).T
+    rows = model.dataset(np.random.default_rng(3)).T
     assert not np.array_equal(rows, statistics.T)
     np.testing.assert_array_equal(sorted(rows.tolist()), sorted(statistics.T.tolist()))
 
 
 def test_a_gradient_is_remembered_where_a_trajectory_may_start_again(monkeypatch):
-    model = build_model(MODELS["banana"])
+    model = MODELS["banana"]
     target = Target(model, model.simulate(np.random.default_rng(3)))
     first, others = np.zeros(3), np.random.default_rng(1).standard_normal((200, 3))
     total, count = target.clipped_gradient(first, 1.5)
     calls = []
-    at = target._gradient_sums.at
-    target._gradient_sums.at = lambda *arguments: calls.append(arguments) or at(*arguments)
+    sums = target.likelihood._gradient_sums
+    at = sums.at
+    sums.at = lambda *arguments: calls.append(arguments) or at(*arguments)
     for theta in others[:60]:
         target.clipped_gradient(theta, 1.5)
     again, again_count = target.clipped_gradient(first.copy(), 1.5)

@@ -1,0 +1,133 @@
+"""Likelihoods of exponential families: sums of clipped affine functions of a statistic."""
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from dpmcmc.arrays import read_only
+from dpmcmc.kernels.ratios import clipped_ratio_sum
+from dpmcmc.likelihoods.blocks import Blocks
+from dpmcmc.likelihoods.gradient_sums import (
+    FINITE,
+    BlockedGradients,
+    GradientSums,
+    SortedGradients,
+    largest_norm,
+    norm,
+)
+from dpmcmc.likelihoods.ratio_sums import BatchRatioSums, RatioSums
+
+SMALL = 4096  # rows: up to this many are read faster than one decides which to read
+LARGE = 100 * 2**20  # bytes of data of which no rearranged copies are made
+
+
+class AffineLikelihood:
+    """What `Target` asks of the rows, for an exponential family.
+
+    Ratios and gradients are affine in t(x), so compiled passes clip and sum them, and most rows
+    need not be read at all. What is prepared for that is made when it is first of use.
+
+    Parameters
+    ----------
+    model : ExponentialFamily
+    statistics : (m, n) array
+        t(x) of every row.
+
+    Attributes
+    ----------
+    num_rows : int
+        n.
+    """
+
+    def __init__(self, model, statistics):
+        self.model = model
+        self.statistics = statistics
+        self.num_rows = statistics.shape[1]
+
+    def ratio_sum(self, theta, theta_new, bound):
+        """What `Target.clipped_log_likelihood_ratio` returns."""
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        if not is_finite(slope, intercept, theta_new):
+            return -math.inf, 0
+        if self._is_prepared:
+            return self._ratio_sums.at(slope, intercept, bound)
+        total, _, num_clipped = clipped_ratio_sum(self.statistics, slope, intercept, bound)
+        return total, num_clipped
+
+    def batch_ratio_sum(self, theta, theta_new, bound, batch):
+        """What `Target.clipped_batch_ratio` returns."""
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        if not is_finite(slope, intercept, theta_new):
+            return -math.inf, 0.0, 0
+        if batch.dtype == bool:
+            return clipped_ratio_sum(self.statistics, slope, intercept, bound, batch)
+        if self._is_prepared:
+            return self._batch_ratio_sums.at(slope, intercept, bound, batch)
+        return clipped_ratio_sum(self.statistics.take(batch, axis=1), slope, intercept, bound)
+
+    def gradient_sum(self, theta, bound):
+        """What `Target.clipped_gradient` returns."""
+        jacobian, offset = self.model.gradient_coefficients(theta)
+        if bound >= FINITE and self._are_finite(jacobian, offset):  # nothing to clip
+            return self.total_statistics @ jacobian - self.num_rows * offset, 0
+        return self._gradient_sums.at(jacobian, offset, bound)
+
+    def batch_gradient_sum(self, theta, bound, batch):
+        """What `Target.clipped_batch_gradient` returns."""
+        jacobian, offset = self.model.gradient_coefficients(theta)
+        select = self.statistics.compress if batch.dtype == bool else self.statistics.take
+        statistics = select(batch, axis=1)
+        if not statistics.size:
+            return np.zeros(len(offset)), 0
+        return GradientSums(statistics).at(jacobian, offset, bound)
+
+    def log_ratio(self, theta, theta_new):
+        """Sum of the log-likelihood ratios, not clipped, from the summed statistics alone."""
+        slope, intercept = self.model.ratio_coefficients(theta, theta_new)
+        return slope @ self.total_statistics - self.num_rows * intercept
+
+    @cached_property
+    def total_statistics(self):
+        """Sum of t(x) over the rows, (m,)."""
+        return read_only(self.statistics.sum(axis=1))
+
+    def _are_finite(self, jacobian, offset):
+        """Whether the gradients of all rows have finite norms."""
+        return norm(jacobian) * self._largest_norm + norm(offset) < FINITE
+
+    @cached_property
+    def _largest_norm(self):
+        return largest_norm(self.statistics)
+
+    @cached_property
+    def _is_prepared(self):
+        """Whether rows are rearranged, in part copied, so that fewer are read each time."""
+        return self.num_rows > SMALL and self.statistics.nbytes <= LARGE
+
+    @cached_property
+    def _ratio_sums(self):
+        return RatioSums(self.statistics, lambda: self._blocks)
+
+    @cached_property
+    def _batch_ratio_sums(self):
+        return BatchRatioSums(self.statistics)
+
+    @cached_property
+    def _gradient_sums(self):
+        if len(self.statistics) == 1 and self._is_prepared:
+            return SortedGradients(self.statistics)
+        if len(self.statistics) == 1 or self.num_rows <= SMALL:
+            return GradientSums(self.statistics)
+        return BlockedGradients(self._blocks)
+
+    @cached_property
+    def _blocks(self):
+        """Rows near each other; nothing is copied."""
+        jacobian, _ = self.model.gradient_coefficients(self.model.true_theta)
+        return Blocks(self.statistics, jacobian)
+
+
+def is_finite(slope, intercept, theta_new):
+    """Whether a proposal and its ratios can be computed with."""
+    return math.isfinite(intercept + sum(slope.tolist()) + sum(theta_new.tolist()))

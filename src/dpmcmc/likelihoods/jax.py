@@ -1,0 +1,126 @@
+"""Likelihoods of models that are written for one row in JAX.
+
+To import this module makes JAX compute with 64 bits: sums of 32 bits would differ from those of the
+other likelihoods, and rounding could pass the clip.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpmcmc.likelihoods.rows import blocks, is_finite
+
+try:
+    import jax
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"a model written in JAX needs the package {error.name}: pip install 'dpmcmc[jax]'"
+    ) from None
+import jax.numpy as jnp
+
+jax.config.update("jax_enable_x64", True)
+
+BLOCK = 4096  # rows: every call is of so many, lest another size be compiled
+
+
+class Passes(NamedTuple):
+    """Compiled sums over one block of rows; each takes rows, how many count, theta and so on.
+
+    They return one array a block, so that blocks are summed by adding these.
+    """
+
+    ratios: Any  # (theta, theta_new, bound) -> clipped sum, sum of squares, clipped rows: (3,)
+    log_ratios: Any  # (theta, theta_new) -> sum, not clipped: ()
+    gradients: Any  # (theta, bound) -> clipped sum, clipped rows: (d + 1,)
+
+
+def compiled_passes(log_likelihood_row):
+    """The `Passes` of a log-likelihood of one row, (theta, row) -> scalar."""
+    log_likelihoods = jax.vmap(log_likelihood_row, (None, 0))
+    gradients_of = jax.vmap(jax.grad(log_likelihood_row), (None, 0))
+
+    def ratios_of(rows, count, theta, theta_new):
+        ratios = log_likelihoods(theta_new, rows) - log_likelihoods(theta, rows)
+        if ratios.shape != (len(rows),):
+            raise ValueError(
+                f"log_likelihood_row: must return a scalar, not shape {ratios.shape[1:]}"
+            )
+        return jnp.where(jnp.arange(len(rows)) < count, ratios, 0.0)
+
+    def ratios(rows, count, theta, theta_new, bound):
+        ratios = ratios_of(rows, count, theta, theta_new)
+        is_inside = (-bound <= ratios) & (ratios <= bound)
+        clipped = jnp.where(jnp.isnan(ratios), 0.0, jnp.clip(ratios, -bound, bound))
+        return jnp.stack([clipped.sum(), (clipped * clipped).sum(), (~is_inside).sum()])
+
+    def log_ratios(rows, count, theta, theta_new):
+        return ratios_of(rows, count, theta, theta_new).sum()
+
+    def gradients(rows, count, theta, bound):
+        gradients = gradients_of(theta, rows)
+        is_in = jnp.arange(len(rows)) < count
+        norms = jnp.sqrt((gradients * gradients).sum(axis=1))
+        is_finite = norms < math.inf
+        is_inside = is_finite & (norms <= bound)
+        factors = jnp.where(norms > bound, bound / norms, 1.0)
+        clipped = jnp.where((is_in & is_finite)[:, None], factors[:, None] * gradients, 0.0)
+        return jnp.append(clipped.sum(axis=0), (is_in & ~is_inside).sum())
+
+    return Passes(jax.jit(ratios), jax.jit(log_ratios), jax.jit(gradients))
+
+
+class JaxLikelihood:
+    """What `Target` asks of the rows, by `vmap`, `grad` and `jit` of the log-likelihood of one.
+
+    Parameters
+    ----------
+    model : JaxModel
+    rows : (n, p) array
+
+    Attributes
+    ----------
+    num_rows : int
+        n.
+    """
+
+    def __init__(self, model, rows):
+        self.passes = model.passes
+        self.rows = rows
+        self.num_rows = len(rows)
+
+    def ratio_sum(self, theta, theta_new, bound):
+        """What `Target.clipped_log_likelihood_ratio` returns."""
+        total, _, num_clipped = self.batch_ratio_sum(theta, theta_new, bound)
+        return total, num_clipped
+
+    def batch_ratio_sum(self, theta, theta_new, bound, batch=None):
+        """What `Target.clipped_batch_ratio` returns; for all rows without a batch."""
+        if not is_finite(theta, theta_new):
+            return -math.inf, 0.0, 0
+        sums = self._sum(self.passes.ratios, batch, theta, theta_new, bound)
+        total, squares, num_clipped = sums.tolist()
+        return total, squares, int(num_clipped)
+
+    def gradient_sum(self, theta, bound, batch=None):
+        """What `Target.clipped_gradient` returns; for the rows of a batch with one."""
+        sums = self._sum(self.passes.gradients, batch, theta, bound)
+        return sums[:-1], int(sums[-1])
+
+    def batch_gradient_sum(self, theta, bound, batch):
+        """What `Target.clipped_batch_gradient` returns."""
+        return self.gradient_sum(theta, bound, batch)
+
+    def log_ratio(self, theta, theta_new):
+        """Sum of the log-likelihood ratios, not clipped."""
+        return float(self._sum(self.passes.log_ratios, None, theta, theta_new))
+
+    def _sum(self, function, batch, *arguments):
+        """Sum of what a pass returns over blocks of rows, each as soon as it is computed."""
+        total = 0.0
+        for rows in blocks(self.rows, BLOCK, batch):
+            count = len(rows)
+            if count < BLOCK:
+                rows = np.concatenate([rows, np.zeros((BLOCK - count, rows.shape[1]))])
+            total = total + np.asarray(function(rows, count, *arguments))
+        return total

@@ -1,0 +1,39 @@
+"""Models whose log-likelihood is affine in a statistic of the row."""
+
+from dpmcmc.likelihoods.affine import AffineLikelihood
+from dpmcmc.likelihoods.blocks import arranged
+from dpmcmc.models.model import Model
+
+
+class ExponentialFamily(Model):
+    """A model with ln p(x|theta) = eta(theta) . t(x) - A(theta) + const(x), t(x) in R^m.
+
+    Log-likelihood ratios and gradients are then affine in t(x). A data set is an array (m, n):
+    one contiguous stretch of memory a statistic. Beside the members of `Model` it defines:
+
+    num_statistics : int
+        m; d if it says nothing.
+    ratio_coefficients(theta, theta_new)
+        Slope (m,) and intercept: ln p(x|theta_new) - ln p(x|theta) = slope . t(x) - intercept.
+    gradient_coefficients(theta)
+        Jacobian (m, d) and offset (d,): grad ln p(x|theta) = jacobian^T t(x) - offset.
+    """
+
+    @property
+    def num_statistics(self):
+        """Length m of the statistic of a row."""
+        return self.dimension
+
+    @property
+    def data_shape(self):
+        """Shape of a data set, (m, n)."""
+        return self.num_statistics, self.num_rows
+
+    def likelihood(self, data):
+        """Clipped sums over the rows of one data set."""
+        return AffineLikelihood(self, data)
+
+    def dataset(self, rng):
+        """A simulated data set, (m, n), with rows near each other next to each other."""
+        jacobian, _ = self.gradient_coefficients(self.true_theta)
+        return arranged(self.simulate(rng), jacobian)

@@ -1,0 +1,33 @@
+"""Models that are written for one row in JAX; the only module that brings JAX with it."""
+
+from functools import cached_property
+
+from dpmcmc.likelihoods.jax import JaxLikelihood, compiled_passes
+from dpmcmc.models.model import Model
+
+
+class JaxModel(Model):
+    """A model of which only the log-likelihood of one row is written; a data set is (n, p).
+
+    Ratios and gradients follow by `vmap`, `grad` and `jit`, with 64 bits. Beside the members of
+    `Model` it defines:
+
+    row_length : int
+        p.
+    log_likelihood_row(theta, row)
+        ln p(x|theta) of a row (p,) in `jax.numpy`, up to a term without theta: a scalar.
+    """
+
+    @property
+    def data_shape(self):
+        """Shape of a data set, (n, p)."""
+        return self.num_rows, self.row_length
+
+    @cached_property
+    def passes(self):
+        """Compiled passes over blocks of rows, shared by all data sets of this model."""
+        return compiled_passes(self.log_likelihood_row)
+
+    def likelihood(self, data):
+        """Clipped sums over the rows of one data set."""
+        return JaxLikelihood(self, data)

@@ -1,0 +1,38 @@
+"""Models that compute with rows themselves, in NumPy."""
+
+from dpmcmc.likelihoods.rows import RowsLikelihood
+from dpmcmc.models.model import Model
+
+
+class RowsModel(Model):
+    """A model with functions of k rows at once; a data set is an array (n, p).
+
+    Beside the members of `Model` it defines:
+
+    row_length : int
+        p.
+    log_likelihood(theta, rows)
+        ln p(x|theta) of rows (k, p), up to a term without theta: (k,). Not called if the model
+        has a `log_likelihood_ratio` of its own.
+    gradient(theta, rows)
+        Its gradients, (k, d). They are read fastest from memory in which each component of
+        theta is contiguous, as in the transpose of an array (d, k).
+
+    What comes out for a row must not depend on the others: privacy rests on it.
+    """
+
+    @property
+    def data_shape(self):
+        """Shape of a data set, (n, p)."""
+        return self.num_rows, self.row_length
+
+    def log_likelihood_ratio(self, theta, theta_new, rows):
+        """ln p(x|theta_new) - ln p(x|theta) of rows (k, p), (k,).
+
+        A model may have one of its own that is faster, or loses fewer digits to the difference.
+        """
+        return self.log_likelihood(theta_new, rows) - self.log_likelihood(theta, rows)
+
+    def likelihood(self, data):
+        """Clipped sums over the rows of one data set."""
+        return RowsLikelihood(self, data)
