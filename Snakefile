@@ -20,6 +20,7 @@ include: "workflow/rules/tuning.smk"
 
 
 localrules:
+    describe_study,
     record_provenance,
     build_index,
 

@@ -83,7 +83,10 @@ def schema(cls):
         A dataclass that derives from `Settings`.
     """
     fields = {f.name: f for f in dataclasses.fields(cls)}
-    properties = {name: msgspec.json.schema(kind) for name, kind in annotations(cls).items()}
+    properties = {
+        name: msgspec.json.schema(kind, schema_hook=lambda part: {"title": part.__name__})
+        for name, kind in annotations(cls).items()
+    }
     return {
         "type": "object",
         "additionalProperties": False,

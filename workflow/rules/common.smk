@@ -198,10 +198,6 @@ def search_settings(wildcards):
     return as_json(spec | {"source": search_source(wildcards)})
 
 
-def notebook_settings(notebook):
-    return as_json(notebook.parameters | {"results": RESULTS})
-
-
 def provenance_settings():
     return as_json({"config": study.config, "source": tree_digest(ROOT)})
 
@@ -246,26 +242,6 @@ def table_files(names):
     return [f"{RESULTS}/tables/{name}.csv" for name in names]
 
 
-def pages_and_figures(wildcards):
-    for name, notebook in study.notebooks.items():
-        yield f"{RESULTS}/notebooks/{name}.html"
-        yield from figure_files(notebook)
-
-
-def notebook_inputs(notebook):
-    yield f"{RESULTS}/study.json"
-    yield from table_files(notebook.tables)
-    for model in notebook.data_models:
-        yield f"{RESULTS}/data/{model}.npy"
-        yield f"{RESULTS}/reference/{model}.npy"
-
-
-def figure_files(notebook):
-    for figure in notebook.figures:
-        yield f"{RESULTS}/figures/{figure}.pdf"
-        yield f"{RESULTS}/figures/{figure}.png"
-
-
 def tuning_files(wildcards):
     if not study.searches:
         sys.exit("Configuration error: missing key tuning, which says what is searched")
@@ -275,20 +251,9 @@ def tuning_files(wildcards):
 # Outputs that `snakemake --report` shows.
 
 
-def reported_figures(notebook):
-    for path in figure_files(notebook):
-        name = Path(path).stem
-        labels = {"figure": name.removeprefix("figure-"), "shows": notebook.figures[name]}
-        yield path if path.endswith(".pdf") else reported(path, "figure", labels)
-
-
 def reported_table(name):
     labels = {"table": name, "holds": TABLES[name]}
     return reported(f"{RESULTS}/tables/{name}.csv", "table", labels)
-
-
-def reported_page(name):
-    return reported(f"{RESULTS}/notebooks/{name}.html", "notebook", {"notebook": name})
 
 
 def reported(path, kind, labels):

@@ -16,7 +16,7 @@ def dataset(spec, output):
 def simulate(spec, purpose):
     """A data set of a model, from a stream of its own."""
     rng = generator(spec["study_seed"], purpose, spec["model"])
-    return registry.build(spec["model_entry"]).simulate_arranged(rng)
+    return registry.build(spec["model_entry"]).dataset(rng)
 
 
 def reference(spec, dataset, output):

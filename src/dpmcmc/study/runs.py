@@ -44,7 +44,7 @@ def text_of(value):
 
 def runs_of(entry):
     """Runs that an entry of the configuration's `runs` asks for, in order."""
-    stops = [(epsilon, None) for epsilon in entry.get("epsilons", [])]
+    stops = [(float(epsilon), None) for epsilon in entry.get("epsilons", [])]
     stops += [(None, iterations) for iterations in entry.get("iterations", [])]
     vary = entry.get("vary", {})
     for stop in stops:

@@ -16,7 +16,7 @@ from dpmcmc.study.config import (
     read_config,
 )
 from dpmcmc.study.entries import check_settings, read_algorithm, read_model
-from dpmcmc.study.notebooks import notebooks
+from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import all_cells, check_known, check_runs
 
 # Colours of Okabe and Ito (wine in place of black), told apart with any colour vision, and some
@@ -81,12 +81,12 @@ class Study:
         self._check_curves()
         self.tuning = config.get("tuning", {"models": [], "algorithms": []})
         self._check_tuning()
-        self.notebooks = notebooks(
-            config.get("notebooks", {}),
+        self.notebooks = study_notebooks(
+            {"notebooks": {}} | config,
             Path(root, "notebooks"),
-            self.model_ids,
+            {"models": self.model_ids, "algorithms": self.algorithm_ids},
             self.all_tables,
-            {key[1]: path for key, path in directories.items() if key[0] == "notebooks"},
+            directory("notebooks"),
         )
 
     # -- What there is ---------------------------------------------------------------------------
@@ -347,41 +347,38 @@ class Study:
             "models": models,
             "algorithms": algorithms,
             "tables": self.all_tables,
-            "notebooks": {name: page.description() for name, page in self.notebooks.items()},
+            "notebooks": {name: page.described() for name, page in self.notebooks.items()},
         }
 
     # -- Checks ----------------------------------------------------------------------------------
 
     def _check_settings(self):
         """Settings must be for known models, and complete and valid on each where they run."""
+        ran = {(cell.model, cell.algorithm) for cell, run in self.runs.items() if not run.varied}
+        swept = [cell for cell, run in self.runs.items() if run.varied]
         for algorithm in self.algorithms.values():
             where = f"algorithms.{algorithm.id}.settings"
-            swept = {
-                key
-                for cell, run in self.runs.items()
-                if cell.algorithm == algorithm.id
-                for key in run.varied
-            }
-            for model, settings in algorithm.settings.items():
+            for model in algorithm.settings:
                 if model not in self.models:
                     raise ConfigError(
                         f"{where}.{model}: unknown model; valid models: {listed(self.models)}"
                     )
-                if not swept:
-                    check_settings(algorithm, self.models[model], settings, f"{where}.{model}")
-        for cell, run in self.runs.items():
-            algorithm = self.algorithms[cell.algorithm]
-            where = f"algorithms.{cell.algorithm}.settings"
-            if cell.model not in algorithm.settings and algorithm.schema()["required"]:
+                if not any((model, algorithm.id) == cell[:2] for cell in swept):
+                    ran.add((model, algorithm.id))
+        for model, name in sorted(ran):
+            algorithm = self.algorithms[name]
+            where = f"algorithms.{name}.settings"
+            if model not in algorithm.settings and algorithm.schema()["required"]:
                 raise ConfigError(
-                    f"{where}: no settings for model {cell.model}, which runs; "
+                    f"{where}: no settings for model {model}, which runs; "
                     f"there are settings for: {listed(algorithm.settings)}"
                 )
-            if run.varied:
-                where = f"runs: vary of {cell.algorithm} on {cell.model}"
-            else:
-                where = f"{where}.{cell.model}"
-            check_settings(algorithm, self.models[cell.model], self.settings(cell), where)
+            settings = algorithm.settings_on(model)
+            check_settings(algorithm, self.models[model], settings, f"{where}.{model}")
+        for cell in swept:
+            where = f"runs: {cell.algorithm} on {cell.model}, {cell.run}"
+            algorithm, model = self.algorithms[cell.algorithm], self.models[cell.model]
+            check_settings(algorithm, model, self.settings(cell), where)
 
     def _check_places(self):
         """What an algorithm stands in for must be known, and stand in for nothing itself."""
@@ -479,5 +476,5 @@ def named_files(config):
         for name, entry in entries.items() if isinstance(entries, dict) else ():
             if isinstance(entry, dict):
                 yield from ((section, name, key) for key in keys if key in entry)
-    if isinstance(config.get("notebooks"), dict):
-        yield from (("notebooks", name) for name in config["notebooks"])
+    if "notebooks" in config:
+        yield ("notebooks",)
