@@ -32,15 +32,13 @@ def add_files(digest, root, *parts):
                 digest.update(file.read_bytes())
 
 
-def record(config, notebooks, source):
+def record(config, source):
     """Provenance of a study as it is now.
 
     Parameters
     ----------
     config : dict
         As resolved from all its files.
-    notebooks : list of (str, list of str)
-        Names of the study's notebooks, in the order of reading, with their figures.
     source : str
         `tree_digest` of the checkout.
 
@@ -48,7 +46,7 @@ def record(config, notebooks, source):
     -------
     dict
         study, date (UTC), source, platform, processor, python, packages (name to version),
-        notebooks, config.
+        config.
     """
     packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
     return {
@@ -59,7 +57,6 @@ def record(config, notebooks, source):
         "processor": processor(),
         "python": platform.python_version(),
         "packages": dict(sorted(packages.items(), key=lambda item: item[0].lower())),
-        "notebooks": notebooks,
         "config": config,
     }
 
