@@ -28,7 +28,7 @@ from typing import NamedTuple
 from dpmcmc.study.config import ConfigError
 
 KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data")
-FIGURE_NAME = re.compile(r"[\w.-]+")
+FILE_NAME = re.compile(r"[\w.-]+")
 # What a study must have for the tables that not every study makes.
 MADE_BY = {
     "accounting": "a section accounting_curves",
@@ -87,8 +87,10 @@ def study_notebooks(config, directory, running, tables, beside="."):
         name = Path(entry).stem if entry.endswith(".ipynb") else entry
         source = read_source(find(entry, directory, beside))
         notebook = resolve(source, entry, given, config, running, tables)
-        if source.declared["figures"] and not notebook.figures:
+        if notebook is None:
             continue
+        if not FILE_NAME.fullmatch(name):
+            raise ConfigError(f"notebooks.{entry}: its name may have letters, digits, -, . and _")
         if name in notebooks:
             raise ConfigError(f"notebooks.{entry}: there is another notebook named {name}")
         for figure in notebook.figures:
@@ -99,7 +101,7 @@ def study_notebooks(config, directory, running, tables, beside="."):
 
 
 def resolve(source, entry, given, config, running, tables):
-    """A notebook as the study has it; parameters as for `study_notebooks`."""
+    """A notebook as the study has it, or None; parameters as for `study_notebooks`."""
     where, declared = f"notebooks.{entry}", source.declared
     for name in given:
         if name not in source.defaults:
@@ -110,6 +112,13 @@ def resolve(source, entry, given, config, running, tables):
         for name in declared[kind]:
             key = f"{where}.{name}"
             values[name] = those_running(values[name], key, kind, config, running)
+    figures = {
+        figure["name"]: figure["shows"]
+        for figure in declared["figures"]
+        if all(values.get(name, name in tables) for name in listed(figure.get("if", [])))
+    }
+    if declared["figures"] and not figures:
+        return None
     for table in declared["tables"]:
         if table not in tables:
             needs = f", which takes {MADE_BY[table]}" if table in MADE_BY else ""
@@ -121,11 +130,7 @@ def resolve(source, entry, given, config, running, tables):
         path=source.path,
         title=source.title,
         question=source.question,
-        figures={
-            figure["name"]: figure["shows"]
-            for figure in declared["figures"]
-            if all(values.get(name, name in tables) for name in listed(figure.get("if", [])))
-        },
+        figures=figures,
         tables=[
             *declared["tables"],
             *(table for table in declared["optional_tables"] if table in tables),
@@ -231,7 +236,7 @@ def check_declared(path, declared, defaults):
     named = {key: declared.get(key, []) for key in ("models", "algorithms")}
     optional = declared.get("optional_tables", [])
     for figure in declared.get("figures", []):
-        if not FIGURE_NAME.fullmatch(figure.get("name", "")):
+        if not FILE_NAME.fullmatch(figure.get("name", "")):
             raise ConfigError(f"{where}.figures: a figure needs a name that is one of a file")
         if not figure.get("shows"):
             raise ConfigError(f"{where}.figures: {figure['name']} needs a caption, shows")
