@@ -106,11 +106,11 @@ def provenance(spec, output):
     write_json(record(**spec), output)
 
 
-def index(results, sources, output, readme):
+def index(results, output, readme):
     """Write the page that leads to all results, and a short one for readers of a repository."""
     from dpmcmc.reporting import pages
 
-    contents = pages.contents(results, sources)
+    contents = pages.contents(results)
     for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
         with replacing(path) as file:
             file.write(pages.render(template, **contents).encode())
@@ -158,7 +158,7 @@ OPTIONS = {
     search: "spec correction* journal output best",
     tuning_tables: "trials+ best+ output",
     provenance: "spec output",
-    index: "results sources output readme",
+    index: "results output readme",
     docs_status: "docs root changes*",
     notebook: "spec notebook output html failed",
 }

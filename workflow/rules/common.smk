@@ -26,7 +26,7 @@ os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "M
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc.kernels.library import kernel_build
-from dpmcmc.reporting.captions import FIGURES, TABLES
+from dpmcmc.reporting.captions import TABLES
 from dpmcmc.reporting.provenance import add_files, tree_digest
 from dpmcmc.study.study import AUDITED, CORRECTED, ConfigError, dimension, load_study
 
@@ -178,13 +178,8 @@ def search_settings(wildcards):
     )
 
 
-def notebook_settings(notebook):
-    return as_json(notebook.parameters | {"results": RESULTS, "rendered": list(study.notebooks())})
-
-
 def provenance_settings():
-    notebooks = [[name, notebook.figures] for name, notebook in study.notebooks().items()]
-    return as_json({"config": study.config, "notebooks": notebooks, "source": tree_digest(ROOT)})
+    return as_json({"config": study.config, "source": tree_digest(ROOT)})
 
 
 # Files that a rule gathers.
@@ -242,25 +237,6 @@ def table_files(names):
     return [f"{RESULTS}/tables/{name}.csv" for name in names]
 
 
-def pages_and_figures(wildcards):
-    for name, notebook in study.notebooks().items():
-        yield f"{RESULTS}/notebooks/{name}.html"
-        yield from figure_files(notebook)
-
-
-def notebook_inputs(notebook):
-    yield from table_files(notebook.tables)
-    for model in notebook.models:
-        yield f"{RESULTS}/data/{model}.npy"
-        yield f"{RESULTS}/reference/{model}.npy"
-
-
-def figure_files(notebook):
-    for figure in notebook.figures:
-        yield f"{RESULTS}/figures/{figure}.pdf"
-        yield f"{RESULTS}/figures/{figure}.png"
-
-
 def tuning_files(wildcards):
     if not study.searches:
         sys.exit("Configuration error: missing key tuning, which says what is searched")
@@ -270,20 +246,9 @@ def tuning_files(wildcards):
 # Outputs that `snakemake --report` shows.
 
 
-def reported_figures(notebook):
-    for path in figure_files(notebook):
-        name = Path(path).stem
-        labels = {"figure": name.removeprefix("figure-"), "shows": FIGURES[name]}
-        yield path if path.endswith(".pdf") else reported(path, "figure", labels)
-
-
 def reported_table(name):
     labels = {"table": name, "holds": TABLES[name]}
     return reported(f"{RESULTS}/tables/{name}.csv", "table", labels)
-
-
-def reported_page(name):
-    return reported(f"{RESULTS}/notebooks/{name}.html", "notebook", {"notebook": name})
 
 
 def reported(path, kind, labels):

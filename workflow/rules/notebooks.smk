@@ -1,12 +1,49 @@
 # Notebooks, executed by papermill, rendered as pages, drawing the figures; and the index of all.
+# What a notebook takes and draws stands in its own metadata (dpmcmc/study/notebooks.py).
 
-for name, notebook in study.notebooks().items():
+
+def notebook_settings(notebook):
+    return as_json(notebook.parameters | {"results": RESULTS})
+
+
+def notebook_inputs(notebook):
+    yield f"{RESULTS}/study.json"
+    yield from table_files(notebook.tables)
+    for model in notebook.data_models:
+        yield f"{RESULTS}/data/{model}.npy"
+        yield f"{RESULTS}/reference/{model}.npy"
+
+
+def figure_files(notebook):
+    for figure in notebook.figures:
+        yield f"{RESULTS}/figures/{figure}.pdf"
+        yield f"{RESULTS}/figures/{figure}.png"
+
+
+def reported_figures(notebook):
+    for path in figure_files(notebook):
+        name = Path(path).stem
+        labels = {"figure": name.removeprefix("figure-"), "shows": notebook.figures[name]}
+        yield path if path.endswith(".pdf") else reported(path, "figure", labels)
+
+
+def reported_page(name):
+    return reported(f"{RESULTS}/notebooks/{name}.html", "notebook", {"notebook": name})
+
+
+def pages_and_figures(wildcards):
+    for name, notebook in study.notebooks.items():
+        yield f"{RESULTS}/notebooks/{name}.html"
+        yield from figure_files(notebook)
+
+
+for name, notebook in study.notebooks.items():
 
     rule:
         name:
-            f"render_{name.replace('-', '_')}"
+            "render_" + re.sub(r"\W", "_", name)
         input:
-            notebook=ROOT / f"notebooks/{name}.ipynb",
+            notebook=notebook.path,
             files=list(notebook_inputs(notebook)),
         output:
             notebook=f"{RESULTS}/notebooks/{name}.ipynb",
@@ -55,6 +92,7 @@ rule build_index:
         pages_and_figures,
         tables=table_files(study.all_tables),
         provenance=f"{RESULTS}/provenance.json",
+        study=f"{RESULTS}/study.json",
     output:
         page=f"{RESULTS}/index.html",
         readme=f"{RESULTS}/README.md",
@@ -68,10 +106,9 @@ rule build_index:
     params:
         source=NOTEBOOK_SOURCE,
         results=subpath(output[0], parent=True),
-        sources=ROOT / "notebooks",
     message:
         "Index of all results"
     shell:
         "python -m dpmcmc index --results {params.results:q}"
-        " --sources {params.sources:q} --output {output.page:q} --readme {output.readme:q}"
+        " --output {output.page:q} --readme {output.readme:q}"
         " > {log:q} 2>&1"
