@@ -73,7 +73,8 @@ def test_a_page_shows_results_and_folds_code(executed):
 
 def test_a_notebook_opens_with_its_question(executed):
     notebook = nbformat.read(executed, as_version=4)
-    assert heading(notebook.cells[0].source) == ("Title & more", "What is asked?")
+    assert heading(notebook.cells) == ("Title & more", "What is asked?")
+    assert heading(notebook.cells[1:]) == heading([]) == ("", "")
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def notebook_page(path):
     body, _ = exporter.from_notebook_node(notebook)
     return render(
         "page.html.j2",
-        title=heading(notebook.cells[0].source)[0],
+        title=heading(notebook.cells)[0] or "A notebook",
         body=Markup(body),
         highlight_css=HtmlFormatter().get_style_defs(".highlight"),
     )

@@ -192,22 +192,24 @@ def read_source(path):
     """Title, question, declarations and parameters of a notebook, as a `Source`."""
     try:
         notebook = json.loads(path.read_text())
-        cells = [(cell, "".join(cell["source"])) for cell in notebook["cells"]]
+        title, question = heading(notebook["cells"])
         declared = notebook["metadata"].get("dpmcmc", {})
-        is_set = [c for c, _ in cells if "parameters" in c["metadata"].get("tags", [])]
-        defaults = assigned("".join(is_set[0]["source"])) if is_set else {}
+        code = [
+            c["source"] for c in notebook["cells"] if "parameters" in c["metadata"].get("tags", [])
+        ]
+        defaults = assigned("".join(code[0])) if code else {}
     except (ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
         raise ConfigError(f"{path} is no notebook ({type(error).__name__}: {error})") from None
-    title, question = heading(cells[0][1] if cells else "")
     check_declared(path, declared, defaults)
     empty = {key: [] for key in KEYS}
     return Source(path, title or path.stem, question, empty | declared, defaults)
 
 
-def heading(text):
-    """Title and question of a notebook, from the text of its first cell."""
-    title, question, *_ = [*text.split("\n\n"), "", ""]
-    return title.lstrip("# "), " ".join(question.split())
+def heading(cells):
+    """Title and question of a notebook, from its first cell; empty if that is no prose."""
+    prose = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "markdown" else ""
+    title, question, *_ = [*prose.split("\n\n"), "", ""]
+    return " ".join(title.lstrip("# ").split()), " ".join(question.split())
 
 
 def assigned(code):

@@ -48,7 +48,7 @@ def ranking_panels(study, ranking):
             fmt="",
             cmap=sns.light_palette("#009E73", reverse=True, as_cmap=True),
             vmin=1,
-            vmax=2 * ranking["algorithm"].nunique(),
+            vmax=1.5 * ranking["algorithm"].nunique(),  # not so pale as a cell without a value
             cbar=False,
             linewidths=1,
             yticklabels=[study.algorithm_label(name) for name in algorithms],
