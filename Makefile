@@ -68,7 +68,7 @@ define copy_pages
 	cp results/$(1)/notebooks/*.html docs/$(1)/notebooks
 	cp results/$(1)/tables/*.csv docs/$(1)/tables
 	cp results/$(1)/figures/*.png docs/$(1)/figures
-	.venv/bin/python -m dpmcmc index --results docs/$(1) --sources notebooks \
+	.venv/bin/python -m dpmcmc index --results docs/$(1) \
 	    --output docs/$(1)/index.html --readme docs/$(1)/README.md
 endef
 

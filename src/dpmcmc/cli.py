@@ -37,7 +37,7 @@ COMMANDS = {
     "tuning-tables": ("tuning.tuning_tables", "trials+ best+ output"),
     "study": ("reports.describe_study", "spec output"),
     "provenance": ("reports.provenance", "spec output"),
-    "index": ("reports.index", "results sources output readme"),
+    "index": ("reports.index", "results output readme"),
     "docs-status": ("reports.docs_status", "docs root changes*"),
     "notebook": ("reports.notebook", "spec notebook output html failed"),
 }

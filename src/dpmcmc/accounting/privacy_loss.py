@@ -70,7 +70,6 @@ class PrivacyLoss:
         never = infinite_mass(self.infinite, iterations)
         if never >= delta:
             return math.inf
-        from scipy.optimize import minimize_scalar  # slow to load, and only needed here
 
         # Chernoff's bound of epsilon, and the tilt at which it is least.
         log_delta = math.log(delta)

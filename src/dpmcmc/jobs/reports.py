@@ -35,11 +35,11 @@ def provenance(spec, output):
     write_json(record(**spec), output)
 
 
-def index(results, sources, output, readme):
+def index(results, output, readme):
     """Write the page that leads to all results, and a short one for readers of a repository."""
     from dpmcmc.reporting import pages
 
-    contents = pages.contents(results, sources)
+    contents = pages.contents(results)
     for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
         with replacing(path) as file:
             file.write(pages.render(template, **contents).encode())
@@ -48,7 +48,7 @@ def index(results, sources, output, readme):
 def docs_status(docs, root, changes):
     """Say whether committed results come from the source and settings of this checkout."""
     from dpmcmc.reporting.provenance import tree_digest
-    from dpmcmc.study.study import merged, read_config
+    from dpmcmc.study.config import merged, read_config
 
     record = Path(docs, "provenance.json")
     if not record.exists():

@@ -12,7 +12,8 @@ from pygments.formatters import HtmlFormatter
 
 from dpmcmc.files import read_json
 from dpmcmc.frames import read_csv
-from dpmcmc.reporting import captions
+from dpmcmc.reporting.captions import TABLES
+from dpmcmc.study.notebooks import heading
 
 TEMPLATES = Path(__file__).with_name("templates")
 PREVIEWED_ROWS = 20  # of a table, on the index
@@ -54,54 +55,42 @@ def notebook_page(path):
     body, _ = exporter.from_notebook_node(notebook)
     return render(
         "page.html.j2",
-        title=heading(notebook)[0],
+        title=heading(notebook.cells)[0] or "A notebook",
         body=Markup(body),
         highlight_css=HtmlFormatter().get_style_defs(".highlight"),
     )
 
 
-def heading(notebook):
-    """Title of a notebook and the question that it opens with."""
-    title, question, *_ = notebook.cells[0].source.split("\n\n")
-    return title.lstrip("# "), " ".join(question.split())
-
-
-def contents(directory, sources):
+def contents(directory):
     """What the index of a study shows, for the templates index.html.j2 and readme.md.j2.
 
     Parameters
     ----------
     directory : path
-        The study's results, with its `provenance.json`; what is not there is left out.
-    sources : path
-        Directory of the notebooks.
+        The study's results, with its `provenance.json` and `study.json`; of the tables and PDFs,
+        what is not there is left out.
     """
     directory = Path(directory)
     provenance = read_json(directory / "provenance.json")
-    read, figures = [], []
-    for name, drawn in provenance["notebooks"]:
-        title, question = heading(nbformat.read(Path(sources, f"{name}.ipynb"), as_version=4))
-        read.append(
-            {
-                "name": name,
-                "title": title,
-                "question": question,
-                "thumbnail": drawn[0] if drawn else None,
-            }
-        )
-        figures += [
-            {
-                "name": figure,
-                "caption": captions.FIGURES[figure],
-                "notebook": name,
-                "title": title,
-                "pdf": (directory / f"figures/{figure}.pdf").exists(),
-            }
-            for figure in drawn
-        ]
+    notebooks = [
+        entry | {"name": name, "thumbnail": next(iter(entry["figures"]), None)}
+        for name, entry in read_json(directory / "study.json")["notebooks"].items()
+    ]
+    figures = [
+        {
+            "name": figure,
+            "caption": caption,
+            "notebook": notebook["name"],
+            "title": notebook["title"],
+            "pdf": (directory / f"figures/{figure}.pdf").exists(),
+        }
+        for notebook in notebooks
+        for figure, caption in notebook["figures"].items()
+    ]
+    claims = directory / "tables/claims.csv"
     tables = [
         {"name": name, "caption": caption} | describe_table(path)
-        for name, caption in captions.TABLES.items()
+        for name, caption in TABLES.items()
         if (path := directory / f"tables/{name}.csv").exists()
     ]
     made = {
@@ -113,10 +102,10 @@ def contents(directory, sources):
     return {
         "title": f"Results of the study {provenance['study']}",
         "provenance": provenance,
-        "notebooks": read,
+        "notebooks": notebooks,
         "figures": figures,
         "tables": tables,
-        "claims": read_csv(directory / "tables/claims.csv").to_dict("records"),
+        "claims": read_csv(claims).to_dict("records") if claims.exists() else [],
         "made": made,
         "settings": yaml.safe_dump(provenance["config"], sort_keys=False, width=100),
     }
@@ -189,11 +178,6 @@ def about_seeds(number):
         f"**This study has {chains} a cell: too few for intervals, ranks and verdicts to mean "
         "anything.** They are shown as they would be for more.\n\n"
     )
-
-
-def link(name, text, rendered):
-    """Markdown link to the page of another notebook; the text alone if the study has none."""
-    return f"[{text}]({name}.html)" if name in rendered else text
 
 
 def listing(items):

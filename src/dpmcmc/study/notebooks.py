@@ -28,7 +28,7 @@ from typing import NamedTuple
 from dpmcmc.study.config import ConfigError
 
 KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data")
-FIGURE_NAME = re.compile(r"[\w.-]+")
+FILE_NAME = re.compile(r"[\w.-]+")
 # What a study must have for the tables that not every study makes.
 MADE_BY = {
     "accounting": "a section accounting_curves",
@@ -87,8 +87,10 @@ def study_notebooks(config, directory, running, tables, beside="."):
         name = Path(entry).stem if entry.endswith(".ipynb") else entry
         source = read_source(find(entry, directory, beside))
         notebook = resolve(source, entry, given, config, running, tables)
-        if source.declared["figures"] and not notebook.figures:
+        if notebook is None:
             continue
+        if not FILE_NAME.fullmatch(name):
+            raise ConfigError(f"notebooks.{entry}: its name may have letters, digits, -, . and _")
         if name in notebooks:
             raise ConfigError(f"notebooks.{entry}: there is another notebook named {name}")
         for figure in notebook.figures:
@@ -99,7 +101,7 @@ def study_notebooks(config, directory, running, tables, beside="."):
 
 
 def resolve(source, entry, given, config, running, tables):
-    """A notebook as the study has it; parameters as for `study_notebooks`."""
+    """A notebook as the study has it, or None; parameters as for `study_notebooks`."""
     where, declared = f"notebooks.{entry}", source.declared
     for name in given:
         if name not in source.defaults:
@@ -110,6 +112,13 @@ def resolve(source, entry, given, config, running, tables):
         for name in declared[kind]:
             key = f"{where}.{name}"
             values[name] = those_running(values[name], key, kind, config, running)
+    figures = {
+        figure["name"]: figure["shows"]
+        for figure in declared["figures"]
+        if all(values.get(name, name in tables) for name in listed(figure.get("if", [])))
+    }
+    if declared["figures"] and not figures:
+        return None
     for table in declared["tables"]:
         if table not in tables:
             needs = f", which takes {MADE_BY[table]}" if table in MADE_BY else ""
@@ -121,11 +130,7 @@ def resolve(source, entry, given, config, running, tables):
         path=source.path,
         title=source.title,
         question=source.question,
-        figures={
-            figure["name"]: figure["shows"]
-            for figure in declared["figures"]
-            if all(values.get(name, name in tables) for name in listed(figure.get("if", [])))
-        },
+        figures=figures,
         tables=[
             *declared["tables"],
             *(table for table in declared["optional_tables"] if table in tables),
@@ -187,22 +192,24 @@ def read_source(path):
     """Title, question, declarations and parameters of a notebook, as a `Source`."""
     try:
         notebook = json.loads(path.read_text())
-        cells = [(cell, "".join(cell["source"])) for cell in notebook["cells"]]
+        title, question = heading(notebook["cells"])
         declared = notebook["metadata"].get("dpmcmc", {})
-        is_set = [c for c, _ in cells if "parameters" in c["metadata"].get("tags", [])]
-        defaults = assigned("".join(is_set[0]["source"])) if is_set else {}
+        code = [
+            c["source"] for c in notebook["cells"] if "parameters" in c["metadata"].get("tags", [])
+        ]
+        defaults = assigned("".join(code[0])) if code else {}
     except (ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
         raise ConfigError(f"{path} is no notebook ({type(error).__name__}: {error})") from None
-    title, question = heading(cells[0][1] if cells else "")
     check_declared(path, declared, defaults)
     empty = {key: [] for key in KEYS}
     return Source(path, title or path.stem, question, empty | declared, defaults)
 
 
-def heading(text):
-    """Title and question of a notebook, from the text of its first cell."""
-    title, question, *_ = [*text.split("\n\n"), "", ""]
-    return title.lstrip("# "), " ".join(question.split())
+def heading(cells):
+    """Title and question of a notebook, from its first cell; empty if that is no prose."""
+    prose = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "markdown" else ""
+    title, question, *_ = [*prose.split("\n\n"), "", ""]
+    return " ".join(title.lstrip("# ").split()), " ".join(question.split())
 
 
 def assigned(code):
@@ -231,7 +238,7 @@ def check_declared(path, declared, defaults):
     named = {key: declared.get(key, []) for key in ("models", "algorithms")}
     optional = declared.get("optional_tables", [])
     for figure in declared.get("figures", []):
-        if not FIGURE_NAME.fullmatch(figure.get("name", "")):
+        if not FILE_NAME.fullmatch(figure.get("name", "")):
             raise ConfigError(f"{where}.figures: a figure needs a name that is one of a file")
         if not figure.get("shows"):
             raise ConfigError(f"{where}.figures: {figure['name']} needs a caption, shows")

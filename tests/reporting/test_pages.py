@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
-from dpmcmc import cli
-from dpmcmc.reporting import captions, pages, provenance
+from dpmcmc.reporting import pages, provenance
+from dpmcmc.study.notebooks import heading
 
 
 def test_a_table_escapes_text_and_sets_numbers_right():
@@ -30,8 +30,6 @@ def test_a_table_escapes_text_and_sets_numbers_right():
 
 
 def test_words_for_lists_and_intervals():
-    assert pages.link("a", "text", ["a"]) == "[text](a.html)"
-    assert pages.link("b", "text", ["a"]) == "text"
     assert pages.about_seeds(20) == "" and "one chain" in pages.about_seeds(1)
     assert pages.percent(0) == "0.00 %" and pages.percent(3e-9) == "<0.01 %"
     assert pages.percent(0.0317) == "3.17 %"
@@ -75,19 +73,41 @@ def test_a_page_shows_results_and_folds_code(executed):
 
 def test_a_notebook_opens_with_its_question(executed):
     notebook = nbformat.read(executed, as_version=4)
-    assert pages.heading(notebook) == ("Title & more", "What is asked?")
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
-        title, question = pages.heading(nbformat.read(path, as_version=4))
-        assert title and "?" in question
+    assert heading(notebook.cells) == ("Title & more", "What is asked?")
+    assert heading(notebook.cells[1:]) == heading([]) == ("", "")
 
 
-def test_every_figure_and_table_has_a_caption(quick, schema):
-    from dpmcmc.study.study import Study
+@pytest.fixture
+def results(tmp_path, config):
+    record = provenance.record(config, "0123")
+    (tmp_path / "provenance.json").write_text(json.dumps(record))
+    notebooks = {
+        "second": {"title": "A & b", "question": "Why?", "figures": {"figure-1": "A < b"}},
+        "first": {"title": "Words", "question": "", "figures": {}},
+    }
+    (tmp_path / "study.json").write_text(json.dumps({"notebooks": notebooks}))
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/models.csv").write_text("model,d\nnan,2\n")
+    return tmp_path
 
-    study = Study(quick, schema)
-    figures = {figure for notebook in study.notebooks().values() for figure in notebook.figures}
-    assert figures == set(captions.FIGURES)
-    assert set(study.all_tables) == set(captions.TABLES)
+
+def test_an_index_shows_what_the_study_has_in_its_order(results):
+    contents = pages.contents(results)
+    assert [notebook["name"] for notebook in contents["notebooks"]] == ["second", "first"]
+    index = pages.render("index.html.j2", **contents)
+    assert 'href="notebooks/second.html"' in index and "A &lt; b" in index
+    assert index.index("A &amp; b") < index.index("Words")
+    assert "models.csv" in index and "chains.csv" not in index
+
+
+def test_a_page_for_readers_has_claims_if_the_study_has(results):
+    readme = pages.render("readme.md.j2", **pages.contents(results))
+    assert "claim" not in readme and "**Figure 1.**" in readme
+    columns = ["claim", "section", "statement", "cells", "for", "against", "open", "verdict"]
+    row = [1, "6.1", "It works", 3, 2, 1, 0, "undecided"]
+    pd.DataFrame([row], columns=columns).to_csv(results / "tables/claims.csv", index=False)
+    readme = pages.render("readme.md.j2", **pages.contents(results))
+    assert "| 1 | 6.1 | It works | 3 | 2 | 1 | 0 | undecided |" in readme
 
 
 @pytest.fixture
@@ -102,8 +122,8 @@ def checkout(tmp_path):
 @pytest.mark.parametrize(
     "file",
     [
-        "src/dpmcmc/claims.py",
-        "src/dpmcmc/templates/style.css",
+        "src/dpmcmc/evaluation/claims.py",
+        "src/dpmcmc/reporting/templates/style.css",
         "notebooks/circle.ipynb",
         "workflow/rules/common.smk",
         "envs/requirements.txt",
@@ -120,6 +140,8 @@ def test_the_digest_of_a_checkout_follows_its_source(checkout, file):
 
 
 def test_docs_say_whether_they_are_of_this_source(checkout, config, capsys):
+    from dpmcmc import cli
+
     def status(*changes):
         paths = [str(checkout / name) for name in ("docs", ".", *changes)]
         cli.main(["docs-status", "--docs", paths[0], "--root", paths[1], "--changes", *paths[2:]])
@@ -128,11 +150,11 @@ def test_docs_say_whether_they_are_of_this_source(checkout, config, capsys):
     with pytest.raises(SystemExit, match=r"provenance.json is missing; `make docs` writes it"):
         status()
     (checkout / "docs").mkdir()
-    record = provenance.record(config, [], provenance.tree_digest(checkout))
+    record = provenance.record(config, provenance.tree_digest(checkout))
     assert {"numpy", "snakemake"} <= set(record["packages"])
     (checkout / "docs/provenance.json").write_text(json.dumps(record))
     assert "is up to date" in status()
     (checkout / "more.yaml").write_text("seeds: 3\n")
     assert "is older than the code: the settings have changed" in status("more.yaml")
-    (checkout / "src/dpmcmc/claims.py").write_text("")
+    (checkout / "src/dpmcmc/evaluation/claims.py").write_text("")
     assert "the source is" in status()

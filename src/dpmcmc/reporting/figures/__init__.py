@@ -1,0 +1,1 @@
+"""Figures by subject, in one style."""

@@ -1,0 +1,109 @@
+"""Iterations that accountants allow, against epsilon."""
+
+import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
+
+from dpmcmc.reporting.figures.metrics import metric_handles
+from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
+
+# Names of accountants, and how their lines are drawn: dashed by way of a Rényi divergence.
+ACCOUNTANTS = {
+    "gaussian": ("exact (ADP)", "-"),
+    "zcdp": ("zCDP", "--"),
+    "published-pld": ("PLD (ADP), as published", "-"),
+    "rdp": ("RDP", "--"),
+    "barker-rdp": ("RDP", "--"),
+    "certified": ("PLD (ADP), certified", "-"),
+}
+
+
+def accountant_label(accountant):
+    """Name of an accountant in legends."""
+    return ACCOUNTANTS.get(accountant, (accountant,))[0]
+
+
+def accounting_panels(study, curves):
+    """Figure 6.1: iterations against epsilon, one panel an algorithm, one line an accountant.
+
+    Parameters
+    ----------
+    study : Study
+    curves : DataFrame
+        Table `accounting` of the study; algorithms with one accountant are left out beside others.
+    """
+    counts = curves.groupby("algorithm", sort=False)["accountant"].nunique()
+    algorithms = list(counts.index[counts > 1]) or list(counts.index)
+    figure, axes = plt.subplots(
+        1, len(algorithms), figsize=(0.4 + 3.2 * len(algorithms), 3.4), squeeze=False
+    )
+    for axis, algorithm in zip(axes.flat, algorithms, strict=True):
+        draw_curves(study, axis, curves[curves["algorithm"] == algorithm], by="accountant")
+        axis.set_ylim(bottom=0)
+        axis.set_title(study.algorithm_label(algorithm))
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False)
+    figure.tight_layout()
+    return figure
+
+
+def best_accounting_figure(study, curves):
+    """Iterations against epsilon on a log scale, an algorithm by its most generous accountant."""
+    totals = curves.groupby(["algorithm", "accountant"], sort=False)["iterations"].sum()
+    best = {pair for _, pair in totals.groupby("algorithm", sort=False).idxmax().items()}
+    pairs = zip(curves["algorithm"], curves["accountant"], strict=True)
+    figure, axis = plt.subplots(figsize=(5, 3.6))
+    draw_curves(study, axis, curves[[pair in best for pair in pairs]], by="algorithm")
+    axis.set_yscale("log")
+    figure.tight_layout()
+    figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
+    return figure
+
+
+def certified_iterations_panels(study, certified):
+    """Iterations of the published settings by either accountant, on a log scale, a panel a model.
+
+    Parameters
+    ----------
+    study : Study
+    certified : DataFrame
+        Table `certified` of the study.
+    """
+    models = list(certified["model"].unique())
+    figure, axes = panel_grid(len(models), min(2, len(models)))
+    for axis, model in zip(axes, models, strict=True):
+        cells = certified[certified["model"] == model]
+        for algorithm, curve in cells.sort_values("epsilon").groupby("algorithm", sort=False):
+            for column, style in (("allowed_iterations", "o--"), ("certified_iterations", "o-")):
+                axis.plot(
+                    curve["epsilon"],
+                    curve[column].where(curve[column] > 0),  # a log scale has no place for none
+                    style,
+                    markersize=3,
+                    color=study.algorithm_colour(algorithm),
+                )
+        axis.set(title=study.model_label(model), yscale="log")
+        axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
+    figure.tight_layout()
+    handles = [
+        *metric_handles(study, certified),
+        Line2D([], [], color=NEUTRAL, linestyle="--", label="Published accountant"),
+        Line2D([], [], color=NEUTRAL, label="Certified accountant"),
+    ]
+    legend_below(figure, handles, 3)
+    return figure
+
+
+def draw_curves(study, axis, curves, by):
+    """Iterations against epsilon, a line for each algorithm and accountant, labelled by one."""
+    for (algorithm, accountant), curve in curves.groupby(["algorithm", "accountant"], sort=False):
+        name, style = ACCOUNTANTS.get(accountant, (accountant, ":"))
+        label = name if by == "accountant" else f"{study.algorithm_label(algorithm)}: {name}"
+        # A log scale has no place for a budget that allows nothing.
+        shown = curve if by == "accountant" else curve[curve["iterations"] > 0]
+        axis.plot(
+            shown["epsilon"],
+            shown["iterations"],
+            style,
+            color=study.algorithm_colour(algorithm),
+            label=label,
+        )
+    axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")

@@ -1,0 +1,215 @@
+"""Metrics of chains, as box plots against epsilon or the clip bound."""
+
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dpmcmc.reporting.figures.style import NEUTRAL, add_note, legend_below, panel_grid
+
+METRICS = {
+    "mmd": "MMD to the posterior",
+    "mean_error": "Distance of the mean\nfrom the posterior mean",
+    "clip_fraction": "Clipped log-likelihood\nratios (% of rows)",
+    "gradient_clip_fraction": "Clipped gradients\n(% of rows)",
+}
+
+
+def metric_panels(study, chains, metrics, models, baselines=None, columns=2):
+    """Box plots over the seeds against epsilon, one colour an algorithm, one panel a model.
+
+    Parameters
+    ----------
+    study : Study
+        Whose labels and colours are taken.
+    chains : DataFrame
+        Rows of the table `chains` that have an epsilon.
+    metrics : list of str
+        Columns of `chains`, keys of METRICS; a panel for each, beside each other, if there is one
+        model, else one metric.
+    models : list of str
+        Panels; models without chains are left out.
+    baselines : DataFrame, optional
+        Table `baselines`, for lines of exact posterior samples in panels of the MMD and the mean
+        error.
+    columns : int
+        Panels in a row.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    models = [model for model in models if (chains["model"] == model).any()]
+    panels = [(model, metric) for model in models for metric in metrics]
+    columns = max(1, min(columns, len(panels)))
+    figure, axes = panel_grid(len(panels), columns)
+    for axis, (model, metric) in zip(axes, panels, strict=True):
+        draw_metric(study, axis, chains, metric, model, baselines)
+        axis.set(title=study.model_label(model), ylabel=METRICS.get(metric, metric))
+    present = chains[chains["model"].isin(models)]
+    handles = metric_handles(study, present, baselines)
+    figure.tight_layout()
+    columns_of_legend = max(1, min(len(handles), columns + 1))
+    legend_below(figure, handles, columns_of_legend)
+    lines_of_legend = -(-len(handles) // columns_of_legend)
+    add_note(figure, left_out(study, present, metrics), lines_of_legend)
+    return figure
+
+
+def accounting_comparison(study, published, certified, metric, models, baselines):
+    """Box plots as of `metric_panels`, a row a model, the two kinds of accounting side by side.
+
+    Parameters
+    ----------
+    study : Study
+    published, certified : DataFrame
+        Chains by either, with the same ids of algorithms.
+    metric : str
+    models : list of str
+    baselines : DataFrame
+        Table `baselines`.
+    """
+    figure, axes = plt.subplots(
+        len(models), 2, figsize=(8.4, 0.8 + 2.4 * len(models)), squeeze=False, sharey="row"
+    )
+    kinds = {"published": published, "certified": certified}
+    for row, model in zip(axes, models, strict=True):
+        tops = []
+        for axis, (kind, chains) in zip(row, kinds.items(), strict=True):
+            draw_metric(study, axis, chains, metric, model, baselines)
+            axis.set(title=f"{study.model_label(model)}: {kind}", ylabel="")
+            tops.append(axis.get_ylim()[1])  # at once: the next panel sets the limits of both
+        row[0].set(ylabel=METRICS[metric], ylim=(0, max(tops)))
+    shown = baselines if metric in baselines else None
+    handles = metric_handles(study, published[published["model"].isin(models)], shown)
+    figure.tight_layout()
+    legend_below(figure, handles, 3)
+    notes = (
+        f"With {kind} accounting, no box: {note.removeprefix('No box: ')}"
+        for kind, chains in kinds.items()
+        if (note := left_out(study, chains[chains["model"].isin(models)], [metric]))
+    )
+    add_note(figure, "; ".join(notes), -(-len(handles) // 3))
+    return figure
+
+
+def clipping_panels(study, chains, baselines):
+    """Figure 6.2: MMD against clip bound (top) and clip fraction (bottom), a model a column.
+
+    Parameters
+    ----------
+    study : Study
+    chains, baselines : DataFrame
+        Rows of the table `chains` that have a clip bound, and the table `baselines`.
+    """
+    models = list(chains["model"].unique())
+    algorithms = list(chains["algorithm"].unique())
+    figure, axes = plt.subplots(
+        2, len(models), figsize=(0.6 + 3.9 * len(models), 5.8), squeeze=False, sharey="col"
+    )
+    for (top, bottom), model in zip(axes.T, models, strict=True):
+        of_model = chains[chains["model"] == model]
+        draw_boxes(study, top, of_model, "mmd", by="clip_bound")
+        for algorithm in algorithms:
+            of_algorithm = of_model[of_model["algorithm"] == algorithm]
+            bottom.scatter(
+                100 * of_algorithm["clip_fraction"],
+                of_algorithm["mmd"],
+                s=9,
+                alpha=0.7,
+                linewidth=0,
+                color=study.algorithm_colour(algorithm),
+            )
+        for axis in (top, bottom):
+            draw_baselines(axis, baselines.loc[baselines["model"] == model, "mmd"])
+            axis.set(ylabel=METRICS["mmd"], ylim=(0, 1.05 * of_model["mmd"].max()))
+        top.set(title=study.model_label(model), xlabel="Clip bound (times the length of the step)")
+        bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
+    figure.tight_layout()
+    legend_below(figure, metric_handles(study, chains, baselines), 3)
+    return figure
+
+
+def draw_metric(study, axis, chains, metric, model, baselines=None):
+    """Box plots of one metric on one model, with lines of exact posterior samples."""
+    of_model = chains[chains["model"] == model]
+    lines = []
+    if baselines is not None and metric in baselines:
+        lines = baselines.loc[baselines["model"] == model, metric]
+    draw_boxes(study, axis, of_model, metric)
+    draw_baselines(axis, lines)
+    highest = scale_of(metric) * max([0, *of_model[metric].dropna(), *lines])
+    axis.set(xlabel="Privacy bound ε", ylim=(0, 1.08 * highest if highest > 0 else 1))
+
+
+def metric_handles(study, chains, baselines=None):
+    """Entries of a legend: the algorithms, and the lines if there are any."""
+    handles = [
+        Patch(facecolor=study.algorithm_colour(algorithm), label=study.algorithm_label(algorithm))
+        for algorithm in chains["algorithm"].unique()
+    ]
+    if baselines is not None:
+        is_shown = baselines["model"].isin(chains["model"].unique())
+        handles.append(baseline_handle(baselines[is_shown]))
+    return handles
+
+
+def draw_baselines(axis, values):
+    """A line for the metric of each exact posterior sample."""
+    for value in values:
+        axis.axhline(value, color=NEUTRAL, linewidth=0.6, alpha=0.7, zorder=3)
+
+
+def baseline_handle(baselines):
+    """Entry of a legend for these lines."""
+    label = f"Exact posterior samples ({baselines['baseline'].nunique()} baselines)"
+    return Line2D([], [], color=NEUTRAL, linewidth=0.8, label=label)
+
+
+def scale_of(metric):
+    """Factor that a metric is drawn with: fractions are shown in percent."""
+    return 100 if metric.endswith("fraction") else 1
+
+
+def draw_boxes(study, axis, chains, metric, by="epsilon"):
+    """Box plots of one metric on one model against a column, in percent if it is a fraction."""
+    order = [f"{value:g}" for value in sorted(chains[by].unique())]
+    table = chains.assign(
+        value=scale_of(metric) * chains[metric], group=chains[by].map("{:g}".format)
+    ).dropna(subset="value")
+    if table.empty:
+        axis.set_xticks(range(len(order)), order)
+        return
+    algorithms = list(table["algorithm"].unique())
+    sns.boxplot(
+        table,
+        x="group",
+        y="value",
+        hue="algorithm",
+        order=order,
+        hue_order=algorithms,
+        palette={algorithm: study.algorithm_colour(algorithm) for algorithm in algorithms},
+        saturation=1,
+        linewidth=0.6,
+        fliersize=1.5,
+        gap=0.15,
+        legend=False,
+        ax=axis,
+    )
+    # A box may be as thin as a line: let its outline show the algorithm too.
+    for boxes, algorithm in zip(axis.containers, algorithms, strict=True):
+        for box in boxes.boxes:
+            box.set(edgecolor=study.algorithm_colour(algorithm), linewidth=1.8)
+
+
+def left_out(study, chains, metrics):
+    """Which cells have no box, because no chain in them has a value of the metrics."""
+    cells = chains.groupby(["model", "algorithm", "epsilon"], sort=False)
+    notes = []
+    for (model, algorithm, epsilon), cell in cells:
+        if cell[metrics].isna().all().any():
+            notes.append(
+                f"{study.model_label(model)}: {study.algorithm_label(algorithm)} "
+                f"at ε = {epsilon:g} (iterations allowed: {cell['iterations'].iloc[0]})"
+            )
+    return "No box: " + "; ".join(notes) if notes else ""

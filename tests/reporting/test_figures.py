@@ -1,0 +1,175 @@
+"""Figures: that nothing is drawn which is not there, and nothing there is cut off."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import SMALL_MODELS
+from matplotlib import colors
+
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.reporting.figures import accounting, metrics, posteriors, style, verdicts
+from dpmcmc.reporting.study import Study
+
+CIRCLE = SMALL_MODELS["circle"]
+STUDY = Study(
+    results="",
+    models={"circle": {"label": "Circle, d = 2"}},
+    algorithms={"dp-hmc": {"label": "DP HMC", "colour": "#009E73"}, "dp-penalty": {}},
+)
+
+
+def chains_table(mmd, algorithm="dp-hmc", iterations=50):
+    rows = [
+        {
+            "model": "circle",
+            "algorithm": algorithm,
+            "epsilon": epsilon,
+            "iterations": iterations,
+            "mmd": value,
+            "clip_fraction": value / 10,
+            "gradient_clip_fraction": value / 5,
+        }
+        for epsilon, values in mmd.items()
+        for value in values
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def notes(figure):
+    return " ".join(text.get_text() for text in figure.texts)
+
+
+@pytest.mark.parametrize("metric", ["mmd", "clip_fraction", "gradient_clip_fraction"])
+def test_a_model_without_any_value_has_an_empty_panel_and_a_note(metric):
+    chains = chains_table({4.0: [math.nan] * 2, 6.0: [math.nan]}, iterations=0)
+    figure = metrics.metric_panels(STUDY, chains, [metric], ["circle"])
+    (axis,) = figure.axes
+    assert not axis.containers
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["4", "6"]
+    assert notes(figure).startswith("No box: Circle, d = 2: DP HMC at ε = 4")
+
+
+def test_a_box_that_is_missing_is_named_and_the_others_drawn():
+    chains = chains_table({4.0: [math.nan] * 3, 6.0: [0.2, 0.3, 0.5]})
+    figure = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle", "absent-model"])
+    (axis,) = figure.axes
+    assert len(axis.containers[0].boxes) == 1
+    assert "DP HMC at ε = 4" in notes(figure) and "ε = 6" not in notes(figure)
+
+
+def test_baselines_and_boxes_lie_within_the_axes():
+    baselines = pd.DataFrame({"model": ["circle"], "baseline": [0], "mmd": [0.9]})
+    chains = chains_table({4.0: [0.2, 0.3]})
+    figure = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle"], baselines=baselines)
+    low, high = figure.axes[0].get_ylim()
+    assert low == 0 and high > 0.9
+
+
+def test_fractions_are_drawn_in_percent():
+    figure = metrics.metric_panels(
+        STUDY, chains_table({4.0: [0.5, 0.5]}), ["clip_fraction"], ["circle"]
+    )
+    assert "%" in figure.axes[0].get_ylabel()
+    assert figure.axes[0].get_ylim()[1] == pytest.approx(1.08 * 5)
+
+
+def test_panels_without_any_chain_are_an_empty_figure():
+    figure = metrics.metric_panels(STUDY, chains_table({4.0: [0.2]}), ["mmd"], ["absent-model"])
+    assert not figure.axes
+
+
+def test_boxes_have_the_colours_of_the_study():
+    chains = pd.concat(
+        [chains_table({4.0: [0.2, 0.3]}), chains_table({4.0: [0.2, 0.3]}, algorithm="unknown")]
+    )
+    (axis,) = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle"]).axes
+    edges = [container.boxes[0].get_edgecolor() for container in axis.containers]
+    assert edges == [colors.to_rgba("#009E73"), colors.to_rgba(style.NEUTRAL)]
+
+
+def test_clipping_is_drawn_against_the_bound():
+    chains = chains_table({math.nan: [0.2, 0.3, 0.4]}).assign(clip_bound=[0.5, 2, 2])
+    baselines = pd.DataFrame({"model": ["circle"], "baseline": [0], "mmd": [0.1]})
+    top, bottom = metrics.clipping_panels(STUDY, chains, baselines).axes
+    assert [label.get_text() for label in top.get_xticklabels()] == ["0.5", "2"]
+    assert len(bottom.collections[0].get_offsets()) == 3
+
+
+def test_ranks_are_in_the_order_of_the_study_and_ties_are_marked():
+    ranking = pd.DataFrame(
+        {
+            "model": "circle",
+            "epsilon": 1.0,
+            "algorithm": ["dp-penalty", "dp-hmc"],
+            "rank": [1, 1],
+            "is_tied": True,
+        }
+    )
+    axis = verdicts.ranking_panels(STUDY, ranking).axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["DP HMC", "dp-penalty"]
+    assert {text.get_text() for text in axis.texts} == {"1="}
+
+
+def test_start_points_and_a_trajectory_lie_on_the_posterior():
+    target = Target(CIRCLE, CIRCLE.simulate(np.random.default_rng(1)))
+    reference = CIRCLE.sample_posterior(np.random.default_rng(2), target.statistics, 50)
+    starts = np.array([[0.0, 9.0], [1.0, 0.0]])
+    figure = posteriors.start_points_figure(
+        STUDY, {"circle": target}, {"circle": reference}, {"circle": starts}
+    )
+    (axis,) = figure.axes
+    assert axis.get_title() == "Circle, d = 2" and axis.get_ylim()[1] > 9
+    positions = reference[:13]
+    figure = posteriors.trajectory_figure(target, reference, positions, "#009E73")
+    assert [len(axis.lines[0].get_xdata()) for axis in figure.axes] == list(range(2, 14))
+    with pytest.raises(ValueError, match="dimension 3"):
+        posteriors.draw_posterior(axis, target, np.ones((5, 3)), starts)
+
+
+@pytest.mark.parametrize("accountants", [["zcdp", "gaussian"], ["gaussian"]])
+def test_accounting_figures_draw_a_line_an_accountant(accountants):
+    curves = pd.DataFrame(
+        [
+            {"algorithm": algorithm, "accountant": name, "epsilon": e, "iterations": int(e * i)}
+            for algorithm in ("dp-penalty", "dp-hmc")
+            for i, name in enumerate(accountants, start=1)
+            for e in (0.5, 1.0, 2.0)
+        ]
+    )
+    panels = accounting.accounting_panels(STUDY, curves).axes
+    assert [len(axis.lines) for axis in panels] == [len(accountants)] * 2
+    best = accounting.best_accounting_figure(STUDY, curves).axes[0]
+    assert len(best.lines) == 2
+    assert max(best.lines[0].get_ydata()) == 2 * len(accountants)
+    assert min(best.lines[0].get_ydata()) > 0  # a log scale
+
+
+def test_the_same_figure_gives_the_same_bytes(tmp_path):
+    contents = []
+    for name in ("a", "b"):
+        figure = metrics.metric_panels(STUDY, chains_table({4.0: [0.2, 0.3]}), ["mmd"], ["circle"])
+        style.save(figure, tmp_path, name)
+        contents.append([(tmp_path / f"{name}.{kind}").read_bytes() for kind in ("pdf", "png")])
+    assert contents[0] == contents[1]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.pdf", "a.png", "b.pdf", "b.png"}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_both_kinds_of_accounting_lie_within_their_common_axes(swapped):
+    def chains(level):
+        keys = {"model": "m", "algorithm": "dp-barker", "epsilon": 1.0, "iterations": 9}
+        return pd.DataFrame([keys | {"clip_fraction": level + i / 100} for i in range(5)])
+
+    kinds = [chains(0.8), chains(0.1)][:: -1 if swapped else 1]
+    baselines = pd.DataFrame({"model": ["m"], "baseline": [0], "mmd": [0.1]})
+    figure = metrics.accounting_comparison(STUDY, *kinds, "clip_fraction", ["m"], baselines)
+    assert all(axis.get_ylim()[1] > 84 for axis in figure.axes)
