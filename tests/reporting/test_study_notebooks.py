@@ -135,6 +135,9 @@ def test_two_notebooks_do_not_draw_one_figure(resolve, write):
     ("declared", "message"),
     [
         ({"figure": []}, "unknown key figure; valid keys: figures, tables, optional_tables"),
+        ({"figures": {"a": "x"}}, "figures: must be a list of maps"),
+        ({"figures": ["a"]}, "figures: must be a list of maps"),
+        ({"tables": "chains"}, "tables: must be a list of names"),
         ({"figures": [{"name": "a/b", "shows": "x"}]}, "needs a name that is one of a file"),
         ({"figures": [{"name": "a"}]}, "a needs a caption, shows"),
         ({"figures": [{"name": "a", "shows": "x", "if": "y"}]}, "has no parameter y"),

@@ -28,6 +28,7 @@ from typing import NamedTuple
 from dpmcmc.study.config import ConfigError
 
 KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data")
+WORDS = {dict: "maps", str: "names"}
 FILE_NAME = re.compile(r"[\w.-]+")
 # What a study must have for the tables that not every study makes.
 MADE_BY = {
@@ -235,10 +236,15 @@ def check_declared(path, declared, defaults):
     for key in declared:
         if key not in KEYS:
             raise ConfigError(f"{where}: unknown key {key}; valid keys: {', '.join(KEYS)}")
+        kind = dict if key == "figures" else str
+        if not isinstance(declared[key], list) or not all(
+            isinstance(e, kind) for e in declared[key]
+        ):
+            raise ConfigError(f"{where}.{key}: must be a list of {WORDS[kind]}")
     named = {key: declared.get(key, []) for key in ("models", "algorithms")}
     optional = declared.get("optional_tables", [])
     for figure in declared.get("figures", []):
-        if not FILE_NAME.fullmatch(figure.get("name", "")):
+        if not FILE_NAME.fullmatch(str(figure.get("name", ""))):
             raise ConfigError(f"{where}.figures: a figure needs a name that is one of a file")
         if not figure.get("shows"):
             raise ConfigError(f"{where}.figures: {figure['name']} needs a caption, shows")
