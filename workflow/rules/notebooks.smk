@@ -79,7 +79,7 @@ rule describe_study:
         mem_mb=small_memory,
         runtime=short_runtime,
     params:
-        spec=as_json(study.description()),
+        spec=json.dumps(study.description()),  # in the order of the configuration
     message:
         "Describe the study to its pages"
     shell:
