@@ -1,4 +1,4 @@
-"""Models and algorithms of a configuration: each a class with settings, which are its own schema."""
+"""Models and algorithms of a configuration: classes, whose fields are the settings they take."""
 
 from typing import NamedTuple
 
