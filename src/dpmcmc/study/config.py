@@ -132,6 +132,9 @@ def check_schema(contents, schema, where="config"):
         Keys that lead to the contents, as messages name them.
     """
     error = jsonschema.exceptions.best_match(_Validator(schema).iter_errors(contents))
+    while error is not None and error.context:  # none of several schemas: the one of its type
+        of_its_type = (cause for cause in error.context if cause.validator != "type")
+        error = next(of_its_type, error.context[0])
     if error is not None:
         raise ConfigError(explain(error, where))
 
