@@ -366,7 +366,7 @@ BAD = [
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
     ("delta_times_n", 2, "delta_times_n: must be at most 1, not 2"),
     ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be at most 100"),
-    ("models/tempered-banana-2d/tempered_rows", 0.5, "must be a whole number"),
+    ("models/tempered-banana-2d/tempered_rows", 1.5, "must be a whole number"),
     ("models/correlated-gauss-2d/covariance", [[1, 0], [0, 1e-320]], "positive definite"),
 ]
 
