@@ -76,9 +76,9 @@ bench: study
 	.venv/bin/python bench/bench.py --results $(RESULTS) --output docs/benchmark.md \
 	    $(if $(BASE),--base $(BASE))
 
-.venv/ready: .venv/installed src/dpmcmc/kernels.py src/dpmcmc/build_kernels.py
+.venv/ready: .venv/installed $(wildcard src/dpmcmc/kernels/*.py)
 	.venv/bin/python -m compileall -q src
-	.venv/bin/python -m dpmcmc.build_kernels
+	.venv/bin/python -m dpmcmc.kernels.build
 	touch $@
 
 .venv/installed: envs/requirements.txt pyproject.toml
