@@ -75,6 +75,7 @@ def needed(cls):
     return {f.name: f.metadata["needed"] for f in dataclasses.fields(cls) if "needed" in f.metadata}
 
 
+@cache
 def schema(cls):
     """JSON schema of the settings of a class: what an entry of the configuration may hold.
 

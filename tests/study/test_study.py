@@ -366,6 +366,9 @@ BAD = [
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
     ("delta_times_n", 2, "delta_times_n: must be at most 1, not 2"),
     ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be at most 100"),
+    (f"{PENALTY}/noise_scale", 1e200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
+    (f"{PENALTY}/noise_scale", 1e-200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
+    (f"{PENALTY}/proposal_scale", [1, 1e10], "proposal_scale.1: must be between 1e-12 and 1e+09"),
     ("models/tempered-banana-2d/tempered_rows", 1.5, "must be a whole number"),
     ("models/correlated-gauss-2d/covariance", [[1, 0], [0, 1e-320]], "positive definite"),
 ]

@@ -103,8 +103,8 @@ def check_extent(value, path=(), sizes=None):
     def refuse(problem):
         raise ConfigError(f"{'.'.join(map(named, path[:4])) or 'config'}: {problem}")
 
-    if isinstance(value, int) and abs(value) > LARGEST:
-        refuse("must be a finite number")
+    if isinstance(value, int | float) and not abs(value) <= LARGEST:
+        refuse(f"must be a finite number, not {short(value)}")
     if not isinstance(value, dict | list):
         return 1
     if len(path) > DEEPEST:
