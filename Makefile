@@ -32,14 +32,15 @@ study: .venv/ready
 quick: .venv/ready
 	$(SNAKEMAKE) --configfile studies/quick.yaml
 
-test: .venv/ready
-	.venv/bin/pytest
+# As many at a time as there are cores; `.venv/bin/pytest` alone takes them one by one.
+test: .venv/ready .venv/tests
+	.venv/bin/pytest --numprocesses logical --maxprocesses 8 --dist loadgroup
 
-torture: .venv/ready
+torture: .venv/ready .venv/tests
 	.venv/bin/pytest --capture=no --kills 20 tests/test_mutations.py \
 	    tests/workflow/test_interruption.py
 
-test-cluster: cluster
+test-cluster: cluster .venv/tests
 	.venv/bin/pytest --capture=no tests/cluster/check_cluster.py
 
 cluster: .venv/ready
@@ -89,6 +90,10 @@ bench: study
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/requirements.txt
 	.venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+.venv/tests: .venv/installed envs/test.txt
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/test.txt
 	touch $@
 
 lock:
