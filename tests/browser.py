@@ -60,7 +60,7 @@ const settle = async () => {
     image.addEventListener("load", resolve);
     image.addEventListener("error", resolve);
   }));
-  await Promise.race([Promise.all([document.fonts.ready, ...loaded]), pause(60000)]);
+  await Promise.race([Promise.all([document.fonts.ready, ...loaded]), pause(20000)]);
   await pause(100);
 };
 """
