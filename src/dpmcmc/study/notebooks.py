@@ -108,10 +108,9 @@ def resolve(source, entry, given, config, running, tables):
         if name not in source.defaults:
             valid = ", ".join(source.defaults) or "none"
             raise ConfigError(f"{where}: unknown parameter {name}; valid parameters: {valid}")
-        if kind_of(given[name]) != kind_of(source.defaults[name]):
-            raise ConfigError(
-                f"{where}.{name}: must be {kind_of(source.defaults[name])}, not {short(given[name])}"
-            )
+        wanted = kind_of(source.defaults[name])
+        if kind_of(given[name]) != wanted:
+            raise ConfigError(f"{where}.{name}: must be {wanted}, not {short(given[name])}")
     values = source.defaults | given
     for kind in ("models", "algorithms"):
         for name in declared[kind]:
