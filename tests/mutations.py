@@ -206,7 +206,7 @@ def mutations(config):
         yield changed("unsafe id", ("study",), put(name))
         yield changed("unsafe id", ("runs", 0, "models", 0), put(name))
         yield changed("unsafe id", ("runs", 0, "algorithms", 0), put(name))._replace(keys=("runs",))
-        yield changed("unsafe id", ("figures", "bananas"), put([name]))
+        yield changed("unsafe id", ("notebooks", "comparison", "bananas"), put([name]))
         settings = config["models"]["circle"]
         yield changed("unsafe id", ("models", name), put(settings))._replace(keys=("models",))
         yield changed("extra", ("algorithms", name), put({}))._replace(keys=("algorithms",))

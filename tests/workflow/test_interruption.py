@@ -74,7 +74,7 @@ MORE_CASES = [
     *((CHAIN, damage) for damage in ("empty", "one byte short", "text")),
     *(("reference/tempered-banana-2d.npy", damage) for damage in ("empty", "one byte short")),
     ("baselines/flat-banana-2d.npy", "text"),
-    ("barker-correction.json", "flipped bits"),
+    ("needed/Correction.json", "flipped bits"),
     ("tables/models/flat-banana-2d/chains.csv", "empty"),
     ("tables/chains.csv", "flipped bits"),
 ]

@@ -13,7 +13,8 @@ import pandas as pd
 import yaml
 from running import environment, has_not_ended, jobs, run, running_in, snakemake
 
-from dpmcmc.study.study import load_study, merged
+from dpmcmc.study.config import merged
+from dpmcmc.study.study import load_study
 
 PAIRS = [("flat-banana-2d", "dp-penalty"), ("flat-banana-2d", "dp-barker")]
 FILES = ["trials.csv", "summary.csv", "settings.yaml"]
@@ -82,7 +83,8 @@ def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory, schema):
     study = load_study(fresh / "config.yaml", overlays, quick, schema)
     for row in summary[summary["feasible_trials"] > 0].itertuples():
         found = settings["algorithms"][row.algorithm]["settings"][row.model]
-        assert study.settings(row.model, row.algorithm) == found == json.loads(row.best_settings)
+        own = study.algorithms[row.algorithm].settings_on(row.model)
+        assert own == found == json.loads(row.best_settings)
     assert snakemake(fresh, "--dry-run", "--configfile", *overlays).returncode == 0
 
 
