@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 
 from dpmcmc.evaluation.analysis import (
-    by_certified,
+    clipping_chains,
     clipping_effects,
     clipping_thresholds,
     median_contrast,
     median_of_last_axis,
     ranking,
     standing,
+    with_stand_ins,
 )
 
 
@@ -65,7 +66,6 @@ def clipping_study(shifts, noise=0.001):
     rows = [
         {
             "model": model,
-            "dim": 2,
             "algorithm": algorithm,
             "bound": bound,
             "seed": seed,
