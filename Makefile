@@ -10,15 +10,18 @@
 # make cluster       install what the profiles for clusters need (docs/cluster.md)
 # make bench  measure what the study costs (docs/benchmark.md); BASE=directory compares with
 #             another checkout. It takes the time of the whole study, and needs its results.
-# make lock   resolve the requirements anew (envs/requirements.txt)
+# make lock   resolve the requirements anew (envs/*.txt), for each of Pythons 3.11 to 3.13
 
 PYTHON ?= python3
 CORES ?= all
 RESULTS = results/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
-COMPILE = .venv/lock/bin/pip-compile --quiet --allow-unsafe --generate-hashes --strip-extras \
-    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-header \
-    --annotation-style line
+# `make lock UPGRADE=` keeps the versions that are there, as far as they go.
+UPGRADE ?= --upgrade
+COMPILE = .venv/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest $(UPGRADE) \
+    --python-version 3.11 --generate-hashes --no-header --annotation-style line
+BUILD_REQUIRES = import tomllib; \
+    print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 .PHONY: study quick revisited test torture test-cluster cluster report docs \
     docs-chapter-6 docs-revisited docs-status bench lock
@@ -29,14 +32,15 @@ study: .venv/ready
 quick: .venv/ready
 	$(SNAKEMAKE) --configfile studies/quick.yaml
 
-test: .venv/ready
-	.venv/bin/pytest
+# As many at a time as there are cores; `.venv/bin/pytest` alone takes them one by one.
+test: .venv/ready .venv/tests
+	.venv/bin/pytest --numprocesses logical --maxprocesses 8 --dist loadgroup
 
-torture: .venv/ready
+torture: .venv/ready .venv/tests
 	.venv/bin/pytest --capture=no --kills 20 tests/test_mutations.py \
 	    tests/workflow/test_interruption.py
 
-test-cluster: cluster
+test-cluster: cluster .venv/tests
 	.venv/bin/pytest --capture=no tests/cluster/check_cluster.py
 
 cluster: .venv/ready
@@ -64,7 +68,7 @@ docs-status: .venv/ready
 define copy_pages
 	rm -rf docs/$(1)
 	mkdir -p docs/$(1)/notebooks docs/$(1)/tables docs/$(1)/figures
-	cp results/$(1)/provenance.json docs/$(1)
+	cp results/$(1)/provenance.json results/$(1)/study.json docs/$(1)
 	cp results/$(1)/notebooks/*.html docs/$(1)/notebooks
 	cp results/$(1)/tables/*.csv docs/$(1)/tables
 	cp results/$(1)/figures/*.png docs/$(1)/figures
@@ -76,22 +80,28 @@ bench: study
 	.venv/bin/python bench/bench.py --results $(RESULTS) --output docs/benchmark.md \
 	    $(if $(BASE),--base $(BASE))
 
-.venv/ready: .venv/installed src/dpmcmc/kernels.py src/dpmcmc/build_kernels.py
+.venv/ready: .venv/installed $(wildcard src/dpmcmc/kernels/*.py)
 	.venv/bin/python -m compileall -q src
-	.venv/bin/python -m dpmcmc.build_kernels
+	.venv/bin/python -m dpmcmc.kernels.build
 	touch $@
 
 .venv/installed: envs/requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "Python 3.11 is needed, as the locked packages are for it; name it by: make PYTHON=python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "Python 3.11, 3.12 or 3.13 is needed, as the locked packages are for them; $(PYTHON) is %d.%d. Name another by: make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/requirements.txt
 	.venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
+.venv/tests: .venv/installed envs/test.txt
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/test.txt
+	touch $@
+
 lock:
 	$(PYTHON) -m venv .venv/lock
-	.venv/lock/bin/pip install --quiet pip-tools
-	$(COMPILE) --upgrade --extra workflow --extra test --build-deps-for editable \
-	    --output-file envs/requirements.txt pyproject.toml
-	$(COMPILE) --extra cluster --constraint envs/requirements.txt \
+	.venv/lock/bin/pip install --quiet uv
+	.venv/lock/bin/python -c '$(BUILD_REQUIRES)' | $(COMPILE) --extra workflow \
+	    --output-file envs/requirements.txt - pyproject.toml
+	$(COMPILE) --extra test --constraint envs/requirements.txt \
+	    --output-file envs/test.txt pyproject.toml
+	$(COMPILE) --extra cluster --constraint envs/requirements.txt --constraint envs/test.txt \
 	    --output-file envs/cluster.txt pyproject.toml

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from dpmcmc.fork_client import variable
 
-from dpmcmc import kernels
 from dpmcmc.files import read_json, read_npz
+from dpmcmc.kernels.gradients import clipped_gradient_sum
 from dpmcmc.kernels.library import kernel_build
+from dpmcmc.kernels.ratios import clipped_ratio_sum
 from dpmcmc.reporting.provenance import processor
-from dpmcmc.study.study import Study
+from dpmcmc.study.runs import Cell
+from dpmcmc.study.study import load_study
 
 ROOT = Path(__file__).resolve().parents[1]
 TREE = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
@@ -99,13 +100,9 @@ def passes(most_rows):
             slope, offset = np.full(m, 0.1), np.full(m, 0.05)
             jacobian = np.eye(m)
             bound = 2.0 * np.sqrt(m)
-            ratio = best_time(
-                lambda t=statistics, s=slope: kernels.clipped_ratio_sum(t, s, 0.01, 0.5)
-            )
+            ratio = best_time(lambda t=statistics, s=slope: clipped_ratio_sum(t, s, 0.01, 0.5))
             gradient = best_time(
-                lambda t=statistics, j=jacobian, o=offset, b=bound: kernels.clipped_gradient_sum(
-                    t, j, o, b
-                )
+                lambda t=statistics, j=jacobian, o=offset, b=bound: clipped_gradient_sum(t, j, o, b)
             )
             shares = [statistics.nbytes / seconds / per_second for seconds in (ratio, gradient)]
             rows.append(
@@ -129,7 +126,7 @@ def passes(most_rows):
 def full_study():
     """The study of config.yaml."""
     schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    return Study(yaml.safe_load((ROOT / "config.yaml").read_text()), schema)
+    return load_study(ROOT / "config.yaml", [], {}, schema)
 
 
 def run_measured(command, environment=ENVIRONMENT, cwd=None):
@@ -152,21 +149,18 @@ def run_measured(command, environment=ENVIRONMENT, cwd=None):
 
 def chain_command(study, results, cell, output):
     """Command of the chain with seed 0 of a cell."""
-    command = [sys.executable, "-m", "dpmcmc", "chain", "--spec", json.dumps(study.chain(*cell, 0))]
+    command = [sys.executable, "-m", "dpmcmc", "chain", "--spec", json.dumps(study.chain(cell, 0))]
     command += ["--dataset", results / f"data/{cell.model}.npy"]
     command += ["--reference", results / f"reference/{cell.model}.npy"]
-    command += [
-        "--budget",
-        results / f"budgets/{cell.model}/{cell.algorithm}/epsilon-{cell.epsilon}.json",
-    ]
-    correction = [results / "barker-correction.json"] if "barker" in cell.algorithm else []
-    return [*command, "--correction", *correction, "--output", output]
+    command += ["--budget", results / f"budgets/{cell.model}/{cell.algorithm}/{cell.run}.json"]
+    needed = [results / f"needed/{name}.json" for name in study.needed_by(cell.algorithm)]
+    return [*command, "--needed", *needed, "--output", output]
 
 
 def chain_jobs(results, base):
     """CPU seconds of a chain job for each algorithm and model at epsilon 4 (circle: 1)."""
     study, rows = full_study(), []
-    cells = [c for c in study.cells if c.epsilon == ("1" if c.model == "circle" else "4")]
+    cells = [c for c in study.cells if c.run == f"epsilon-{1 if c.model == 'circle' else 4}"]
     totals = np.zeros(2)
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory, "chain.npz")
@@ -188,7 +182,6 @@ def chain_jobs(results, base):
                 row += [f"{np.median(theirs):.2f}", f"{np.median(theirs) / cpu:.1f}"]
                 totals += cpu, np.median(theirs)
             rows.append(row)
-        alone, forked = forked_jobs([chain_command(study, results, c, output) for c in cells])
     header = ["algorithm", "model", "CPU s", "start-up", "load", "sampling", "rest", "peak MB"]
     if base:
         header += ["base CPU s", "base / this"]
@@ -203,50 +196,28 @@ def chain_jobs(results, base):
         "of them reports them; the rest is the interpreter's own start and end, and writing.\n\n"
         + (about_base if base else "")
         + table(header, rows)
-        + f"\n\nThese {len(cells)} jobs once more, in turn: {alone:.1f} CPU s by themselves, {forked:.1f} as forks of one process "
-        "(`dpmcmc.fork_server`), what asks for them and the server from its start to its end included. A local study "
-        "has forks."
     )
-
-
-def forked_jobs(commands):
-    """CPU seconds of chain jobs by themselves, and as forks of a server, in turn."""
-    environment = ENVIRONMENT | {"PYTHONPATH": str(ROOT / "src")}
-    server = subprocess.Popen(
-        [sys.executable, "-m", "dpmcmc", "fork-server", "chains"],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    asking = environment | {variable("chains"): server.stdout.readline().strip()}
-    alone = forked = 0.0
-    for command in commands:
-        alone += run_measured(command, environment)[0]
-        forked += run_measured(command, asking)[0]
-    server.stdin.close()
-    usage = os.wait4(server.pid, 0)[2]
-    return alone, forked + usage.ru_utime + usage.ru_stime
 
 
 def large_data(num_rows):
     """A chain on a data set of many rows: what memory it takes beside the data."""
-    settings = full_study().models["flat-banana-2d"] | {"num_rows": int(num_rows)}
+    study = full_study()
+    model = study.models["flat-banana-2d"].spec | {"num_rows": int(num_rows)}
     code = (
         "import json, sys, numpy as np\n"
+        "from dpmcmc import registry\n"
         "from dpmcmc.files import read_npy\n"
-        "from dpmcmc.jobs import measure_process\n"
-        "from dpmcmc.models import Target, build_model\n"
-        "from dpmcmc.samplers import ALGORITHMS, Streams, run_chain\n"
-        "path, settings, algorithm, sampler = sys.argv[1], *map(json.loads, sys.argv[2:5])\n"
-        "target = Target(build_model(settings), read_npy(path))\n"
+        "from dpmcmc.jobs.chains import measure_process\n"
+        "from dpmcmc.likelihoods.target import Target\n"
+        "from dpmcmc.samplers.chain import Streams, run_chain\n"
+        "path, model, sampler = sys.argv[1], *map(json.loads, sys.argv[2:4])\n"
+        "target = Target(registry.build(model), read_npy(path))\n"
         "rng = Streams(*map(np.random.default_rng, range(3)))\n"
-        "run_chain(ALGORITHMS[algorithm](**sampler), target, rng, target.model.true_theta, 20)\n"
+        "run_chain(registry.build(sampler), target, rng, target.model.true_theta, 20)\n"
         "print(json.dumps(measure_process()))\n"
     )
-    samplers = {
-        name: full_study().settings("flat-banana-2d", name) for name in ("dp-penalty", "dp-hmc")
-    }
+    cells = [Cell("flat-banana-2d", name, "epsilon-4") for name in ("dp-penalty", "dp-hmc")]
+    samplers = {cell.algorithm: study.sampler(cell)["sampler"] for cell in cells}
     rows = []
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "data.npy")
@@ -256,7 +227,7 @@ def large_data(num_rows):
             column[:] = rng.standard_normal(int(num_rows))
         del data
         for name, sampler in samplers.items():
-            arguments = [path, *map(json.dumps, (settings, name, sampler))]
+            arguments = [path, *map(json.dumps, (model, sampler))]
             result = subprocess.run(
                 [sys.executable, "-c", code, *map(str, arguments)],
                 env=ENVIRONMENT | {"PYTHONPATH": str(ROOT / "src")},

@@ -60,7 +60,7 @@ const settle = async () => {
     image.addEventListener("load", resolve);
     image.addEventListener("error", resolve);
   }));
-  await Promise.race([Promise.all([document.fonts.ready, ...loaded]), pause(5000)]);
+  await Promise.race([Promise.all([document.fonts.ready, ...loaded]), pause(20000)]);
   await pause(100);
 };
 """
@@ -188,9 +188,9 @@ def browser() -> Iterator[WebDriver]:
         )
         driver = webdriver.Chrome(options=options, service=service)
         try:
-            driver.set_page_load_timeout(20)
-            driver.set_script_timeout(20)
-            driver.command_executor.client_config.timeout = 30
+            driver.set_page_load_timeout(120)
+            driver.set_script_timeout(120)
+            driver.command_executor.client_config.timeout = 150
             yield driver
         finally:
             driver.quit()

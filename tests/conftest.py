@@ -1,5 +1,10 @@
+import fcntl
+import os
 import shutil
 from pathlib import Path
+
+# Each worker of `pytest -n` has one core, so threads of linear algebra would only wait in turn.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -16,6 +21,28 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def pytest_addoption(parser):
     parser.addoption("--kills", type=int, default=3, help="times a running study is killed")
+
+
+def pytest_collection_modifyitems(config, items):
+    """The order for several workers: what takes long first, so that none is left alone with it.
+
+    One runs the quick study, while the others find what does without. Tests that share a costly
+    fixture of their module go to one worker.
+    """
+
+    def stage(item):
+        if "tree" in item.fixturenames:
+            return 2
+        return 0 if "workflow" in item.path.parts else 1
+
+    items.sort(key=stage)
+    first = next((item for item in items if "tree" in item.fixturenames), None)
+    if first is not None:
+        items.insert(0, items.pop(items.index(first)))
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if fixtures := {"driver", "built"}.intersection(item.fixturenames):
+                item.add_marker(pytest.mark.xdist_group(fixtures.pop()))
 
 
 @pytest.fixture
@@ -68,14 +95,40 @@ def small_target(request):
     return Target(model, model.simulate(np.random.default_rng(7)))
 
 
+def once(factory, name, make):
+    """A directory that `make` fills for all workers: by the first that asks, while others wait."""
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent  # a worker's own directory lies in that of the run
+    directory, made = root / name, root / f"{name}.made"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(directory, ignore_errors=True)  # of one that failed
+            directory.mkdir()
+            make(directory)
+            made.touch()
+    return directory
+
+
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     """A copy of the tree in which the tiny study has run undisturbed, with two cores."""
     from running import TINY, copy_tree, snakemake
 
-    directory = copy_tree(tmp_path_factory.mktemp("tiny"))
-    snakemake(directory, "--cores", 2, *TINY)
-    return directory
+    return once(
+        tmp_path_factory, "tiny", lambda path: snakemake(copy_tree(path), "--cores", 2, *TINY)
+    )
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory):
+    """A copy of the tree in which the quick study has run, with two cores; not to be changed."""
+    from running import QUICK, copy_tree, snakemake
+
+    return once(
+        tmp_path_factory, "tree", lambda path: snakemake(copy_tree(path), "--cores", 2, *QUICK)
+    )
 
 
 @pytest.fixture
@@ -87,6 +140,6 @@ def fresh(tmp_path_factory):
 
 
 @pytest.fixture
-def finished(tiny, tmp_path_factory):
+def finished(tiny, tmp_path):
     """A copy of `tiny` to spoil; times of files are kept, so there is nothing to run."""
-    return Path(shutil.copytree(tiny, tmp_path_factory.mktemp("finished") / "tree"))
+    return Path(shutil.copytree(tiny, tmp_path / "finished"))

@@ -120,6 +120,9 @@ GIVEN_TWICE = {
 }
 
 
+CLASSES = ("kind", "sampler", "move", "accountant")  # keys whose value is a name of the package
+
+
 def dump(config):
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     return yaml.dump(config, Dumper=dumper, sort_keys=False, allow_unicode=True)
@@ -154,6 +157,8 @@ def mutations(config):
         return lambda parent, key: parent.__setitem__(key, value)
 
     for path in leaves(config):
+        if path[-1] == "label":  # any text
+            continue
         value = parent_of(config, path)[path[-1]]
         yield changed("missing", path, lambda parent, key: parent.pop(key))
         yield changed("null", path, put(None))
@@ -181,7 +186,7 @@ def mutations(config):
                 yield changed("wrong type", path, put(wrong))
             yield (
                 changed("unknown id", path, put("nowhere"))
-                if value in names
+                if value in names or path[-1] in CLASSES
                 else changed("unsafe id", path, put("../x"))
             )
         else:
@@ -201,7 +206,7 @@ def mutations(config):
         yield changed("unsafe id", ("study",), put(name))
         yield changed("unsafe id", ("runs", 0, "models", 0), put(name))
         yield changed("unsafe id", ("runs", 0, "algorithms", 0), put(name))._replace(keys=("runs",))
-        yield changed("unsafe id", ("figures", "bananas"), put([name]))
+        yield changed("unsafe id", ("notebooks", "comparison", "bananas"), put([name]))
         settings = config["models"]["circle"]
         yield changed("unsafe id", ("models", name), put(settings))._replace(keys=("models",))
         yield changed("extra", ("algorithms", name), put({}))._replace(keys=("algorithms",))

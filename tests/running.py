@@ -68,6 +68,12 @@ def start(directory, **options):
     )
 
 
+def has_not_ended(process):
+    """Whether a process runs; one that has ended is left there to be killed."""
+    flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return os.waitid(os.P_PID, process.pid, flags) is None
+
+
 def running_in(directory):
     """Processes at work in a directory."""
     found = []

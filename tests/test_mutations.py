@@ -8,10 +8,10 @@ import yaml
 from conftest import ROOT
 from mutations import EITHER, REFUSED, mutations
 
-from dpmcmc.evaluation import tuning
-from dpmcmc.models import build_model
-from dpmcmc.samplers import ALGORITHMS, CLIPPED
-from dpmcmc.study.study import ConfigError, load_study, merged
+from dpmcmc import registry
+from dpmcmc.jobs import tuning
+from dpmcmc.study.config import ConfigError, merged
+from dpmcmc.study.study import load_study
 
 
 @pytest.fixture(scope="module")
@@ -23,59 +23,64 @@ def small():
     )
     models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
     config["models"] = {model: config["models"][model] for model in models}
+    free = {"rwmh", "hmc", "exact-posterior", "start"}
     config["runs"] = [
         {
             "models": ["flat-banana-2d"],
-            "algorithms": list(config["algorithms"]),
+            "algorithms": [name for name in config["algorithms"] if name not in free],
             "epsilons": [4, 6],
         },
         {"models": models, "algorithms": ["dp-penalty", "dp-hmc"], "epsilons": [1]},
+        {
+            "models": ["flat-banana-2d"],
+            "algorithms": ["rwmh", "hmc"],
+            "iterations": [10],
+            "vary": {"clip_bound": [1, 1000]},
+            "start_sd": 0.05,
+        },
     ]
-    config["figures"]["bananas"] = ["flat-banana-2d"]
     config["tuning"]["models"] = ["flat-banana-2d"]
-    config["figures"]["hard_models"] = ["correlated-gauss-2d"]
-    sections = [entry["settings"] for entry in config["algorithms"].values()]
-    for section in [*sections, *config["clipping"]["algorithms"].values()]:
-        for model in section.keys() - set(models):
-            del section[model]
+    for entry in config["algorithms"].values():
+        for model in entry.get("settings", {}).keys() - set(models):
+            del entry["settings"][model]
+    for name, parameters in config["notebooks"].items():
+        for key, value in parameters.items():
+            if isinstance(value, list):
+                known = [*models, *config["algorithms"]]
+                config["notebooks"][name][key] = [entry for entry in value if entry in known]
     return config
 
 
 def work_out(study):
     """All that the workflow asks of a study when it plans the jobs."""
     for cell in study.cells:
-        spec = study.chain(*cell, 0)
-        sampler = ALGORITHMS[cell.algorithm](**spec["settings"])
-        budget = study.budget(*cell)
-        sampler.release(budget["num_rows"], budget["likelihood_power"])
-        json.dumps([spec, budget, study.chain_table(cell.model)], allow_nan=False)
-    for cell in study.clipping_cells:
-        spec = study.clipped_chain(*cell, 0)
-        settings = {k: v for k, v in spec["settings"].items() if k != "iterations"}
-        CLIPPED[cell.algorithm](**settings, clip_bound=float(spec["bound"]))
-        json.dumps([spec, study.clipping_table(cell.model)], allow_nan=False)
+        spec = study.chain(cell, 0)
+        registry.build(spec["sampler"])
+        json.dumps([spec, study.chain_table(cell.model), study.budget(cell)], allow_nan=False)
     for case in study.audited_cases:
         json.dumps(study.audited_case(case), allow_nan=False)
     for model in study.model_ids:
         spec = [study.baselines(model), study.baseline_table(model)]
         json.dumps(spec, allow_nan=False)
-        if study.models[model].get("dimension", 2) < 100:
-            build_model(study.models[model])
     searches = [study.search(*pair) for pair in study.searches]
     for spec in searches:
         space = tuning.search_space(spec)
         for end in (0, 1):
             settings = tuning.scaled(spec, {key: limits[end] for key, limits in space.items()})
-            ALGORITHMS[spec["algorithm"]](**settings)
+            registry.build(tuning.with_settings(spec["sampler"], settings))
     json.dumps(searches, allow_nan=False)
+    json.dumps([study.certification(*pair) for pair in study.doubled_cells], allow_nan=False)
     curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
-    notebooks = [notebook.parameters for notebook in study.notebooks().values()]
+    notebooks = [notebook.parameters for notebook in study.notebooks.values()]
     json.dumps([curves, notebooks, study.all_tables, len(study.seeds)], allow_nan=False)
+    json.dumps([study.description(), study.study_tables(), study.analysis()], allow_nan=False)
 
 
 def outcome(path, text, schema):
     """None if a configuration is taken, else the message."""
     path.write_bytes(text.encode())
+    if not path.with_name("notebooks").exists():
+        path.with_name("notebooks").symlink_to(ROOT / "notebooks")
     try:
         study = load_study(path, [], {}, schema)
     except ConfigError as error:
@@ -102,7 +107,7 @@ def test_mutated_configurations_run_or_are_refused_with_one_line(
             is_clear = 10 < len(message) < 1000 and message.isprintable()
             if not is_clear or not any(key in message for key in mutation.keys):
                 unclear.append((mutation.kind, mutation.keys, message[:1000]))
-    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]  # nothing was run
+    assert {p.name for p in tmp_path.iterdir()} == {"config.yaml", "notebooks"}  # nothing was run
     assert not unclear, f"{len(unclear)} messages: {unclear[:20]}"
     print("\n" + "\n".join(f"{kind}: {n}, {taken[kind]} run" for kind, n in tried.items()))
     assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
@@ -128,8 +133,8 @@ def test_deep_values_are_refused(schema, where, kind, depth):
 
 
 def test_long_lists_and_many_keys_are_refused_at_once_and_in_short(schema):
-    long = {"figures": {"bananas": [{"a": i} for i in range(5000)]}}
-    with pytest.raises(ConfigError, match=r"figures\.bananas: has more than 1000 entries"):
+    long = {"notebooks": {"comparison": {"bananas": [{"a": i} for i in range(5000)]}}}
+    with pytest.raises(ConfigError, match=r"comparison\.bananas: has more than 1000 entries"):
         load_study(ROOT / "config.yaml", [], long, schema)
     many = {"mmd": {f"key-{i}": i for i in range(100_000)}}
     with pytest.raises(ConfigError, match=r"mmd: unknown key key-0, .* and 99980 more; valid"):

@@ -6,6 +6,7 @@ entry of the configuration is checked before anything runs.
 """
 
 import dataclasses
+import re
 import sys
 from functools import cache
 from typing import Annotated, get_type_hints
@@ -41,7 +42,7 @@ class Settings:
             try:
                 msgspec.convert(plain(value), kind)
             except msgspec.ValidationError as error:
-                problem = str(error).replace("`", "")
+                problem = re.sub(", got .*", "", str(error).replace("`", ""))
                 raise ValueError(
                     f"{type(self).__name__}.{name}: {problem}, not {value!r}"
                 ) from None
@@ -68,12 +69,13 @@ def annotations(cls):
 def needed(cls):
     """Classes of what a sampler needs beside its settings, by field.
 
-    Such a field is declared as `field(default=None, metadata={"needed": Class})`. The workflow calls
-    `Class.compute()` once a study and gives every chain the result.
+    Such a field is declared as `field(default=None, metadata={"needed": Class})`. The workflow
+    calls `Class.compute()` once a study and gives every chain the result.
     """
     return {f.name: f.metadata["needed"] for f in dataclasses.fields(cls) if "needed" in f.metadata}
 
 
+@cache
 def schema(cls):
     """JSON schema of the settings of a class: what an entry of the configuration may hold.
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from test_samplers import streams
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.barker_correction import fit_correction
-from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.chain import Streams, run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -17,6 +16,11 @@ from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+
+
+def streams(seed):
+    return Streams(*map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3)))
+
 
 CORRECTION = fit_correction()
 STEPS = [1e-300, 1e-160, *10.0 ** np.arange(-10, 11, 2), 1e50, 1e100, 1e154, 1e200, 1e300]

@@ -36,7 +36,7 @@ def test_nothing_changed_runs_nothing(tiny):
 
 
 def test_a_touched_source_or_the_same_setting_in_other_words_runs_nothing(tiny, finished):
-    os.utime(finished / "src/dpmcmc/kernels.py")
+    os.utime(finished / "src/dpmcmc/kernels/ratios.py")
     os.utime(finished / "config.yaml")
     same = {"algorithms": {"dp-penalty": {"settings": {"flat-banana-2d": {"clip_bound": None}}}}}
     config = yaml.safe_load((finished / "config.yaml").read_text())
@@ -89,15 +89,29 @@ def test_a_new_seed_and_epsilon_add_chains_alone(tiny, finished):
 
 
 @pytest.mark.parametrize(
-    "file", ["kernels.py", "samplers/hmc.py", "samplers/dp_penalty.py", "streams.py"]
+    ("file", "algorithms", "and_data"),
+    [
+        ("kernels/ratios.py", ("dp-penalty", "dp-barker"), True),
+        ("study/streams.py", ("dp-penalty", "dp-barker"), True),
+        ("samplers/chain.py", ("dp-penalty", "dp-barker"), True),
+        ("samplers/dp_penalty.py", ("dp-penalty",), False),
+        ("samplers/batches.py", ("dp-barker",), False),
+        ("samplers/hmc.py", (), False),
+        ("models/circle.py", (), False),
+        ("likelihoods/rows.py", (), False),
+        ("evaluation/claims.py", (), False),
+    ],
 )
-def test_a_changed_kernel_or_sampler_reruns_every_chain(tiny, finished, file):
+def test_a_changed_source_reruns_the_chains_that_import_it(
+    tiny, finished, file, algorithms, and_data
+):
     path = finished / "src/dpmcmc" / file
     path.write_text(path.read_text() + "\n")
-    everything = [c for m in MODELS for a in ("dp-penalty", "dp-barker") for c in chains(m, a)]
+    expected = [c for m in MODELS for a in algorithms for c in chains(m, a)]
     files = planned(finished, *TINY)
-    assert [f for f in files if f.startswith("chains")] == sorted(everything)
-    assert (f"data/{MODELS[0]}.npy" in files) == (file in ("kernels.py", "streams.py"))
+    assert [f for f in files if f.startswith("chains")] == sorted(expected)
+    assert (f"data/{MODELS[0]}.npy" in files) == and_data
+    assert ("tables/claims.csv" in files) == bool(algorithms or file == "evaluation/claims.py")
 
 
 def test_the_prose_of_a_notebook_concerns_no_table(tiny, finished):

@@ -1,33 +1,12 @@
 """The same tables however the tiny study comes to its end."""
 
-import time
-from pathlib import Path
-
 import yaml
-from running import TINY, running_in, snakemake, start, tables
+from running import TINY, snakemake, tables
 
 
 def test_one_core_gives_the_tables_of_two(tiny, fresh):
     snakemake(fresh, "--cores", 1, *TINY)
     assert tables(fresh) == tables(tiny)
-
-
-def test_chains_are_forks_and_would_be_the_same_without(tiny, fresh):
-    process, forks = start(fresh), set()
-    while process.poll() is None:
-        for pid in running_in(fresh):
-            try:
-                if b"fork-server" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    forks.add(pid)
-            except OSError:  # it has ended
-                continue
-        time.sleep(0.005)
-    process.communicate()
-    assert process.returncode == 0 and len(forks) > 10  # of 24, for as long as they last
-    assert not running_in(fresh)
-    forked = tables(fresh)
-    snakemake(fresh, "--cores", 2, "--no-hooks", "--forceall", *TINY)
-    assert forked == tables(fresh) == tables(tiny)
 
 
 def test_seed_by_seed_gives_the_tables_of_all_at_once(tiny, fresh):

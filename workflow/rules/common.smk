@@ -115,7 +115,17 @@ def chain_table_source(wildcards):
 
 
 def notebook_source(notebook):
-    return digest("dpmcmc.jobs.reports", *TEMPLATES, str(notebook.path))
+    """With the classes of what it may build: models whose data it reads, algorithms it is told."""
+    values = [name for value in notebook.parameters.values() for name in as_list(value)]
+    told = {name for name in values if isinstance(name, str)}
+    modules = [module for model in notebook.data_models for module in model_modules(model)]
+    for name in study.algorithm_ids:
+        modules += sampler_modules(name) if name in told else []
+    return digest("dpmcmc.jobs.reports", *TEMPLATES, str(notebook.path), *modules)
+
+
+def as_list(value):
+    return value if isinstance(value, list) else [value]
 
 
 def search_source(wildcards):

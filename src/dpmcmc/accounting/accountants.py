@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.accounting.search import max_iterations
 
 
+@cache
 def accountants():
     """Names of the accountants: their files, with hyphens."""
     files = sorted(Path(__file__).parent.glob("*.py"))

@@ -1,7 +1,7 @@
 """The accountant that is sound and tight for every release there is.
 
-A Gaussian release on all rows is priced exactly (`dpmcmc.accounting.gaussian`); a release on a batch
-drawn without replacement by its privacy loss distribution.
+A Gaussian release on all rows is priced exactly (`dpmcmc.accounting.gaussian`); a release on a
+batch drawn without replacement by its privacy loss distribution.
 
 The hockey-stick curve of a release on the batch, h0(alpha) = sup of P(S) - alpha Q(S) over events
 and over the releases' worst pair, bounds that of the release on the whole data set by

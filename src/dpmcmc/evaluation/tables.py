@@ -29,12 +29,12 @@ def study_tables(spec, chains, timings, baselines, budgets):
     -------
     dict of str to DataFrame
     """
-    all_chains = concatenate(chains)
+    all_chains = whole(concatenate(chains), "changed_decisions")
     return {
         "chains": all_chains,
-        "timings": concatenate(timings),
+        "timings": whole(concatenate(timings), "changed_decisions"),
         "baselines": concatenate(baselines),
-        "budgets": concatenate(budgets),
+        "budgets": whole(concatenate(budgets), "allowed_iterations"),
         "models": models_table(spec["models"]),
         "summary": summarise(compared(all_chains, spec["swept"])),
     }
@@ -77,6 +77,11 @@ def compared(chains, swept):
 def concatenate(paths):
     """CSV files one below another, as they stand."""
     return pd.concat([read_csv(path) for path in paths], ignore_index=True)
+
+
+def whole(table, column):
+    """A table with a column, where it has it, of whole numbers, some of them missing."""
+    return table.astype({column: "Int64"}) if column in table else table
 
 
 def models_table(models):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.files import read_json, read_npy, replacing
+from dpmcmc.files import read_json, read_npy, reading, replacing
 from dpmcmc.jobs.samplers import build_sampler
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
@@ -28,7 +28,9 @@ def chain(spec, dataset, reference, budget, needed, output):
     sampler = build_sampler(spec, needed)
     imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
-    target = Target(model, read_npy(dataset))
+    data = read_npy(dataset)
+    with reading(dataset):
+        target = Target(model, data)
     rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["run"], seed)
     sample = read_npy(reference)
     start = start_point(study_seed, model_id, model, sample, seed, spec.get("start_sd"))

@@ -48,7 +48,7 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table)
             costs.append(keys | timing | further)
     write_csv(pd.DataFrame(rows), output)
     write_csv(pd.DataFrame(costs), timings)
-    write_csv(pd.DataFrame(allowed).astype({"allowed_iterations": "Int64"}), budget_table)
+    write_csv(tables.whole(pd.DataFrame(allowed), "allowed_iterations"), budget_table)
 
 
 KEYS = ("model", "algorithm", "epsilon", "seed")  # of a row of timings

@@ -366,7 +366,7 @@ COLUMNS = {
 
 
 def tuning_tables(trials, best, output):
-    """Put searches together: trials.csv, summary.csv, and settings.yaml, in the directory `output`."""
+    """Put searches together, in `output`: trials.csv, summary.csv, and settings.yaml."""
     import yaml
 
     found = [read_json(path) for path in best]

@@ -20,8 +20,8 @@ TIES = 1e-12  # of the bound: rows so near to it may count as clipped in one way
 class GradientSums:
     """Sums of clipped gradients of one data set, or of some blocks of it, row by row.
 
-    Where rounding could matter to what a row adds (`dpmcmc.models.rounding`), each row's gradient
-    is clipped by itself, which takes longer.
+    Where rounding could matter to what a row adds (`dpmcmc.likelihoods.rounding`), each row's
+    gradient is clipped by itself, which takes longer.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ class RatioSums:
     After enough proposals that use one statistic, a few or many, these are prepared for more.
     What is prepared depends on the data alone, and gives the sum and the count of the pass over
     all rows, up to the order of summation; where rounding could make more of a difference
-    (`dpmcmc.models.rounding`), that pass is made. So the clip holds for every row, and neither it
-    nor the privacy that rests on it depends on the chain's past. Where long doubles have no more
+    (`dpmcmc.likelihoods.rounding`), that pass is made. So the clip holds for every row, and neither
+    it nor the privacy that rests on it depends on the chain's past. Where long doubles have no more
     digits than others, as on macOS on ARM, nothing is prepared.
 
     Parameters

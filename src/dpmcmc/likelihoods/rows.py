@@ -7,7 +7,8 @@ import numpy as np
 from dpmcmc.kernels.gradients import clipped_gradient_sum
 from dpmcmc.kernels.ratios import clipped_ratio_sum
 
-BLOCK = 8192  # rows: what a model computes of so many stays in the second-level cache
+BLOCK = 2**16  # numbers: so many, and as many of their gradients, stay near the second-level cache
+LEAST = 256  # rows of a block, however long they are
 ITSELF = np.ones(1)  # the slope of a ratio as a function of itself
 
 
@@ -37,6 +38,7 @@ class RowsLikelihood:
         self.model = model
         self.rows = rows
         self.num_rows = len(rows)
+        self.block = max(LEAST, BLOCK // rows.shape[1])
 
     def ratio_sum(self, theta, theta_new, bound):
         """What `Target.clipped_log_likelihood_ratio` returns."""
@@ -57,7 +59,7 @@ class RowsLikelihood:
         """What `Target.clipped_gradient` returns; for the rows of a batch with one."""
         dimension = len(theta)
         total, num_clipped = np.zeros(dimension), 0
-        for rows in blocks(self.rows, BLOCK, batch):
+        for rows in blocks(self.rows, self.block, batch):
             with np.errstate(all="ignore"):
                 gradients = np.asarray(self.model.gradient(theta, rows))
             self._check("gradient", gradients, (len(rows), dimension))
@@ -79,7 +81,7 @@ class RowsLikelihood:
 
     def _ratios(self, theta, theta_new, batch=None):
         """Ratios of the rows, block by block."""
-        for rows in blocks(self.rows, BLOCK, batch):
+        for rows in blocks(self.rows, self.block, batch):
             with np.errstate(all="ignore"):  # the clip deals with what is not finite
                 ratios = np.asarray(self.model.log_likelihood_ratio(theta, theta_new, rows))
             self._check("log_likelihood", ratios, (len(rows),))

@@ -167,7 +167,7 @@ def checked(model, data, nonfinite):
         data = np.asarray(data)
         if data.dtype.kind not in "biufO":
             raise TypeError
-        data = np.ascontiguousarray(data, np.float64).view()
+        data = np.asarray(data, np.float64, order="C").view()
     except (TypeError, ValueError):
         kind = getattr(data, "dtype", type(data).__name__)
         raise ValueError(f"{expected}, not {kind}") from None

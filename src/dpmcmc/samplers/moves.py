@@ -68,7 +68,7 @@ class OneComponentWalk(Move):
 
 @dataclass(frozen=True)
 class GuidedWalk(Move):
-    """OCU with guided walk (GWMH): theta_j + d_j |z| with z ~ Normal(0, scale_j^2), scale = proposal_scale.
+    """OCU with guided walk (GWMH): theta_j + d_j |z|, z ~ Normal(0, proposal_scale_j^2).
 
     The direction d_j = +-1 of the chosen component is kept on acceptance and flipped on
     rejection. The chain lives on (theta, d) and targets the posterior times uniform directions.

@@ -103,8 +103,8 @@ def check_extent(value, path=(), sizes=None):
     def refuse(problem):
         raise ConfigError(f"{'.'.join(map(named, path[:4])) or 'config'}: {problem}")
 
-    if isinstance(value, int) and abs(value) > LARGEST:
-        refuse("must be a finite number")
+    if isinstance(value, int | float) and not abs(value) <= LARGEST:
+        refuse(f"must be a finite number, not {short(value)}")
     if not isinstance(value, dict | list):
         return 1
     if len(path) > DEEPEST:
@@ -132,6 +132,9 @@ def check_schema(contents, schema, where="config"):
         Keys that lead to the contents, as messages name them.
     """
     error = jsonschema.exceptions.best_match(_Validator(schema).iter_errors(contents))
+    while error is not None and error.context:  # none of several schemas: the one of its type
+        of_its_type = (cause for cause in error.context if cause.validator != "type")
+        error = next(of_its_type, error.context[0])
     if error is not None:
         raise ConfigError(explain(error, where))
 

@@ -1,4 +1,4 @@
-"""Models and algorithms of a configuration: each a class with settings, which are its own schema."""
+"""Models and algorithms of a configuration: classes, whose fields are the settings they take."""
 
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ from dpmcmc.settings import annotations, schema
 from dpmcmc.study.config import ConfigError, check_schema, listed
 
 MODEL_WORDS = ("kind", "label")  # keys of a model's entry that are no settings
+SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
 
 
 class ModelEntry(NamedTuple):
@@ -51,13 +52,15 @@ class AlgorithmEntry(NamedTuple):
     def schema(self):
         """JSON schema of the settings on a model: the fields of the sampler and of its move."""
         of_sampler = schema(self.sampler_class)
-        if self.move is not None:
-            of_move = schema(registry.load(self.move))
-            del of_sampler["properties"]["move"]
-            of_sampler["properties"] |= of_move["properties"]
-            of_sampler["required"] += of_move["required"]
-            of_sampler["required"].remove("move")
-        return of_sampler
+        if self.move is None:
+            return of_sampler
+        of_move = schema(registry.load(self.move))
+        properties = of_sampler["properties"] | of_move["properties"]
+        required = of_sampler["required"] + of_move["required"]
+        return of_sampler | {
+            "properties": {key: value for key, value in properties.items() if key != "move"},
+            "required": [key for key in required if key != "move"],
+        }
 
 
 def load_class(kind, name, where, directory):
@@ -73,12 +76,24 @@ def load_class(kind, name, where, directory):
         ) from None
 
 
+def check_sizes(settings, where):
+    """Raise a ConfigError for numbers, in lists too, that cannot be computed with."""
+    for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
+        if isinstance(value, list):
+            check_sizes(value, f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]")
+        elif isinstance(value, int | float) and value and not SIZES[0] <= abs(value) <= SIZES[1]:
+            raise ConfigError(
+                f"{where}.{key}: must be between {SIZES[0]:g} and {SIZES[1]:g} in size, not {value}"
+            )
+
+
 def read_model(name, entry, directory):
     """A model's entry, checked; raises a ConfigError."""
     where = f"models.{name}"
     reference, cls = load_class("model", entry["kind"], f"{where}.kind", directory)
     settings = {key: value for key, value in entry.items() if key not in MODEL_WORDS}
     check_schema(settings, schema(cls), where)
+    check_sizes(settings, where)
     try:
         model = cls(**settings)
     except ValueError as error:
@@ -131,6 +146,7 @@ def check_settings(algorithm, model, settings, where):
         Keys that lead to the settings, as messages name them.
     """
     check_schema(settings, algorithm.schema(), where)
+    check_sizes(settings, where)
     d, num_rows = model.model.dimension, model.model.num_rows
     for key, value in settings.items():
         if isinstance(value, list) and len(value) != d:

@@ -25,7 +25,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from dpmcmc.study.config import ConfigError
+from dpmcmc.study.config import ConfigError, short
 
 KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data")
 WORDS = {dict: "maps", str: "names"}
@@ -108,6 +108,9 @@ def resolve(source, entry, given, config, running, tables):
         if name not in source.defaults:
             valid = ", ".join(source.defaults) or "none"
             raise ConfigError(f"{where}: unknown parameter {name}; valid parameters: {valid}")
+        wanted = kind_of(source.defaults[name])
+        if kind_of(given[name]) != wanted:
+            raise ConfigError(f"{where}.{name}: must be {wanted}, not {short(given[name])}")
     values = source.defaults | given
     for kind in ("models", "algorithms"):
         for name in declared[kind]:
@@ -142,6 +145,14 @@ def resolve(source, entry, given, config, running, tables):
         parameters={name: values[name] for name in source.defaults if name in given}
         | {name: values[name] for kind in ("models", "algorithms") for name in declared[kind]},
     )
+
+
+def kind_of(value):
+    """What a value of a parameter is, in words."""
+    if isinstance(value, bool):
+        return "true or false"
+    kinds = {int: "a number", float: "a number", str: "a string", list: "a list", dict: "a map"}
+    return kinds.get(type(value), "nothing")
 
 
 def those_running(value, key, kind, config, running):

@@ -1,4 +1,4 @@
-"""What runs: model x algorithm x (epsilon or iterations) x swept settings, and how paths name it."""
+"""What runs: model x algorithm x (epsilon | iterations) x swept settings, and its paths."""
 
 from collections import Counter
 from itertools import product
@@ -25,7 +25,7 @@ class Run(NamedTuple):
 
     @property
     def stream(self):
-        """Label of the random streams: the same throughout a sweep, whose chains so differ by it."""
+        """Label of the random streams: the same at all values of a sweep."""
         if self.epsilon is not None:
             return text_of(self.epsilon)
         return f"iterations-{self.iterations}"

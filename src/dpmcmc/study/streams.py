@@ -1,10 +1,10 @@
 """Random streams: one for each purpose, model, algorithm, epsilon and seed index.
 
-Every stream comes from a stable hash of what it is for, so no two jobs share one, and a result never
-depends on the order of jobs, on cores, or on what else ran. Only the chains of a sweep share theirs,
-on purpose, and so do the trials of one search of settings: with the same random numbers, what sets
-two chains apart is what was varied, and not chance (common random numbers, a standard way to lessen
-the variance of a difference).
+Every stream comes from a stable hash of what it is for, so no two jobs share one, and a result
+never depends on the order of jobs, on cores, or on what else ran. Only the chains of a sweep share
+theirs, on purpose, and so do the trials of one search of settings: with the same random numbers,
+what sets two chains apart is what was varied, and not chance (common random numbers, a standard way
+to lessen the variance of a difference).
 """
 
 import hashlib

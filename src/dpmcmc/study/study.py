@@ -367,18 +367,23 @@ class Study:
                     ran.add((model, algorithm.id))
         for model, name in sorted(ran):
             algorithm = self.algorithms[name]
-            where = f"algorithms.{name}.settings"
-            if model not in algorithm.settings and algorithm.schema()["required"]:
-                raise ConfigError(
-                    f"{where}: no settings for model {model}, which runs; "
-                    f"there are settings for: {listed(algorithm.settings)}"
-                )
-            settings = algorithm.settings_on(model)
-            check_settings(algorithm, self.models[model], settings, f"{where}.{model}")
+            where = self._where_settings(model, algorithm)
+            check_settings(algorithm, self.models[model], algorithm.settings_on(model), where)
         for cell in swept:
-            where = f"runs: {cell.algorithm} on {cell.model}, {cell.run}"
             algorithm, model = self.algorithms[cell.algorithm], self.models[cell.model]
+            self._where_settings(cell.model, algorithm)
+            where = f"runs: {cell.algorithm} on {cell.model}, {cell.run}"
             check_settings(algorithm, model, self.settings(cell), where)
+
+    def _where_settings(self, model, algorithm):
+        """Keys that lead to settings; a ConfigError if there are none, and some are needed."""
+        where = f"algorithms.{algorithm.id}.settings"
+        if model not in algorithm.settings and algorithm.schema()["required"]:
+            raise ConfigError(
+                f"{where}: no settings for model {model}, which runs; "
+                f"there are settings for: {listed(algorithm.settings)}"
+            )
+        return f"{where}.{model}"
 
     def _check_places(self):
         """What an algorithm stands in for must be known, and stand in for nothing itself."""

@@ -1,0 +1,63 @@
+"""What enters a chain is checked: its streams and its start."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.samplers.chain import Streams, run_chain
+
+GENERATORS = [np.random.default_rng(seed) for seed in range(3)]
+MODEL = Gaussian(10, 1.0, [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
+TARGET = Target(MODEL, np.zeros((2, 10)))
+
+
+class Still:
+    """A sampler that stays where it is."""
+
+    def init(self, rng, position):
+        return position
+
+
+def test_streams_are_known_by_name():
+    rng = Streams(*GENERATORS)
+    assert [rng.proposal, rng.acceptance, rng.noise] == GENERATORS == list(rng)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[], GENERATORS[:2], [*GENERATORS, np.random.default_rng(4)], [1, 2, 3], [None] * 3],
+)
+def test_streams_are_three_generators(wrong):
+    with pytest.raises(ValueError, match=r"^streams: must be three numpy.random.Generator, not \("):
+        Streams(*wrong)
+
+
+def test_streams_are_three_different_generators():
+    first, second, _ = GENERATORS
+    for wrong in (
+        (first, second, first),
+        (first, second, np.random.Generator(second.bit_generator)),
+        (first, second, np.random.default_rng(0)),  # another, with the same numbers
+    ):
+        with pytest.raises(ValueError, match="streams: must be three different generators"):
+            Streams(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ([0.0, 0.0, 0.0], r"start: must be of shape \(2,\), not \(3,\)"),
+        ([[0.0, 0.0]], r"start: must be of shape \(2,\), not \(1, 2\)"),
+        (0.0, r"start: must be of shape \(2,\), not \(\)"),
+        ([0.0, math.nan], r"start: must be finite, not \[0.0, nan\]"),
+        ([math.inf, 0.0], "start: must be finite"),
+    ],
+)
+def test_a_chain_starts_at_a_point(start, message):
+    with pytest.raises(ValueError, match=message):
+        run_chain(Still(), TARGET, Streams(*GENERATORS), start, 0)
+    chain = run_chain(Still(), TARGET, Streams(*GENERATORS), [0.5, 1], 0)
+    assert chain.positions.shape == (0, 2)

@@ -1,0 +1,473 @@
+"""Configuration: what runs, and one clear line for everything that cannot."""
+
+import copy
+import json
+import math
+import re
+
+import pytest
+import yaml
+from conftest import ROOT
+
+from dpmcmc.models.gaussian import is_covariance
+from dpmcmc.study.config import ConfigError, merged
+from dpmcmc.study.runs import Cell, text_of
+from dpmcmc.study.study import Study, load_study
+
+
+def test_the_full_study_is_the_published_one(config, schema):
+    study = Study(config, schema, ROOT)
+    assert len(study.cells) == 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8
+    assert len(study.seeds) == 20
+    assert study.swept == ["clip_bound"]
+    assert study.model_ids == list(config["models"])
+    assert study.cells[0] == Cell("flat-banana-2d", "dp-penalty", "epsilon-1")
+    assert study.cells[-1] == Cell(
+        "flat-banana-10d-n100000", "hmc", "iterations-500/clip_bound-1000"
+    )
+    assert study.budget(Cell("circle", "dp-hmc", "epsilon-0.75"))["delta"] == 0.1 / 100_000
+    epsilons = {run.epsilon for run in study.runs.values()}
+    assert epsilons == {0.5, 0.75, 1, 2, 3, 4, 5, 6, None}
+
+
+def test_the_quick_study_runs_every_model_and_algorithm(quick, schema):
+    study = Study(quick, schema, ROOT)
+    assert set(study.model_ids) == set(quick["models"])
+    assert study.algorithm_ids == list(quick["algorithms"])
+
+
+def test_a_job_is_told_its_own_settings_alone(config, schema):
+    before = Study(copy.deepcopy(config), schema, ROOT)
+    config["runs"].append({"models": ["circle"], "algorithms": ["dp-penalty"], "epsilons": [2.5]})
+    config["seeds"] = 40
+    config["models"]["another"] = config["models"]["circle"] | {"num_rows": 5000}
+    config["algorithms"]["mine"] = copy.deepcopy(config["algorithms"]["dp-penalty"])
+    config["algorithms"]["dp-hmc"]["settings"]["flat-banana-2d"]["step_size"] = 0.1
+    after = Study(config, schema, ROOT)
+    jobs = [("circle", "dp-hmc", "epsilon-1"), ("flat-banana-2d", "dp-penalty", "epsilon-6")]
+    for job in [Cell(*job) for job in jobs]:
+        assert before.chain(job, 3) == after.chain(job, 3)
+        assert before.budget(job) == after.budget(job)
+    assert before.dataset("circle") == after.dataset("circle")
+    assert before.reference("circle") == after.reference("circle")
+    changed = Cell("flat-banana-2d", "dp-hmc", "epsilon-6")
+    assert before.chain(changed, 0) != after.chain(changed, 0)
+    json.dumps(after.chain(changed, 0))
+
+
+def test_a_sweep_differs_in_what_it_varies_alone(config, schema):
+    study = Study(config, schema, ROOT)
+    cells = [c for c in study.cells if c[:2] == ("flat-banana-2d", "rwmh")]
+    assert [c.run for c in cells][:2] == [
+        "iterations-3000/clip_bound-0.5",
+        "iterations-3000/clip_bound-1",
+    ]
+    specs = [study.chain(cell, 4) for cell in cells]
+    bounds = [spec["sampler"].pop("clip_bound") for spec in specs]
+    assert bounds == [spec.pop("varied")["clip_bound"] for spec in specs]
+    assert bounds == [0.5, 1, 2, 4, 6, 8, 10, 1000]
+    assert all(spec == specs[0] for spec in specs)  # the label of its random streams included
+    assert specs[0]["run"] == "iterations-3000" and specs[0]["start_sd"] == 0.05
+
+
+def test_iterations_of_a_private_algorithm_are_priced(config, schema):
+    config["runs"] = [
+        {"models": ["circle"], "algorithms": ["dp-penalty", "start"], "iterations": [500]}
+    ]
+    config["notebooks"] = {}
+    study = Study(config, schema, ROOT)
+    private, free = (study.budget(cell) for cell in study.cells)
+    assert private["iterations"] == free["iterations"] == 500
+    assert private["accountant"] == "gaussian" and free["accountant"] is None
+    assert "epsilon" not in private
+
+
+OWN = """
+from dataclasses import dataclass
+
+from dpmcmc.samplers.chain import Info, State
+from dpmcmc.settings import Positive, Settings
+
+
+@dataclass(frozen=True)
+class Mine(Settings):
+    step: Positive
+
+    def init(self, rng, position):
+        return State(position)
+
+    def step_(self, rng, state, target):
+        return state, Info(False, 0.0)
+"""
+
+
+def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, schema, tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/mine.py").write_text(OWN)
+    overlay = tmp_path / "own/study.yaml"
+
+    def study(sampler, settings):
+        changes = {
+            "study": "own",
+            "runs": [{"models": ["circle"], "algorithms": ["mine"], "iterations": [5]}],
+            "algorithms": {"mine": {"sampler": sampler, "settings": {"circle": settings}}},
+            "accounting_curves": None,
+            "notebooks": None,
+        }
+        overlay.write_text(yaml.safe_dump(changes))
+        return load_study(ROOT / "config.yaml", [overlay], changes, schema)
+
+    found = study("mine.py:Mine", {"step": 2})
+    (cell,) = found.cells
+    entry = found.chain(cell, 0)["sampler"]
+    assert entry["class"].endswith("own/mine.py:Mine") and entry["step"] == 2
+    for sampler, settings, message in [
+        ("yours.py:Mine", {"step": 2}, "algorithms.mine.sampler: no file yours.py in"),
+        ("mine.py:Yours", {"step": 2}, "has no class Yours"),
+        (
+            "Mine",
+            {"step": 2},
+            "algorithms.mine.sampler: unknown sampler Mine; valid names: DPB",
+        ),
+        ("mine.py:Mine", {"stop": 2}, "settings.circle: unknown key stop; valid keys: step"),
+        ("mine.py:Mine", {"step": 0}, "settings.circle.step: must be greater than 0, not 0"),
+        ("mine.py:Mine", {}, "settings.circle: missing key step"),
+    ]:
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            study(sampler, settings)
+    (tmp_path / "own/broken.py").write_text("import nowhere_at_all")
+    with pytest.raises(ConfigError, match="cannot be imported: ModuleNotFoundError"):
+        study("broken.py:Mine", {"step": 1})
+
+
+def test_the_section_on_tuning_concerns_no_other_job(config, schema):
+    before = Study(copy.deepcopy(config), schema, ROOT)
+    tuning = config.pop("tuning")
+    after = Study(config, schema, ROOT)
+    for cell in before.cells:
+        assert before.chain(cell, 0) == after.chain(cell, 0)
+        assert before.budget(cell) == after.budget(cell)
+        assert before.chain_table(cell.model) == after.chain_table(cell.model)
+    assert before.notebooks == after.notebooks and before.all_tables == after.all_tables
+    assert len(before.searches) == 4 * 3 and after.searches == []
+    # A search, in turn, is told its own settings alone.
+    pair = ("flat-banana-2d", "dp-barker-certified")
+    tuning["models"] = [pair[0]]
+    changed = Study(config | {"tuning": tuning, "seeds": 3}, schema, ROOT)
+    assert changed.search(*pair) == before.search(*pair)
+    assert changed.search(*pair)["factors"] == {"proposal_scale": 10, "batch_size": 100}
+    capped = Study(config | {"tuning": tuning, "max_iterations": 70}, schema, ROOT)
+    assert capped.search(*pair)["max_iterations"] == 70
+    json.dumps(capped.search(*pair))
+
+
+def change(path, value):
+    """A change of one key of the configuration, as an edit; `...` removes the key."""
+
+    def edit(config):
+        *parents, last = path.split("/")
+        for key in parents:
+            config = config[int(key) if key.isdigit() else key]
+        if value is ...:
+            del config[last]
+        else:
+            config[int(last) if last.isdigit() else last] = value
+
+    return edit
+
+
+PENALTY = "algorithms/dp-penalty/settings/flat-banana-2d"
+HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
+AUDIT = {"runs": 200_000, "delta": 0.01, "confidence": 0.999, "cases": ["dp-hmc-1"]}
+BAD = [
+    ("sed", 1, "config: unknown key sed; valid keys: study, seed, seeds,"),
+    ("seeds", ..., "config: missing key seeds"),
+    ("seeds", 0, "seeds: must be at least 1, not 0"),
+    ("seeds", 2.5, "seeds: must be a whole number without a decimal point, not 2.5"),
+    ("seeds", "20", "seeds: must be a whole number"),
+    ("seeds", True, "seeds: must be a whole number"),
+    ("study", "../up", "study: '../up' is not a valid id"),
+    ("delta_times_n", 0, "delta_times_n: must be greater than 0, not 0"),
+    ("delta_times_n", math.nan, "delta_times_n: must be a finite number, not nan"),
+    ("mmd/pairs", 5, "mmd: unknown key pairs; valid keys: bandwidth_pairs, max_draws"),
+    ("runs", [], "runs: has too few entries (0); at least 1 needed"),
+    ("runs/0/epsilons", [1, 0], "runs[0].epsilons[1]: must be greater than 0, not 0"),
+    ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be greater than 0, not -2"),
+    ("runs/0/epsilons", [math.inf], "runs[0].epsilons[0]: must be a finite number, not inf"),
+    ("runs/0/epsilons", ["1"], "runs[0].epsilons[0]: must be a finite number, not '1'"),
+    ("runs/0/epsilons", [1, 1.0], "runs[0].epsilons: lists 1 twice"),
+    ("runs/0/epsilons", [3, 3.0000001], "runs[0].epsilons: lists 3 twice (to six digits)"),
+    ("runs/0/models", ["flat"], "runs[0].models: unknown model flat; valid models: flat-banana-2d"),
+    ("runs/1/models/0", "a/b", "runs[1].models[0]: 'a/b' is not a valid id"),
+    (
+        "runs/0/algorithms",
+        ["dp-hcm"],
+        "runs[0].algorithms: unknown algorithm dp-hcm; valid algorithms: dp-penalty, "
+        "dp-penalty-ocu-gwmh, dp-hmc",
+    ),
+    (PENALTY, ..., "algorithms.dp-penalty.settings: no settings for model flat-banana-2d, which"),
+    (
+        f"{PENALTY}/clip",
+        2,
+        "algorithms.dp-penalty.settings.flat-banana-2d: unknown key clip; valid keys: "
+        "noise_scale, clip_bound, proposal_scale",
+    ),
+    (f"{PENALTY}/clip_bound", 0, f"{PENALTY.replace('/', '.')}.clip_bound: must be greater than 0"),
+    (f"{PENALTY}/clip_bound", -1, "must be greater than 0, not -1"),
+    (f"{PENALTY}/clip_bound", math.inf, "must be a finite number, not inf"),
+    (f"{PENALTY}/noise_scale", 0, "noise_scale: must be greater than 0"),
+    (
+        f"{PENALTY}/proposal_scale",
+        [1, 2, 3],
+        "proposal_scale: must be a number or a list of dimension = 2 numbers, not 3",
+    ),
+    (f"{PENALTY}/proposal_scale", [0.1, -0.2], "proposal_scale[1]: must be greater than 0"),
+    (f"{PENALTY}/proposal_scale", "0.1", "proposal_scale: must be a finite number, not '0.1'"),
+    (f"{PENALTY}/clip_bound", ..., "missing key clip_bound"),
+    (f"{HMC}/inverse_mass_matrix", [1, 1], "list of dimension = 10 numbers, not 2"),
+    (f"{HMC}/num_integration_steps", 0, "num_integration_steps: must be at least 1, not 0"),
+    ("algorithms/dp-hmc/accountant", "rdp2", "unknown value rdp2; valid values: barker-rdp, cert"),
+    (
+        "algorithms/dp-hmc/accountant",
+        "rdp",
+        "algorithms.dp-hmc.accountant: accountant rdp prices a SubsampledGaussianRelease, not a "
+        "GaussianRelease; valid values: certified, gaussian, zcdp",
+    ),
+    ("algorithms/dp-hmc/accountant", ..., "algorithms.dp-hmc: missing key accountant; valid"),
+    ("algorithms/rwmh/accountant", "gaussian", "Metropolis is not private, so takes none"),
+    ("algorithms/dp-hmc/move", "GaussianWalk", "algorithms.dp-hmc.move: DPHMC takes none"),
+    ("algorithms/dp-penalty/move", ..., "missing key move; valid values: GaussianWalk, OneC"),
+    ("algorithms/dp-penalty/move", "Walk", "unknown move Walk; valid names: GaussianWalk, Guided"),
+    ("algorithms/dp-penalty/sampler", "DPPenalti", "unknown sampler DPPenalti; valid names: DPB"),
+    ("algorithms/dp-penalty/sampler", 3, "algorithms.dp-penalty.sampler: must be a string, not 3"),
+    (
+        "algorithms/dp-barker-certified/in_place_of",
+        "dp-barkr",
+        "algorithms.dp-barker-certified.in_place_of: unknown algorithm dp-barkr; valid",
+    ),
+    ("algorithms/dp-hcm", {}, "algorithms.dp-hcm: missing key sampler"),
+    (
+        "algorithms/dp-hmc/settings/nowhere",
+        {
+            "noise_scale": 1,
+            "gradient_noise_scale": 1,
+            "step_size": 1,
+            "num_integration_steps": 1,
+            "clip_bound": 1,
+            "gradient_clip_bound": 1,
+        },
+        "algorithms.dp-hmc.settings.nowhere: unknown model; valid models: flat-banana-2d",
+    ),
+    (
+        "models/circle/kind",
+        "ring",
+        "models.circle.kind: unknown model ring; valid names: Banana, Circle, Gaussian, or one",
+    ),
+    ("models/circle/kind", ..., "models.circle: missing key kind"),
+    ("models/circle/curvature", 1, "models.circle: unknown key curvature; valid keys: num_rows"),
+    ("models/circle", None, "models.circle: must be a map, not None"),
+    ("models/Bad Id", {"kind": "Circle"}, "models: 'Bad Id' is not a valid id"),
+    (
+        "models/tempered-banana-2d/tempered_rows",
+        100_001,
+        "models.tempered-banana-2d.tempered_rows: must be at most num_rows = 100000, not 100001",
+    ),
+    ("models/gauss-30d/num_rows", 1e5, "num_rows: must be a whole number without a decimal point"),
+    ("models/flat-banana-2d/true_position", [0, 3, 0], "at most dimension = 2 entries, not 3"),
+    ("models/correlated-gauss-2d/covariance", [[1, 2], [2, 1]], "positive definite 2 x 2 matrix"),
+    ("models/correlated-gauss-2d/covariance", [[1, 0.5], [0.4, 1]], "symmetric positive"),
+    ("models/correlated-gauss-2d/true_position", [0, 3, 0], "positive definite 3 x 3 matrix"),
+    (
+        "algorithms/dp-barker/settings/flat-banana-2d/batch_size",
+        100_001,
+        "flat-banana-2d.batch_size: must be at most num_rows = 100000, not 100001",
+    ),
+    (
+        "algorithms/dp-barker/settings/flat-banana-2d/batch_size",
+        15,
+        "more than 15 rows, not 15",
+    ),
+    (
+        "algorithms/dp-barker/accountant",
+        "gaussian",
+        "not a BarkerRelease; valid values: barker-rdp, certified",
+    ),
+    (
+        "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/noise_variance",
+        0,
+        "noise_variance: must be greater than 0, not 0",
+    ),
+    (
+        "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/sensitivity",
+        "loose",
+        "sensitivity: unknown value 'loose'; valid values: exact, published",
+    ),
+    ("runs/4/iterations", [0], "runs[4].iterations[0]: must be at least 1, not 0"),
+    ("runs/4/iterations", [3, 3], "runs[4].iterations: lists 3 twice"),
+    ("runs/4/iterations", ..., "runs[4]: needs one of the keys epsilons, iterations"),
+    ("runs/4/epsilons", [1], "runs[4]: needs one of the keys epsilons, iterations"),
+    ("runs/4/start_sd", 0, "runs[4].start_sd: must be greater than 0, not 0"),
+    ("runs/4/vary", {}, "runs[4].vary: has too few entries"),
+    ("runs/4/vary/clip_bound", [1, 2, 1.0], "runs[4].vary.clip_bound: lists 1 twice"),
+    ("runs/4/vary/clip_bound", [1, 0], "clip_bound-0.clip_bound: must be greater than 0, not 0"),
+    ("runs/4/vary/clip_bound", ["loose"], "clip_bound: must be a finite number, not 'loose'"),
+    ("runs/4/vary", {"clip": [1]}, "unknown key clip; valid keys: clip_bound, proposal_scale"),
+    (
+        "runs/4",
+        {"models": ["circle"], "algorithms": ["start"], "epsilons": [1]},
+        "runs[4].epsilons: start is not private, so epsilon decides nothing; give iterations",
+    ),
+    (
+        "runs/4/models",
+        ["circle"],
+        "algorithms.rwmh.settings: no settings for model circle, which runs; there are settings",
+    ),
+    ("accounting_curves/curves", {"dp-penalty": ["rdp"]}, "accountant rdp prices a Subsampled"),
+    ("accounting_curves/epsilons/from", 6, "accounting_curves.epsilons: from must be less than"),
+    ("accounting_curves/model", "circle", "minibatch-dp-penalty has no settings for model circle"),
+    ("accounting_curves/model", "x", "accounting_curves.model: unknown model x; valid models: fl"),
+    ("audit", {}, "audit: missing key runs, delta, confidence, cases"),
+    ("audit", None, "audit: must be a map, not None"),
+    (
+        "audit",
+        AUDIT | {"seeds": 1},
+        "audit: unknown key seeds; valid keys: runs, delta, confidence, cases",
+    ),
+    ("audit", AUDIT | {"runs": 99}, "audit.runs: must be at least 100, not 99"),
+    ("audit", AUDIT | {"runs": 1e4}, "audit.runs: must be a whole number without a decimal point"),
+    ("audit", AUDIT | {"delta": 1e-6}, "audit.delta: must be at least 0.001, not 1e-06"),
+    ("audit", AUDIT | {"delta": 0.1}, "audit.delta: must be at most 0.01, not 0.1"),
+    ("audit", AUDIT | {"delta": math.nan}, "audit.delta: must be a finite number, not nan"),
+    ("audit", AUDIT | {"confidence": 1}, "audit.confidence: must be at most 0.999999, not 1"),
+    ("audit", AUDIT | {"confidence": "99 %"}, "audit.confidence: must be a finite number, not '99"),
+    ("tuning/trial", 5, "tuning: unknown key trial; valid keys: epsilon, trials, seeds,"),
+    ("tuning/trials", 0, "tuning.trials: must be at least 1, not 0"),
+    ("tuning/epsilon", ..., "tuning: missing key epsilon"),
+    ("tuning/largest_clip_fraction", 2, "largest_clip_fraction: must be at most 1, not 2"),
+    ("tuning/models", ["x"], "tuning.models: unknown model x; valid models: flat-banana-2d"),
+    ("tuning/algorithms", ["x"], "tuning.algorithms: unknown algorithm x; valid algorithms: dp-"),
+    (
+        "tuning/models",
+        ["circle"],
+        "algorithms.minibatch-dp-penalty-certified.settings: no settings for model circle, which "
+        "tuning asks for",
+    ),
+    ("tuning/factors/noise_scale", 1, "noise_scale: must be greater than 1, not 1"),
+    (
+        "tuning/factors",
+        {"clip_bound": 2},
+        "tuning.factors: names no setting of dp-barker-certified on flat-banana-2d, which has: "
+        "batch_size, proposal_scale",
+    ),
+    ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
+    ("models/circle\n", {"kind": "Circle"}, "is not a valid id"),
+    ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
+    ("seed", 10**400, "seed: must be a whole number"),
+    ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
+    ("delta_times_n", 2, "delta_times_n: must be at most 1, not 2"),
+    ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be at most 100"),
+    (f"{PENALTY}/noise_scale", 1e200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
+    (f"{PENALTY}/noise_scale", 1e-200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
+    (f"{PENALTY}/proposal_scale", [1, 1e10], "proposal_scale.1: must be between 1e-12 and 1e+09"),
+    ("models/tempered-banana-2d/tempered_rows", 1.5, "must be a whole number"),
+    ("models/correlated-gauss-2d/covariance", [[1, 0], [0, 1e-320]], "positive definite"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BAD)
+def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, path, value, message):
+    change(path, value)(config)
+    with pytest.raises(ConfigError, match=re.escape(message)) as error:
+        Study(config, schema, ROOT)
+    assert "\n" not in str(error.value)
+
+
+def test_a_small_study_leaves_out_what_it_does_not_have(config, schema):
+    for section in ("tuning", "accounting_curves"):
+        del config[section]
+    for name in ("accounting", "clipping"):
+        del config["notebooks"][name]
+    config["models"] = {"circle": config["models"]["circle"]}
+    config["runs"] = config["runs"][1:2]
+    names = config["runs"][0]["algorithms"]
+    config["algorithms"] = {name: config["algorithms"][name] for name in names}
+    for entry in config["algorithms"].values():
+        entry["settings"] = {"circle": entry["settings"]["circle"]}
+    config["notebooks"] = {name: {} for name in ("summary",)} | {
+        "circle": {"models": ["circle"]},
+        "gradient-clipping": {"algorithms": ["dp-hmc"]},
+    }
+    study = Study(config, schema, ROOT)
+    assert list(study.notebooks) == ["summary", "circle", "gradient-clipping"]
+    assert "clipping-effects" not in study.all_tables and "accounting" not in study.all_tables
+    json.dumps(study.description())
+
+
+def test_an_audit_is_run_where_the_configuration_asks_for_it(config, schema):
+    study = Study(config, schema, ROOT)
+    assert study.audited_cases == [] and "audit" not in study.all_tables
+    study = Study(config | {"audit": AUDIT}, schema, ROOT)
+    assert study.audited_cases == ["dp-hmc-1"] and "audit" in study.all_tables
+    told = {key: AUDIT[key] for key in ("runs", "delta", "confidence")}
+    assert study.audited_case("dp-hmc-1") == told | {"study_seed": 2021, "case": "dp-hmc-1"}
+
+
+def test_a_pair_without_settings_is_named(config, schema):
+    del config["algorithms"]["dp-hmc"]["settings"]["circle"]
+    config["runs"][1]["algorithms"] = ["dp-penalty", "dp-hmc"]
+    with pytest.raises(ConfigError, match=r"dp-hmc\.settings: no settings for model circle"):
+        Study(config, schema, ROOT)
+
+
+def test_the_same_cell_in_two_runs_runs_once(config, schema):
+    config["runs"].append(copy.deepcopy(config["runs"][1]))
+    assert len(Study(config, schema, ROOT).cells) == 219 + 32
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(4, "4"), (4.0, "4"), (0.75, "0.75"), (1e-7, "1e-07"), (2_000_000, "2000000"), ("x", "x")],
+)
+def test_values_in_paths(value, text):
+    assert text_of(value) == text
+
+
+def test_one_name_of_a_cell_for_two_things_is_refused(config, schema):
+    again = copy.deepcopy(config["runs"][4])
+    config["runs"].append(again | {"start_sd": 0.1})
+    with pytest.raises(ConfigError, match="rwmh on flat-banana-2d is asked for twice as iter"):
+        Study(config, schema, ROOT)
+
+
+def test_covariances():
+    assert is_covariance([[2, 1, 0], [1, 2, 1], [0, 1, 2]], 3)
+    assert not is_covariance([[1, 1], [1, 1]], 2)
+    assert not is_covariance([[1, 0]], 2)
+
+
+def test_null_removes_and_maps_are_merged(config, schema):
+    changes = {
+        "accounting_curves": None,
+        "notebooks": {"accounting": None},
+        "models": {"circle": {"num_rows": 9}},
+    }
+    study = Study(merged(config, changes), schema, ROOT)
+    assert not study.accounting_curves and "accounting" not in study.notebooks
+    assert study.models["circle"].model.num_rows == 9
+    assert study.models["circle"].model.sharpness == config["models"]["circle"]["sharpness"]
+    assert config["models"]["circle"]["num_rows"] == 100_000 and "accounting_curves" in config
+    assert merged({"a": 1}, {"a": {"b": None, "c": 2}}) == {"a": {"c": 2}}
+
+
+def test_stand_ins_double_the_cells_in_which_both_run(quick, schema):
+    study = Study(quick, schema, ROOT)
+    assert study.stand_ins["dp-barker-certified"] == "dp-barker"
+    assert len(study.doubled_cells) == 2 * 3
+    assert all(cell.run == "epsilon-4" for cell, _ in study.doubled_cells)
+    cell, stand_in = study.doubled_cells[0]
+    assert study.certification(cell, stand_in)["accountant"] == "certified"
+    assert study.certification(cell, stand_in)["sampler"] == study.sampler(cell)["sampler"]
+    alone = ["dp-barker-certified"]
+    quick["runs"] = [{"models": ["flat-banana-2d"], "algorithms": alone, "epsilons": [4]}]
+    quick["notebooks"] = {}
+    assert not Study(quick, schema, ROOT).doubled_cells
