@@ -9,7 +9,7 @@ import dataclasses
 import re
 import sys
 from functools import cache
-from typing import Annotated, get_type_hints
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -43,6 +43,8 @@ class Settings:
                 msgspec.convert(plain(value), kind)
             except msgspec.ValidationError as error:
                 problem = re.sub(", got .*", "", str(error).replace("`", ""))
+                if get_origin(kind) is Literal:
+                    problem = f"Expected one of {', '.join(get_args(kind))}"
                 raise ValueError(
                     f"{type(self).__name__}.{name}: {problem}, not {value!r}"
                 ) from None
