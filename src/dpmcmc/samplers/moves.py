@@ -98,5 +98,4 @@ class GuidedWalk(Move):
 
 def component(scale, j):
     """Scale of component j."""
-    is_one_for_all = np.isscalar(scale) or getattr(scale, "ndim", 1) == 0
-    return scale if is_one_for_all else scale[j]
+    return scale if np.isscalar(scale) else scale[j]
