@@ -9,6 +9,7 @@ import importlib.util
 import sys
 from functools import cache
 from importlib import import_module
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from dpmcmc.settings import annotations
@@ -88,14 +89,27 @@ def load(reference):
 
 @cache
 def load_file(path):
-    """A user's file as a module; what lies beside it can be imported."""
+    """A user's file as a module; what lies beside it can be imported.
+
+    Its name is that by which files beside it import it, so that they share it; or its path, where
+    another module has that name.
+    """
     path = Path(path).resolve()
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    known, found = sys.modules.get(path.stem), PathFinder.find_spec(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path):
+        return known
+    is_free = known is None and path.stem not in sys.stdlib_module_names
+    is_free = is_free and (found is None or found.origin == str(path))
+    spec = importlib.util.spec_from_file_location(path.stem if is_free else str(path), path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
-    spec.loader.exec_module(module)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
     return module
 
 

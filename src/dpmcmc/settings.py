@@ -9,7 +9,7 @@ import dataclasses
 import re
 import sys
 from functools import cache
-from typing import Annotated, get_type_hints
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -28,6 +28,9 @@ Steps = Annotated[int, Meta(ge=1, le=100_000)]
 class Settings:
     """Base of the frozen dataclasses that models, samplers and moves are.
 
+    Numbers and arrays of NumPy become numbers and lists of Python, lest what is computed depend on
+    them: a number of single precision would make others of single precision.
+
     Raises
     ------
     ValueError
@@ -40,12 +43,16 @@ class Settings:
             if isinstance(kind, type) and isinstance(value, kind):
                 continue
             try:
-                msgspec.convert(plain(value), kind)
+                converted = msgspec.convert(plain(value), kind)
             except msgspec.ValidationError as error:
                 problem = re.sub(", got .*", "", str(error).replace("`", ""))
+                if get_origin(kind) is Literal:
+                    problem = f"Expected one of {', '.join(get_args(kind))}"
                 raise ValueError(
-                    f"{type(self).__name__}.{name}: {problem}, not {value!r}"
+                    f"{type(self).__name__}.{name}: {problem}, not {in_short(value)}"
                 ) from None
+            if not is_plain(value):
+                object.__setattr__(self, name, converted)
         self.check()
 
     def check(self):
@@ -57,6 +64,19 @@ def plain(value):
     if hasattr(value, "tolist"):
         return value.tolist()
     return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def is_plain(value):
+    """Whether a value is what a configuration can hold already."""
+    if type(value) is list:
+        return all(map(is_plain, value))
+    return value is None or type(value) in (bool, int, float, str)
+
+
+def in_short(value):
+    """A value in a message, which is one line and no page."""
+    text = " ".join(repr(value).split())
+    return text if len(text) < 200 else f"{text[:200]}..."
 
 
 @cache

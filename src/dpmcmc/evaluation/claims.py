@@ -1,10 +1,10 @@
 """The claims of chapter 6, each with the cells it speaks of, held against a study's tables.
 
 A claim says of each of its cells that one median is below another. A cell speaks for it when the
-95 % bootstrap interval of the difference (see `dpmcmc.analysis`) lies below 0, against it when the
-interval lies above 0, and is open otherwise. A claim is confirmed when at least 80 % of its cells
-speak for it, not confirmed when at least 80 % speak against it, else undecided. Cells that the
-study does not have are left out.
+95 % bootstrap interval of the difference (see `dpmcmc.evaluation.analysis`) lies below 0, against
+it when the interval lies above 0, and is open otherwise. A claim is confirmed when at least 80 % of
+its cells speak for it, not confirmed when at least 80 % speak against it, else undecided. Cells
+that the study does not have are left out.
 
 Some claims say that there is no difference. An interval can contradict that but never confirm it:
 their cells speak against them or are open.

@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 
 from dpmcmc.evaluation.analysis import (
-    by_certified,
+    clipping_chains,
     clipping_effects,
     clipping_thresholds,
     median_contrast,
     median_of_last_axis,
     ranking,
     standing,
+    with_stand_ins,
 )
 
 
@@ -56,16 +57,18 @@ def test_a_single_chain_has_no_interval():
     assert median_contrast((), [[2.0]], [[5.0]]) == (-3, -np.inf, np.inf)
 
 
-def clipping_study(shifts, noise=0.001):
-    """Table of a clipping study: MMDs around 0.05 plus a shift, a bound for each shift.
+MODELS = pd.DataFrame({"model": ["o", "m"], "d": [7, 2]})
 
-    Beside it, another model and another algorithm for which nothing is as here.
+
+def clipping_study(shifts, noise=0.001):
+    """Chains that a sweep of clip bounds has: MMDs around 0.05 plus a shift, a bound for each.
+
+    Beside them, another model and another algorithm for which nothing is as here.
     """
     rng = np.random.default_rng(4)
     rows = [
         {
             "model": model,
-            "dim": 2,
             "algorithm": algorithm,
             "bound": bound,
             "seed": seed,
@@ -86,6 +89,21 @@ def clipping_study(shifts, noise=0.001):
     return pd.DataFrame(rows), pd.DataFrame(baselines)
 
 
+def test_chains_of_the_sweep_are_told_from_all_others():
+    """By their clip bound, and by having no epsilon: a private sampler may be swept as well."""
+    chains = pd.DataFrame(
+        {
+            "algorithm": ["rwmh", "rwmh", "dp-penalty", "dp-penalty", "hmc"],
+            "epsilon": [np.nan, np.nan, 4.0, 4.0, np.nan],
+            "clip_bound": [2.0, 1000.0, 2.0, np.nan, np.nan],
+        }
+    )
+    swept = clipping_chains(chains)
+    assert list(swept["bound"]) == [2.0, 1000.0] and set(swept["algorithm"]) == {"rwmh"}
+    assert "clip_bound" in chains
+    assert clipping_chains(chains.drop(columns="clip_bound")).empty
+
+
 def only_first(table):
     return table[(table["model"] == "m") & (table["algorithm"] == "rwmh")]
 
@@ -93,13 +111,15 @@ def only_first(table):
 def test_the_threshold_is_the_largest_fraction_before_clipping_shows():
     shifts = {1000: (0.0, 0), 10: (0.05, 0), 6: (0.1, 0), 4: (0.2, 0.02), 2: (0.4, 0)}
     clipping, baselines = clipping_study(shifts)
-    all_effects = clipping_effects(clipping, baselines)
+    all_effects = clipping_effects(clipping, baselines, MODELS)
     effects = only_first(all_effects).set_index("bound")
     assert list(effects["is_undetectable"]) == [True, True, True, False, True]
     assert list(effects.loc[1000, ["effect", "effect_low", "effect_high"]]) == [0, 0, 0]
     np.testing.assert_allclose(effects.loc[4, "effect"], 0.02, atol=0.002)
     np.testing.assert_allclose(effects["spread"], 0.8 * 0.02)
     assert effects.loc[2, "changed_fraction"] == 0.4
+    dimensions = all_effects.groupby("model")["dim"].unique()
+    assert dimensions["m"].tolist() == [2] and dimensions["o"].tolist() == [7]
 
     # Bound 2 passes, but the looser bound 4 does not.
     (row,) = only_first(clipping_thresholds(clipping, all_effects)).itertuples()
@@ -110,7 +130,7 @@ def test_the_threshold_is_the_largest_fraction_before_clipping_shows():
 
 def test_an_effect_too_uncertain_to_exclude_is_not_undetectable():
     clipping, baselines = clipping_study({1000: (0.0, 0), 2: (0.2, 0)}, noise=0.05)
-    all_effects = clipping_effects(clipping, baselines)
+    all_effects = clipping_effects(clipping, baselines, MODELS)
     wide = only_first(all_effects).set_index("bound").loc[2]
     assert wide["effect_low"] < 0 < wide["effect_high"] and not wide["is_undetectable"]
     (row,) = only_first(clipping_thresholds(clipping, all_effects)).itertuples()
@@ -120,14 +140,14 @@ def test_an_effect_too_uncertain_to_exclude_is_not_undetectable():
 
 def test_a_small_but_certain_effect_is_detected():
     clipping, baselines = clipping_study({1000: (0.0, 0), 2: (0.2, 0.004)})
-    small = only_first(clipping_effects(clipping, baselines)).set_index("bound").loc[2]
+    small = only_first(clipping_effects(clipping, baselines, MODELS)).set_index("bound").loc[2]
     assert 0 < small["effect_low"] < small["effect_high"] < small["spread"]
     assert not small["is_undetectable"]
 
 
 def test_a_rule_that_holds_everywhere_has_no_next_bound():
     clipping, baselines = clipping_study({1000: (0.0, 0), 6: (0.3, 0), 2: (0.2, 0)})
-    effects = clipping_effects(clipping, baselines)
+    effects = clipping_effects(clipping, baselines, MODELS)
     (row,) = only_first(clipping_thresholds(clipping, effects)).itertuples()
     # The largest fraction is not at the tightest bound here.
     assert row.bound == 6 and np.isnan(row.next_clip_fraction)
@@ -135,11 +155,11 @@ def test_a_rule_that_holds_everywhere_has_no_next_bound():
 
 def test_one_baseline_or_one_bound_leaves_no_threshold():
     clipping, baselines = clipping_study({1000: (0.0, 0), 2: (0.2, 0)})
-    effects = clipping_effects(clipping, baselines.groupby("model").head(1))
+    effects = clipping_effects(clipping, baselines.groupby("model").head(1), MODELS)
     (row,) = only_first(clipping_thresholds(clipping, effects)).itertuples()
     assert np.isnan(row.threshold) and row.next_clip_fraction > 0
     alone = clipping[clipping["bound"] == 2]
-    effects = clipping_effects(alone, baselines)
+    effects = clipping_effects(alone, baselines, MODELS)
     (row,) = only_first(clipping_thresholds(alone, effects)).itertuples()
     assert np.isnan(row.threshold) and np.isnan(row.next_clip_fraction)
 
@@ -196,7 +216,10 @@ def cells(medians, model="banana", epsilon=4.0):
     )
 
 
-def test_certified_chains_take_the_place_of_published_ones_cell_by_cell():
+STAND_INS = {"dp-barker-certified": "dp-barker"}
+
+
+def test_stand_ins_take_the_place_of_others_cell_by_cell():
     chains = pd.concat(
         [
             cells({"dp-barker": 0.3, "dp-barker-certified": 0.1, "dp-hmc": 0.2}),
@@ -204,7 +227,8 @@ def test_certified_chains_take_the_place_of_published_ones_cell_by_cell():
             cells({"dp-barker-certified": 0.5}, epsilon=1.0),
         ]
     )
-    medians = by_certified(chains).groupby(["epsilon", "algorithm"])["mmd"].median().to_dict()
+    replaced = with_stand_ins(chains, STAND_INS)
+    medians = replaced.groupby(["epsilon", "algorithm"])["mmd"].median().to_dict()
     assert medians == pytest.approx(
         {
             (4.0, "dp-barker"): 0.1,
@@ -215,7 +239,8 @@ def test_certified_chains_take_the_place_of_published_ones_cell_by_cell():
         }
     )
     untouched = cells({"dp-barker": 0.3, "dp-hmc": 0.2})
-    pd.testing.assert_frame_equal(by_certified(untouched), untouched)
+    pd.testing.assert_frame_equal(with_stand_ins(untouched, STAND_INS), untouched)
+    pd.testing.assert_frame_equal(with_stand_ins(chains, {}), chains)
 
 
 def test_an_algorithm_stands_against_the_best_of_its_rivals_and_no_other():

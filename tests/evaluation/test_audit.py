@@ -4,12 +4,13 @@ import functools
 
 import numpy as np
 import pytest
+import yaml
+from conftest import ROOT
 
+from dpmcmc import registry
 from dpmcmc.evaluation.audit import FAR, audit, cases, epsilon_bound
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.samplers import ALGORITHMS
 from dpmcmc.samplers.barker_correction import fit_correction
-from dpmcmc.study.study import AUDITED
 
 DELTA = 0.01
 CASES = cases(correction=fit_correction())
@@ -21,10 +22,17 @@ def allowed(name):
     return CASES[name].epsilon(DELTA)
 
 
-def test_the_workflow_knows_the_cases():
-    assert list(AUDITED.items()) == [(name, case.algorithm) for name, case in CASES.items()]
-    assert set(AUDITED.values()) <= set(ALGORITHMS)
+def test_a_case_is_named_by_its_length_and_every_private_sampler_is_audited():
     assert all(name.endswith(f"-{case.iterations}") for name, case in CASES.items())
+    audited = {type(case.sampler) for case in CASES.values()}
+    private = [registry.load(registry.resolve("sampler", n)) for n in registry.names("sampler")]
+    assert audited == {cls for cls in private if hasattr(cls, "release")}
+
+
+@pytest.mark.parametrize("name", ["quick", "revisited"])
+def test_studies_audit_cases_that_there_are(name):
+    named = yaml.safe_load((ROOT / f"studies/{name}.yaml").read_text())["audit"]["cases"]
+    assert named and set(named) <= set(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -77,7 +85,7 @@ class Careless(Target):
 
     def ratios(self, theta, theta_new, bound, rows=slice(None)):
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
-        return self.clip(slope @ self.statistics[:, rows] - intercept, bound)
+        return self.clip(slope @ self.data[:, rows] - intercept, bound)
 
     def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
         return self.ratios(theta, theta_new, bound).sum(), 0
@@ -88,7 +96,7 @@ class Careless(Target):
 
     def clipped_gradient(self, theta, bound):
         jacobian, offset = self.model.gradient_coefficients(theta)
-        return self.clip(jacobian.T @ self.statistics - offset[:, None], bound).sum(axis=1), 0
+        return self.clip(jacobian.T @ self.data - offset[:, None], bound).sum(axis=1), 0
 
 
 class ClippedAboveOnly(Careless):

@@ -10,7 +10,6 @@ from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from scipy.stats import norm
 
 from dpmcmc.accounting import certified, gaussian, published_pld, rdp
-from dpmcmc.accounting.accountants import accountant
 from dpmcmc.accounting.certified import (
     base_curve,
     curve,
@@ -282,9 +281,18 @@ def test_many_iterations_of_little_loss_agree_with_the_central_limit():
         assert delta(release, 10**6, epsilon) == pytest.approx(limit, rel=0.15)
 
 
-def test_other_releases_are_refused():
-    with pytest.raises(TypeError, match="accountant certified prices a SubsampledGaussianRelease"):
-        accountant("certified")(GaussianRelease(0.1), 1, 1.0)
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.05, 1.0, 30.0])
+def test_gaussian_releases_are_priced_exactly(mu):
+    """To the last digit as by `gaussian`, without the margin of releases on batches."""
+    release = GaussianRelease(mu)
+    assert loss_variance(release) == mu**2
+    for k in (0, 1, 7, 10_000):
+        for epsilon in (0.0, 0.1, 1.0, 6.0, 50.0):
+            assert delta(release, k, epsilon) == gaussian.delta(release, k, epsilon)
+        for wanted in (1e-10, 1e-6, 1e-2):
+            assert certified.epsilon(release, k, wanted) == gaussian.epsilon(release, k, wanted)
+    k = max_iterations(gaussian.delta, release, 1.0, 1e-6, limit=10**6)
+    assert max_iterations(delta, release, 1.0, 1e-6, limit=10**6) == k
 
 
 def test_one_iteration_costs_its_curve():

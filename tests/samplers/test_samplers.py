@@ -6,20 +6,23 @@ import math
 
 import numpy as np
 import pytest
-from conftest import SMALL_MODELS
+from conftest import ROOT, SMALL_MODELS
 
+from dpmcmc import registry
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.samplers import ALGORITHMS, dp_hmc, dp_penalty
+from dpmcmc.samplers import dp_hmc, dp_penalty
 from dpmcmc.samplers.chain import Streams, accepts, run_chain
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.hmc import HMC, leapfrog
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.study.study import load_study
 
 SCALES = {"banana": [0.3, 0.4, 0.5], "gaussian": 0.3, "circle": 1.0}
 STEP_SIZES = {"banana": 0.12, "gaussian": 0.15, "circle": 0.25}
 NO_CLIP = {"banana": 200.0, "gaussian": 50.0, "circle": 50.0}  # above every row's ratio
+NOTHING = 1e-300  # of noise: what is added of it is lost in rounding
 GRADIENT_CLIP = {"banana": 1.0, "gaussian": 1.0, "circle": 0.2}  # a good part of the rows
 
 
@@ -94,7 +97,7 @@ def drift(sampler, start_target, target, seed, size=3000, num_steps=6):
     mean change of each observable in standard errors, and how the chains went."""
     rng = streams(seed)
     sample = np.random.default_rng(seed + 10_000)
-    starts = target.model.sample_posterior(sample, start_target.statistics, size)
+    starts = target.model.sample_posterior(sample, start_target.data, size)
     before, after, directions, infos = [], [], [], []
     for start in starts:
         state = sampler.init(rng, start.copy())
@@ -155,7 +158,7 @@ def test_the_invariance_test_sees_a_missing_penalty(model):
 @pytest.mark.parametrize("name", ["dp-penalty-ocu-gwmh", "dp-hmc"])
 def test_the_invariance_test_sees_a_slightly_different_target(name):
     target = make_target("gaussian")
-    rows = target.statistics.copy()
+    rows = target.data.copy()
     rows[0] += 0.05  # moves the posterior by about a quarter of its standard deviation
     z, _ = drift(samplers("gaussian")[name], Target(target.model, rows), target, seed=1)
     assert abs(z).max() > 6
@@ -165,8 +168,8 @@ def test_the_invariance_test_sees_a_slightly_different_target(name):
 @pytest.mark.parametrize("move", [GaussianWalk, OneComponentWalk, GuidedWalk])
 def test_penalty_without_noise_and_clipping_is_random_walk_metropolis(model, move):
     target = make_target(model)
-    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
-    private = DPPenalty(move(SCALES[model]), noise_scale=0.0, clip_bound=1e100)
+    start = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
+    private = DPPenalty(move(SCALES[model]), noise_scale=NOTHING, clip_bound=1e100)
     plain = Metropolis(move(SCALES[model]))
     a = run_chain(private, target, streams(5), start, 300)
     b = run_chain(plain, target, streams(5), start, 300)
@@ -177,11 +180,11 @@ def test_penalty_without_noise_and_clipping_is_random_walk_metropolis(model, mov
 @pytest.mark.parametrize("model", SMALL_MODELS)
 def test_dp_hmc_without_noise_and_clipping_is_hmc(model):
     target = make_target(model)
-    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    start = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
     hmc = dict(step_size=STEP_SIZES[model], num_integration_steps=5, inverse_mass_matrix=0.8)
     private = DPHMC(
-        noise_scale=0.0,
-        gradient_noise_scale=0.0,
+        noise_scale=NOTHING,
+        gradient_noise_scale=NOTHING,
         clip_bound=1e100,
         gradient_clip_bound=1e200,
         **hmc,
@@ -206,7 +209,7 @@ def random_walk_reference(target, scale, rng, start, num_iterations):
 @pytest.mark.parametrize("model", SMALL_MODELS)
 def test_metropolis_is_the_textbook_algorithm(model):
     target, scale = make_target(model), np.array(SCALES[model])
-    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    start = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
     chain = run_chain(Metropolis(GaussianWalk(scale)), target, streams(5), start, 300)
     expected = random_walk_reference(target, scale, streams(5), start, 300)
     np.testing.assert_allclose(chain.positions, expected, rtol=1e-12)
@@ -219,7 +222,7 @@ def test_clipped_samplers_replay_row_by_row(model, name, bound):
     """Acceptance, clipped rows and changed decisions, from the ratio of every single row."""
     target = make_target(model)
     T = target.likelihood_power
-    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    start = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
     if name == "rwmh":
         sampler = Metropolis(GaussianWalk(SCALES[model]), clip_bound=bound)
     else:
@@ -238,7 +241,7 @@ def test_clipped_samplers_replay_row_by_row(model, name, bound):
             )
             energy_lost = 0.4 * (p @ p - p_new @ p_new)
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
-        ratios = slope @ target.statistics - intercept
+        ratios = slope @ target.data - intercept
         limit = bound * np.linalg.norm(theta_new - theta)
         rest = target.model.log_prior_ratio(theta, theta_new) + energy_lost
         log_u = -rng.acceptance.standard_exponential()
@@ -267,7 +270,7 @@ def total_energy(target, origin, theta, p, inverse_mass_matrix):
 @pytest.mark.parametrize("model", SMALL_MODELS)
 def test_leapfrog_is_reversible_and_conserves_energy(model):
     target = make_target(model)
-    theta = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    theta = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
     masses = np.linspace(0.7, 1.5, theta.size)
     p = np.random.default_rng(4).standard_normal(theta.size)
 
@@ -298,9 +301,8 @@ class Recorder(Target):
     ratios, (theta, bound, clipped rows) of gradients."""
 
     def __init__(self, target):
-        super().__init__(target.model, target.statistics)
-        object.__setattr__(self, "ratios", [])
-        object.__setattr__(self, "gradients", [])
+        super().__init__(target.model, target.data)
+        self.ratios, self.gradients = [], []
 
     def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
         total, num_clipped = super().clipped_log_likelihood_ratio(theta, theta_new, bound)
@@ -330,7 +332,7 @@ def test_penalty_tests_what_section_3_1_says_with_the_noise_that_is_charged(
     """ln alpha = ln posterior ratio + T sigma Z - (T sigma)^2 / 2, sigma = sensitivity / mu."""
     target, sampler = Recorder(make_target(model)), samplers(model)[algorithm]
     log_ratios = record_tests(monkeypatch, dp_penalty)
-    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    start = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
     run_chain(sampler, target, streams(8), start, 60)
     noise = streams(8).noise  # the same draws once more: one for each iteration
     for log_ratio, (theta, theta_new, bound, _) in zip(log_ratios, target.ratios, strict=True):
@@ -358,7 +360,7 @@ def test_dp_hmc_is_algorithm_4_with_the_noise_that_is_charged(
         noise_scale=2 * settings.noise_scale,
     )
     log_ratios = record_tests(monkeypatch, dp_hmc)
-    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    start = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
     chain = run_chain(sampler, target, streams(8), start, 25)
     plain, proposal, noise = make_target(model), streams(8).proposal, streams(8).noise
     mass, eta, charged = np.array(sampler.inverse_mass_matrix), sampler.step_size, 0.0
@@ -407,7 +409,7 @@ def test_dp_hmc_is_algorithm_4_with_the_noise_that_is_charged(
 def test_ratios_are_clipped_at_the_bound_times_the_step(model, name):
     target = Recorder(make_target(model))
     sampler = dataclasses.replace(samplers(model)[name], clip_bound=0.3)
-    start = target.model.sample_posterior(np.random.default_rng(3), target.statistics, 1)[0]
+    start = target.model.sample_posterior(np.random.default_rng(3), target.data, 1)[0]
     chain = run_chain(sampler, target, streams(2), start, 50)
     for theta, theta_new, bound, _ in target.ratios:
         assert bound == pytest.approx(0.3 * np.linalg.norm(theta_new - theta))
@@ -479,18 +481,24 @@ def test_one_bad_row_cannot_decide(name, bad):
     sampler = dataclasses.replace(samplers("gaussian")[name], clip_bound=1e-6)
     if name == "dp-hmc":
         sampler = dataclasses.replace(sampler, gradient_clip_bound=1e-6)
-    rows = target.statistics.copy()
+    rows = target.data.copy()
     rows[:, 4] = bad
     clean = run_chain(sampler, target, streams(1), np.zeros(2), 300)
-    poisoned = run_chain(sampler, Target(target.model, rows), streams(1), np.zeros(2), 300)
+    poisoned = run_chain(sampler, Target(target.model, rows, "clip"), streams(1), np.zeros(2), 300)
     assert np.isfinite(poisoned.positions).all()
     assert (clean.is_accepted == poisoned.is_accepted).mean() > 0.99
 
 
-def test_every_algorithm_id_builds_from_published_settings(config):
-    for algorithm, entry in config["algorithms"].items():
-        for settings in entry["settings"].values():
-            assert ALGORITHMS[algorithm](**settings).release(100_000) is not None
+def test_every_algorithm_is_built_of_its_published_settings(schema):
+    study = load_study(ROOT / "config.yaml", [], {}, schema)
+    assert len(study.algorithms) >= 14
+    for algorithm in study.algorithms.values():
+        for model, settings in algorithm.settings.items():
+            sampler = registry.build(algorithm.spec(settings))
+            assert type(sampler) is algorithm.sampler_class
+            assert hasattr(sampler, "move") == (algorithm.move is not None)
+            if algorithm.is_private:
+                assert sampler.release(study.models[model].model.num_rows) is not None
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dpmcmc.samplers.chain import Streams, run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
-from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.samplers.moves import GaussianWalk, Move
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +42,14 @@ def test_its_mean_over_all_batches_is_the_variance(n):
 
 def test_what_cannot_be_estimated_is_refused():
     assert batch_variance_factor("exact", 1, 1) == 0 and batch_variance_factor("published", 1, 9)
-    with pytest.raises(ValueError, match="batch_size must be at least 2 for an exact variance"):
+    with pytest.raises(ValueError, match="batch_size: must be at least 2 for an exact variance"):
         batch_variance_factor("exact", 1, 9)
-    with pytest.raises(ValueError, match="batch_variance must be one of exact, published, not 'x'"):
-        DPBarker(None, 20, batch_variance="x").release(100)
+    with pytest.raises(ValueError, match=r"^DPBarker\.batch_variance: .*'x'$"):
+        DPBarker(GaussianWalk(1.0), 20, batch_variance="x")
     small = DPBarker(GaussianWalk(1.0), 20)  # fewer than sqrt(n): Theorem 3.3 does not speak of it
     with pytest.raises(ValueError, match=r"at most 1, not 1\.05"):
-        accountant("barker-rdp")(small.release(10_000), 1, 1.0)
-    assert accountant("barker-rdp")(small.release(400), 1, 1.0) > 0
+        accountant("barker-rdp").delta(small.release(10_000), 1, 1.0)
+    assert accountant("barker-rdp").delta(small.release(400), 1, 1.0) > 0
 
 
 @pytest.mark.parametrize(("b", "n"), [(16, 20), (16, 10_000), (100, 100), (1300, 10**5)])
@@ -136,7 +136,7 @@ def test_a_batch_of_all_rows_decides_as_the_algorithm_on_all_rows(correction):
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class Step(Move):
     """A step to either side, of a length within bounds, in posterior standard deviations."""
 
     low: float

@@ -14,13 +14,13 @@ from dpmcmc.kernels.batches import distinct_indices, random_mask
 from dpmcmc.kernels.ratios import clipped_ratio_sum
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
-from dpmcmc.samplers import ALGORITHMS, batches, dp_barker, minibatch_dp_penalty
+from dpmcmc.samplers import batches, dp_barker, minibatch_dp_penalty
 from dpmcmc.samplers.barker_correction import Correction, fit_correction
 from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.minibatch_dp_penalty import VARIANCE_SENSITIVITY, MinibatchDPPenalty
-from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk
+from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, Move
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,8 @@ def test_the_sum_over_a_batch_is_that_of_its_rows(target):
     theta, theta_new = np.array([0.2, 0.9]), np.array([0.25, 0.95])
     for b, tolerance in ((300, 0), (3000, 1e-12)):  # indices; a mask, summed in other blocks
         batch = draw_batch(streams(1), target.num_rows, b)
-        rows = Target(target.model, np.ascontiguousarray(target.statistics[:, batch]))
+        model = dataclasses.replace(target.model, num_rows=b, tempered_rows=None)
+        rows = Target(model, target.data[:, batch])
         total, squares, clipped = target.clipped_batch_ratio(theta, theta_new, 0.1, batch)
         expected, expected_clipped = rows.clipped_log_likelihood_ratio(theta, theta_new, 0.1)
         assert abs(total - expected) <= tolerance * abs(expected)
@@ -175,7 +176,7 @@ def test_the_sum_over_a_batch_is_that_of_its_rows(target):
 
 
 def test_batches_that_do_not_fit_the_data_are_refused(target):
-    with pytest.raises(ValueError, match="at most the number of rows 10: 11"):
+    with pytest.raises(ValueError, match="batch_size: must be at most num_rows = 10, not 11"):
         draw_batch(streams(1), 10, 11)
     with pytest.raises(ValueError, match="a mask of 4000 rows is needed, not of 3999"):
         target.clipped_batch_ratio(np.zeros(2), np.ones(2), 0.1, np.ones(3999, bool))
@@ -240,7 +241,7 @@ def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, b, mo
             asked.append((theta, theta_new, bound, batch))
             return super().clipped_batch_ratio(theta, theta_new, bound, batch)
 
-    recorder = Recorder(target.model, target.statistics)
+    recorder = Recorder(target.model, target.data)
     chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 40)
     replay, clip_fractions = streams(6), []
     for log_ratio, (theta, theta_new, bound, batch) in zip(log_ratios, asked, strict=True):
@@ -248,7 +249,7 @@ def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, b, mo
         c = 1.5 * np.linalg.norm(theta_new - theta)
         assert bound == pytest.approx(c)
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
-        r = slope @ target.statistics[:, batch] - intercept
+        r = slope @ target.data[:, batch] - intercept
         clip_fractions.append((abs(r) > c).mean())
         r = np.clip(r, -c, c)
         a = 400 / b  # n T / b
@@ -326,7 +327,7 @@ def test_barker_tests_what_algorithm_3_says(target, correction, b, kind, monkeyp
             asked.append((theta, theta_new, bound, batch))
             return super().clipped_batch_ratio(theta, theta_new, bound, batch)
 
-    recorder = Recorder(target.model, target.statistics)
+    recorder = Recorder(target.model, target.data)
     sampler = DPBarker(GaussianWalk(0.03), b, correction, kind)
     chain = run_chain(sampler, recorder, streams(6), np.array([0.2, 0.9]), 60)
     replay, variances = streams(6), []
@@ -334,7 +335,7 @@ def test_barker_tests_what_algorithm_3_says(target, correction, b, kind, monkeyp
         np.testing.assert_array_equal(batch, draw_batch(replay, 4000, b))
         assert bound == math.sqrt(b) / (4000 * 0.1)
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
-        r = np.clip(slope @ target.statistics[:, batch] - intercept, -bound, bound)
+        r = np.clip(slope @ target.data[:, batch] - intercept, -bound, bound)
         a = 400 / b  # n T / b
         # Divisor b as published; exactly, the unbiased one, and draws without replacement.
         variance = {"published": r.var(), "exact": (1 - b / 4000) * r.var(ddof=1)}[kind]
@@ -351,8 +352,8 @@ class FixedBatchSums(Target):
     """A target whose batches all have a sum of zero and the given sum of squares."""
 
     def __init__(self, target, squares):
-        super().__init__(target.model, target.statistics)
-        object.__setattr__(self, "squares", squares)
+        super().__init__(target.model, target.data)
+        self.squares = squares
 
     def clipped_batch_ratio(self, theta, theta_new, bound, batch):
         return 0.0, self.squares, 0
@@ -386,7 +387,7 @@ def test_full_data_barker_accepts_with_the_logistic_probability(target, correcti
                 seen.append(theta_new)
                 return super().clipped_log_likelihood_ratio(theta, theta_new, bound)
 
-        recorder = Recorder(target.model, target.statistics)
+        recorder = Recorder(target.model, target.data)
         _, info = sampler.step(rng, sampler.init(rng, theta), recorder)
         accepted.append(info.is_accepted)
         probability.append(1 / (1 + math.exp(-target.log_density_ratio(theta, seen[0]))))
@@ -412,15 +413,13 @@ def minibatch_samplers(correction):
         ),
         # Steps so small that the prescribed clip sqrt(b) / (n T) is seldom met.
         "dp-barker": DPBarker(GaussianWalk(0.006), 400, correction),
+        "dp-barker-ocu-gwmh": DPBarker(GuidedWalk(0.008), 400, correction),
         "dp-barker-full-data": FullDataDPBarker(GaussianWalk(0.08), 1e3, correction),
+        "dp-barker-full-data-ocu-gwmh": FullDataDPBarker(GuidedWalk(0.08), 1e3, correction),
     }
 
 
-NAMES = [
-    name
-    for name in ALGORITHMS
-    if ("barker" in name or "minibatch" in name) and not name.endswith("-certified")
-]
+NAMES = list(minibatch_samplers(None))
 
 
 def long_drift(sampler, target):
@@ -429,10 +428,48 @@ def long_drift(sampler, target):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_started_in_the_target_it_stays_in_the_target(target, correction, name):
-    z, infos = long_drift(minibatch_samplers(correction)[name], target)
+    sampler = minibatch_samplers(correction)[name]
+    z, infos = long_drift(sampler, target)
     assert abs(z).max() < 4.5
-    assert np.mean([info.clip_fraction for info in infos]) < (0.01 if name == "dp-barker" else 1e-3)
+    most_clipped = 0.01 if isinstance(sampler, DPBarker) else 1e-3
+    assert np.mean([info.clip_fraction for info in infos]) < most_clipped
     assert 0.05 < np.mean([info.is_accepted for info in infos]) < 0.95
+
+
+class Unturned(GuidedWalk):
+    """A guided walk that keeps its directions whatever happens: wrong on purpose."""
+
+    def propose(self, rng, theta, memory):
+        theta_new, if_accepted, _ = super().propose(rng, theta, memory)
+        return theta_new, if_accepted, if_accepted
+
+
+@pytest.mark.parametrize("name", ["dp-barker-ocu-gwmh", "dp-barker-full-data-ocu-gwmh"])
+def test_the_invariance_test_sees_a_direction_that_is_not_turned(target, correction, name):
+    right = minibatch_samplers(correction)[name]
+    wrong = dataclasses.replace(right, move=Unturned(right.move.proposal_scale))
+    z, _ = long_drift(wrong, target)
+    assert abs(z).max() > 6
+
+
+@pytest.mark.parametrize("name", ["dp-barker-ocu-gwmh", "dp-barker-full-data-ocu-gwmh"])
+def test_barker_keeps_the_direction_on_acceptance_and_flips_it_on_rejection(
+    target, correction, name
+):
+    sampler, rng = minibatch_samplers(correction)[name], streams(9)
+    state, seen = sampler.init(rng, np.array([0.2, 0.88])), []
+    for _ in range(200):
+        old = state
+        state, info = sampler.step(rng, old, target)
+        seen.append(info.is_accepted)
+        if info.is_accepted:
+            (j,) = np.flatnonzero(state.position != old.position)
+            assert np.sign(state.position - old.position)[j] == old.memory[j]
+            np.testing.assert_array_equal(state.memory, old.memory)
+        else:
+            assert (state.position == old.position).all()
+            assert np.count_nonzero(state.memory != old.memory) == 1
+    assert 40 < sum(seen) < 160
 
 
 class NoBatchVariance(MinibatchDPPenalty):
@@ -446,7 +483,7 @@ class NoBatchVariance(MinibatchDPPenalty):
                 total, _, clipped = super().clipped_batch_ratio(theta, theta_new, bound, batch)
                 return total, total**2 / b, clipped  # as if the variance were 0
 
-        return super().step(rng, state, Exact(target.model, target.statistics))
+        return super().step(rng, state, Exact(target.model, target.data))
 
 
 def test_the_invariance_test_sees_a_forgotten_batch_variance(target, correction):
@@ -472,11 +509,11 @@ def test_a_few_bad_rows_cannot_decide(target, correction, name, bad, b):
         sampler = dataclasses.replace(sampler, batch_size=b)
     if hasattr(sampler, "clip_bound"):
         sampler = dataclasses.replace(sampler, clip_bound=1e-6)
-    rows = target.statistics.copy()
+    rows = target.data.copy()
     rows[:, :40] = bad
     start = np.array([0.2, 0.88])
     clean = run_chain(sampler, target, streams(1), start, 200)
-    poisoned = run_chain(sampler, Target(target.model, rows), streams(1), start, 200)
+    poisoned = run_chain(sampler, Target(target.model, rows, "clip"), streams(1), start, 200)
     assert np.isfinite(poisoned.positions).all()
     assert (clean.is_accepted == poisoned.is_accepted).mean() > 0.8
     assert clean.is_accepted.mean() > 0.3  # rejecting all would agree less
@@ -485,7 +522,7 @@ def test_a_few_bad_rows_cannot_decide(target, correction, name, bad, b):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_proposal_that_is_not_finite_is_rejected(target, correction, name, bad):
-    class Far:
+    class Far(Move):
         def init(self, rng, dimension):
             return None
 

@@ -6,23 +6,28 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from conftest import ROOT
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
-from dpmcmc.jobs.jobs import budget, release_of
 
-from dpmcmc.accounting import ACCOUNTANTS
-from dpmcmc.accounting.accountants import accountant, first_guess
+from dpmcmc.accounting.accountants import accountant, accountants, first_guess
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
 from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
-from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
+from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import read_json
-from dpmcmc.samplers import ALGORITHMS
+from dpmcmc.jobs.budgets import budget, release_of
+from dpmcmc.samplers.dp_barker import DPBarker
+from dpmcmc.samplers.dp_hmc import DPHMC
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.study.study import load_study
 
-gaussian, zcdp, rdp = accountant("gaussian"), accountant("zcdp"), accountant("rdp")
-published_pld, barker_rdp = accountant("published-pld"), accountant("barker-rdp")
+ACCOUNTANTS = ["barker-rdp", "certified", "gaussian", "published-pld", "rdp", "zcdp"]
+gaussian, zcdp, rdp = (accountant(name).delta for name in ("gaussian", "zcdp", "rdp"))
+published_pld, barker_rdp = (accountant(name).delta for name in ("published-pld", "barker-rdp"))
 
 RELEASES = {
     "gaussian": GaussianRelease(0.05),
@@ -45,11 +50,22 @@ KNOWN = {
 }
 
 
+@pytest.fixture(scope="module")
+def release_on(schema):
+    """What an iteration of an algorithm of config.yaml releases on a model of it."""
+    study = load_study(ROOT / "config.yaml", [], {}, schema)
+
+    def release_on(algorithm, model):
+        settings = study.algorithms[algorithm].settings_on(model)
+        return release_of(study.release(model, algorithm, settings))
+
+    return release_on
+
+
 @pytest.mark.parametrize(("model", "algorithm"), KNOWN)
-def test_known_iterations_are_met_exactly(config, model, algorithm):
+def test_known_iterations_are_met_exactly(config, release_on, model, algorithm):
     n = config["models"][model]["num_rows"]
-    settings = config["algorithms"][algorithm]["settings"][model]
-    release = ALGORITHMS[algorithm](**settings).release(n)
+    release = release_on(algorithm, model)
     for epsilon, (zcdp_iterations, exact) in KNOWN[model, algorithm].items():
         assert max_iterations(gaussian, release, epsilon, 0.1 / n) == exact
         if zcdp_iterations is not None:
@@ -83,7 +99,7 @@ def test_gaussian_delta_is_that_of_dp_accounting():
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
 def test_delta_falls_with_epsilon_and_grows_with_iterations(name):
-    delta, release = accountant(name), RELEASES[name]
+    delta, release = accountant(name).delta, RELEASES[name]
     by_epsilon = [delta(release, 100, epsilon) for epsilon in np.linspace(0.2, 8, 12)]
     assert all(a >= b for a, b in itertools.pairwise(by_epsilon))
     assert by_epsilon[0] > 100 * by_epsilon[-1]
@@ -107,34 +123,83 @@ def test_a_budget_too_small_for_one_iteration_allows_none():
 
 def test_hmc_is_charged_one_ratio_and_a_gradient_more_than_it_has_steps():
     settings = dict(noise_scale=0.5, step_size=1, clip_bound=1, gradient_clip_bound=1)
-    hmc = ALGORITHMS["dp-hmc"](gradient_noise_scale=2.0, num_integration_steps=7, **settings)
+    hmc = DPHMC(gradient_noise_scale=2.0, num_integration_steps=7, **settings)
     assert hmc.release(100).mu ** 2 == pytest.approx(1 / (0.25 * 100) + 8 / (4 * 100))
 
 
+PRICED = {
+    "gaussian": {GaussianRelease},
+    "zcdp": {GaussianRelease},
+    "rdp": {SubsampledGaussianRelease},
+    "published-pld": {SubsampledGaussianRelease},
+    "barker-rdp": {BarkerRelease},
+    "certified": {GaussianRelease, SubsampledGaussianRelease, BarkerRelease},
+}
+
+
+def test_accountants_are_found_by_name_and_others_told_which_there_are():
+    assert accountants() == sorted(PRICED) == ACCOUNTANTS
+    for name in ACCOUNTANTS:
+        module = accountant(name)
+        assert callable(module.delta) and callable(module.check)
+    for unknown in ("search", "releases", "published_pld", "Gaussian", "", "../rdp"):
+        with pytest.raises(ValueError, match="unknown accountant") as caught:
+            accountant(unknown)
+        assert str(caught.value) == (
+            f"unknown accountant {unknown}; valid names: {', '.join(ACCOUNTANTS)}"
+        )
+
+
 @pytest.mark.parametrize("name", ACCOUNTANTS)
-@pytest.mark.parametrize("other", ACCOUNTANTS)
+@pytest.mark.parametrize("other", ["gaussian", "rdp", "barker-rdp"])
 def test_an_accountant_refuses_what_it_cannot_price(name, other):
-    release = RELEASES[other]
-    does_price = {type(RELEASES[name])} | ({BarkerRelease} if name == "certified" else set())
-    if type(release) in does_price:
-        assert accountant(name)(release, 1, 1.0) >= 0
-    else:
+    """By `check` as by `delta`, and in the search before it starts."""
+    release, module = RELEASES[other], accountant(name)
+    if type(release) in PRICED[name]:
+        assert module.check(release) is None
+        assert 0 <= module.delta(release, 1, 1.0) <= 1
+        return
+    questions = [module.check, lambda release: module.delta(release, 1, 1.0)]
+    questions += [lambda release: module.delta(release, 0, 1.0)]
+    if hasattr(module, "loss_variance"):
+        questions.append(lambda release: first_guess(module, release, 4, 1e-6))
+    if hasattr(module, "epsilon"):
+        questions.append(lambda release: module.epsilon(release, 1, 1e-6))
+    for question in questions:
         with pytest.raises(
-            TypeError, match=f"accountant {name} prices a .*, not a {type(release).__name__}"
+            TypeError, match=f"^accountant {name} prices a .*, not a {type(release).__name__}$"
         ):
-            accountant(name)(release, 1, 1.0)
+            question(release)
 
 
-def test_known_iterations_of_the_minibatch_algorithms_are_met_exactly(config):
-    def release(algorithm, model):
-        settings = config["algorithms"][algorithm]["settings"][model]
-        return ALGORITHMS[algorithm](**settings).release(100_000, 1.0)
+@pytest.mark.parametrize("name", ACCOUNTANTS)
+def test_what_is_no_release_is_refused(name):
+    for thing in (None, 0.05, "GaussianRelease"):
+        with pytest.raises(TypeError, match=f"accountant {name} prices a "):
+            accountant(name).check(thing)
 
-    barker = release("dp-barker", "flat-banana-2d")
+
+@pytest.mark.parametrize(
+    ("release", "problem"),
+    [
+        (BarkerRelease(15, 0.1), "more than 15 rows, not 15"),
+        (BarkerRelease(20, 0.002, 1.05), r"at most 1, not 1\.05: a batch of at least sqrt\(n\)"),
+    ],
+)
+def test_barkers_accountant_as_published_needs_batches_that_are_not_small(release, problem):
+    for question in (barker_rdp, lambda *release: accountant("barker-rdp").check(release[0])):
+        with pytest.raises(ValueError, match=f"^batch_size: accountant barker-rdp .*{problem}"):
+            question(release, 1, 1.0)
+    accountant("certified").check(release)
+    accountant("barker-rdp").check(BarkerRelease(16, 0.1, 1.0))
+
+
+def test_known_iterations_of_the_minibatch_algorithms_are_met_exactly(release_on):
+    barker = release_on("dp-barker", "flat-banana-2d")
     assert [max_iterations(barker_rdp, barker, epsilon, 1e-6) for epsilon in (1, 4)] == [106, 1687]
-    minibatch = release("minibatch-dp-penalty", "flat-banana-2d")
+    minibatch = release_on("minibatch-dp-penalty", "flat-banana-2d")
     assert max_iterations(published_pld, minibatch, 4, 1e-6) == 828
-    full_data = release("dp-barker-full-data", "flat-banana-2d")
+    full_data = release_on("dp-barker-full-data", "flat-banana-2d")
     assert max_iterations(gaussian, full_data, 4, 1e-6) == pytest.approx(1370, abs=5)
 
 
@@ -232,19 +297,14 @@ def test_a_search_may_start_anywhere():
         assert max_iterations(rdp, release, 6, 1e-6, guess=guess) == k
 
 
-@pytest.mark.parametrize("noise_variance", [0.0, -0.7, math.nan])
-def test_a_noise_variance_that_is_not_positive_is_refused(noise_variance):
-    with pytest.raises(ValueError, match="noise_variance must be greater than 0, not"):
-        ALGORITHMS["minibatch-dp-penalty"](
-            noise_variance=noise_variance, batch_size=10, proposal_scale=1.0, clip_bound=1.0
-        )
-
-
-@pytest.mark.parametrize("algorithm", ["minibatch-dp-penalty", "dp-barker"])
-def test_a_batch_larger_than_the_data_set_is_refused(config, algorithm):
-    settings = config["algorithms"][algorithm]["settings"]["flat-banana-2d"]
-    with pytest.raises(ValueError, match="batch_size must be at most the number of rows 500"):
-        ALGORITHMS[algorithm](**settings).release(500)
+@pytest.mark.parametrize(
+    "sampler",
+    [MinibatchDPPenalty(GaussianWalk(1.0), 0.7, 501, 1.0), DPBarker(GaussianWalk(1.0), 501)],
+)
+def test_a_batch_larger_than_the_data_set_is_refused(sampler):
+    with pytest.raises(ValueError, match="batch_size: must be at most num_rows = 500, not 501"):
+        sampler.release(500)
+    assert sampler.release(501).sampling_probability == 1
 
 
 @pytest.mark.parametrize("guess", [0, 1, 300, 701, 702, 703, 5000])
@@ -273,28 +333,48 @@ def test_tiny_releases_cost_nothing(mu):
 
 
 @pytest.mark.parametrize("name", ["published-pld", "certified"])
-def test_a_release_of_another_kind_is_refused_before_the_search(name):
-    with pytest.raises(TypeError, match=name):
-        first_guess(name, GaussianRelease(0.1), 4, 1e-6)
-
-
-@pytest.mark.parametrize("name", ["published-pld", "certified"])
 def test_first_guesses_save_evaluations(name):
-    release = RELEASES[name]
-    guess, spread = first_guess(name, release, 4, 1e-6)
-    iterations = max_iterations(accountant(name), release, 4, 1e-6)
+    release, module = RELEASES[name], accountant(name)
+    guess, spread = first_guess(module, release, 4, 1e-6)
+    iterations = max_iterations(module.delta, release, 4, 1e-6)
     assert 0.3 < guess / iterations < 3 and spread > 0
 
 
 @pytest.mark.parametrize(("name", "iterations"), [("gaussian", 100), ("certified", 400)])
 def test_the_epsilon_that_fewer_iterations_spend(name, iterations):
-    cost, release = accountant(name), RELEASES[name]
+    cost, release = accountant(name).delta, RELEASES[name]
     spent = spent_epsilon(cost, release, iterations, 40.0, 1e-6)
     assert cost(release, iterations, spent) <= 1e-6 < cost(release, iterations, spent * 0.9999)
     if name == "certified":
         from dpmcmc.accounting import certified
 
         assert certified.epsilon(release, iterations, 1e-6) == pytest.approx(spent, rel=1e-4)
+
+
+COSTS = [(k, target) for k in (1, 30, 500) for target in (1e-9, 1e-6, 1e-2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "target"),
+    [(name, *cost) for name in ("gaussian", "zcdp", "rdp", "barker-rdp") for cost in COSTS]
+    + [("published-pld", 30, 1e-6), ("certified", 30, 1e-6)],
+)
+def test_the_epsilon_that_iterations_cost_is_the_least_that_allows_them(name, k, target):
+    cost, release = accountant(name).delta, RELEASES[name]
+    epsilon = cost_epsilon(cost, release, k, target)
+    assert 0 < epsilon < math.inf
+    assert cost(release, k, epsilon) <= target < cost(release, k, epsilon * (1 - 1e-5))
+    # The question the other way round, at just so much and at a little less.
+    assert max_iterations(cost, release, epsilon, target, guess=k, limit=k) == k
+    assert max_iterations(cost, release, epsilon * (1 - 1e-5), target, guess=k, limit=k) == k - 1
+
+
+def test_an_epsilon_without_end_is_infinite_and_none_is_none():
+    assert cost_epsilon(gaussian, GaussianRelease(1e4), 1, 1e-6) == math.inf
+    assert cost_epsilon(gaussian, GaussianRelease(1e-6), 1, 1e-5) == 0.0
+    assert cost_epsilon(gaussian, GaussianRelease(0.05), 0, 1e-6) == 0.0
+    large = cost_epsilon(gaussian, GaussianRelease(1000.0), 1, 1e-6)
+    assert large == pytest.approx(1000**2 / 2, rel=0.02) and large < 1e6
 
 
 def test_what_costs_less_than_delta_at_no_epsilon_spends_none():
@@ -340,12 +420,18 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         "delta": 1e-6,
         "accountant": "gaussian",
         "epsilon": 6.0,
+        "varied": {},
     }
     for k in range(1, 40):
-        settings = {"noise_scale": 0.1 + 0.01 * k, "proposal_scale": 0.008, "clip_bound": 2}
-        budget(spec | {"settings": settings, "max_iterations": k}, tmp_path / "budget.json")
+        sampler = {
+            "class": "dpmcmc.samplers.dp_penalty:DPPenalty",
+            "move": {"class": "dpmcmc.samplers.moves:GaussianWalk", "proposal_scale": 0.008},
+            "noise_scale": 0.1 + 0.01 * k,
+            "clip_bound": 2,
+        }
+        budget(spec | {"sampler": sampler, "max_iterations": k}, tmp_path / "budget.json")
         record = read_json(tmp_path / "budget.json")
-        release = release_of(spec | {"settings": settings})
+        release = release_of(spec | {"sampler": sampler})
         assert record["iterations"] == k < record["allowed_iterations"]
         assert gaussian(release, k, record["spent_epsilon"]) <= 1e-6
 

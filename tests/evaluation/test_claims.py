@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpmcmc.accounting.accountants import accountants
 from dpmcmc.evaluation import claims
-from dpmcmc.samplers import ALGORITHMS
 
 
 def tables(**mmds):
@@ -150,11 +150,14 @@ def test_eighty_percent_decide(counts, expected):
 
 
 def test_claims_name_models_algorithms_and_accountants_that_exist(config):
-    accountants = {n for names in config["figures"]["accounting"]["curves"].values() for n in names}
-    known = {*config["models"], *ALGORITHMS, *accountants}
+    """The claims on accountants speak of the curves that the study has."""
+    known = {*config["models"], *config["algorithms"], *accountants()}
+    curves = config["accounting_curves"]["curves"]
     for claim in claims.CLAIMS:
         assert claim.cells and claim.section in {"6.1", "6.2", "6.3", "Conclusions"}
         for entry in claim.cells:
+            if claim.rule is claims.fewer_iterations:
+                assert set(entry[1:]) <= set(curves[entry[0]])
             assert {part for part in entry if isinstance(part, str)} <= known
             assert len(set(entry)) == len(entry)
 

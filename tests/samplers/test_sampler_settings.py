@@ -1,0 +1,289 @@
+"""Samplers and moves check their settings, which are their schema as well."""
+
+import dataclasses
+import math
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from test_samplers import make_target, streams
+
+from dpmcmc import registry
+from dpmcmc.samplers.barker_correction import Correction
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
+from dpmcmc.samplers.dp_hmc import DPHMC
+from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.exact_posterior import ExactPosterior
+from dpmcmc.samplers.hmc import HMC
+from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, Move, OneComponentWalk
+from dpmcmc.samplers.start_point import StartPoint
+from dpmcmc.settings import in_short, is_plain, needed, plain, schema
+from dpmcmc.study.config import ConfigError, check_schema
+
+WALK = GaussianWalk(0.3)
+POSITIVE, BOUND, SCALES, COUNT, STEPS, CHOICE, MOVE = range(7)  # keys of KINDS
+
+# Fields of every class: those that are required, and those that have a default.
+FIELDS = {
+    GaussianWalk: ({"proposal_scale": SCALES}, {}),
+    OneComponentWalk: ({"proposal_scale": SCALES}, {}),
+    GuidedWalk: ({"proposal_scale": SCALES}, {}),
+    Metropolis: ({"move": MOVE}, {"clip_bound": BOUND}),
+    HMC: (
+        {"step_size": POSITIVE, "num_integration_steps": STEPS},
+        {"inverse_mass_matrix": SCALES, "clip_bound": BOUND},
+    ),
+    DPPenalty: ({"move": MOVE, "noise_scale": POSITIVE, "clip_bound": POSITIVE}, {}),
+    DPHMC: (
+        {
+            "noise_scale": POSITIVE,
+            "gradient_noise_scale": POSITIVE,
+            "step_size": POSITIVE,
+            "num_integration_steps": STEPS,
+            "clip_bound": POSITIVE,
+            "gradient_clip_bound": POSITIVE,
+        },
+        {"inverse_mass_matrix": SCALES},
+    ),
+    MinibatchDPPenalty: (
+        {"move": MOVE, "noise_variance": POSITIVE, "batch_size": COUNT, "clip_bound": POSITIVE},
+        {"sensitivity": CHOICE, "batch_variance": CHOICE},
+    ),
+    DPBarker: ({"move": MOVE, "batch_size": COUNT}, {"batch_variance": CHOICE}),
+    FullDataDPBarker: ({"move": MOVE, "clip_bound": POSITIVE}, {}),
+    ExactPosterior: ({}, {"draws_at_once": COUNT}),
+    StartPoint: ({}, {}),
+}
+NO_NUMBERS = ["1", "", None, True, {}, 1j, b"1", object(), np.datetime64("2021"), np.True_]
+NO_SIZES = [0, 0.0, -0.0, -1, -1e-300, math.nan, -math.inf, np.float64("nan"), np.int64(0)]
+NO_COUNTS = [*NO_NUMBERS, 0, -1, 2.0, 2.5, math.nan, math.inf, [3], np.float64(3), np.array([3])]
+ONE_HALF = [np.float64(0.5), np.float32(0.5), np.array(0.5)]
+ARRAYS = [np.array([0.5, 1.0]), np.array([1, 2]), np.array([0.5, 1.0], np.float32)]
+SCHEMA = {"type": "number", "exclusiveMinimum": 0}
+LARGEST = {"maximum": sys.float_info.max}
+ONE = SCHEMA | LARGEST
+
+
+class Kind(NamedTuple):
+    """Values that a field takes, those that it refuses, and what its schema is."""
+
+    right: list
+    wrong: list
+    schema: dict
+
+
+KINDS = {
+    POSITIVE: Kind(
+        [0.5, 3, 1e-300, sys.float_info.max, *ONE_HALF, np.int64(2)],
+        [*NO_NUMBERS, *NO_SIZES, math.inf, np.float64("inf"), 10**400, [1.0], np.ones(1)],
+        ONE,
+    ),
+    BOUND: Kind(
+        [0.5, 3, math.inf, np.float64("inf"), np.array(0.5)],
+        [*NO_NUMBERS, *NO_SIZES, [1.0], np.ones(1)],
+        SCHEMA,
+    ),
+    SCALES: Kind(
+        [0.5, 3, *ONE_HALF, [0.5, 1], (0.5, 1.0), [np.float64(0.5), np.int64(2)], *ARRAYS],
+        [*NO_NUMBERS, *NO_SIZES, math.inf, [], (), np.array([]), ["a"], [[1.0]], np.ones((2, 2))]
+        + [[1.0, bad] for bad in (0, -1, math.nan, math.inf, None, True, "1")]
+        + [np.array([1.0, bad]) for bad in (0, math.nan, math.inf)],
+        {"anyOf": [ONE, {"type": "array", "items": ONE, "minItems": 1}]},
+    ),
+    COUNT: Kind(
+        [1, 3, 10**9, np.int64(3), np.int32(3), np.uint8(3), np.array(3)],
+        [*NO_COUNTS, 10**9 + 1, 10**400],
+        {"type": "integer", "minimum": 1, "maximum": 10**9},
+    ),
+    STEPS: Kind(
+        [1, 3, 100_000, np.int64(3)],
+        [*NO_COUNTS, 100_001],
+        {"type": "integer", "minimum": 1, "maximum": 100_000},
+    ),
+    CHOICE: Kind(
+        ["published", "exact", np.str_("exact")],
+        ["", "Exact", "x", None, 1, True, ["exact"], b"exact"],
+        {"enum": ["exact", "published"]},
+    ),
+    MOVE: Kind(
+        [WALK, OneComponentWalk([1.0, 2.0]), GuidedWalk(0.1)],
+        [None, "GaussianWalk", GaussianWalk, 0.3, {}, StartPoint(), {"proposal_scale": 0.3}],
+        {"title": "Move"},
+    ),
+}
+
+
+def usual(cls):
+    """What the class needs: the first right value of each."""
+    return {key: KINDS[kind].right[0] for key, kind in FIELDS[cls][0].items()}
+
+
+def all_fields(cls):
+    return FIELDS[cls][0] | FIELDS[cls][1]
+
+
+def values(which):
+    return [
+        pytest.param(cls, field, value, id=f"{cls.__name__}-{field}-{i}")
+        for cls in FIELDS
+        for field, kind in all_fields(cls).items()
+        for i, value in enumerate(getattr(KINDS[kind], which))
+    ]
+
+
+def test_every_sampler_and_move_of_the_package_is_tested_here():
+    classes = [
+        registry.load(registry.resolve(kind, name))
+        for kind in ("sampler", "move")
+        for name in registry.names(kind)
+    ]
+    assert set(classes) == set(FIELDS)
+
+
+@pytest.mark.parametrize(("cls", "field", "value"), values("wrong"))
+def test_a_wrong_value_is_refused_in_one_line_that_names_the_field(cls, field, value):
+    with pytest.raises(ValueError, match=rf"^{cls.__name__}\.{field}: .+, not ") as error:
+        cls(**usual(cls) | {field: value})
+    message = str(error.value)
+    assert message.endswith(f", not {in_short(value)}") and "\n" not in message
+    assert error.value.__cause__ is None and error.value.__suppress_context__
+    right = cls(**usual(cls))  # nor can it be put in later
+    with pytest.raises(ValueError, match=rf"^{cls.__name__}\.{field}: "):
+        dataclasses.replace(right, **{field: value})
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(right, field, value)
+
+
+@pytest.mark.parametrize(("cls", "field", "value"), values("right"))
+def test_a_right_value_is_kept_and_one_of_numpy_becomes_one_of_python(cls, field, value):
+    kept = getattr(cls(**usual(cls) | {field: value}), field)
+    if type(value) in (int, float, str) or isinstance(value, Move):
+        assert kept is value
+        return
+    as_list = list(value) if isinstance(value, tuple) else plain(value)
+    assert kept == as_list and is_plain(kept)
+
+
+def test_a_setting_does_not_change_with_the_array_that_it_was_given_as():
+    scales = np.array([0.5, 1.0])
+    walk = GaussianWalk(scales)
+    scales[:] = -1
+    assert walk == GaussianWalk([0.5, 1.0]) == GaussianWalk((0.5, 1.0))
+
+
+def test_a_message_says_what_would_be_right():
+    long = list(range(100_000, 0, -1))
+    for make, message in [
+        (lambda: HMC(0.1, long), f"Expected int, not {str(long)[:200]}..."),
+        (lambda: GaussianWalk(np.ones((2, 1))), "Expected float, not array([[1.], [1.]])"),
+        (lambda: GaussianWalk([1.0, 0]), "Expected float > 0.0 - at $[1], not [1.0, 0]"),
+        (lambda: ExactPosterior(0), "Expected int >= 1, not 0"),
+        (lambda: HMC(0.1, 100_001), "Expected int <= 100000, not 100001"),
+        (lambda: Metropolis(None), "Expected Move, not None"),
+        (
+            lambda: DPBarker(WALK, 20, batch_variance="x"),
+            "Expected one of published, exact, not 'x'",
+        ),
+    ]:
+        with pytest.raises(ValueError) as error:
+            make()
+        assert str(error.value).partition(": ")[2] == message
+
+
+@pytest.mark.parametrize("cls", FIELDS)
+def test_the_schema_has_every_field_its_range_and_what_is_required(cls):
+    found = schema(cls)
+    assert found["type"] == "object" and found["additionalProperties"] is False
+    assert found["properties"] == {
+        field: KINDS[kind].schema for field, kind in all_fields(cls).items()
+    }
+    assert found["required"] == list(FIELDS[cls][0])
+    beside = {field.name for field in dataclasses.fields(cls)} - found["properties"].keys()
+    assert beside == needed(cls).keys()
+
+
+@pytest.mark.parametrize("cls", FIELDS)
+def test_the_schema_refuses_what_the_class_refuses(cls):
+    """Of what a configuration can hold; in it, nothing is infinite."""
+    without_move = schema(cls) | {
+        "properties": {k: v for k, v in schema(cls)["properties"].items() if k != "move"},
+        "required": [key for key in schema(cls)["required"] if key != "move"],
+    }
+    settings = {k: v for k, v in usual(cls).items() if k != "move"}
+    check_schema(settings, without_move, "here")
+    for field, kind in all_fields(cls).items():
+        for value in KINDS[kind].wrong if field != "move" else ():
+            if is_plain(value) or type(value) is dict:
+                with pytest.raises(ConfigError, match=rf"^here\.{field}"):
+                    check_schema(settings | {field: value}, without_move, "here")
+        for value in KINDS[kind].right if field != "move" else ():
+            if is_plain(value) and value != math.inf:
+                check_schema(settings | {field: value}, without_move, "here")
+    with pytest.raises(ConfigError, match=r"here: .*nothing"):
+        check_schema(settings | {"nothing": 1}, without_move, "here")
+    for key in settings:
+        fewer = {k: v for k, v in settings.items() if k != key}
+        with pytest.raises(ConfigError, match=rf"here: .*{key}"):
+            check_schema(fewer, without_move, "here")
+
+
+def test_what_a_sampler_needs_beside_settings_is_no_setting():
+    assert needed(DPBarker) == needed(FullDataDPBarker) == {"correction": Correction}
+    assert all(not needed(cls) for cls in FIELDS if cls not in (DPBarker, FullDataDPBarker))
+
+
+# -- What is accepted works ----------------------------------------------------------------------
+
+
+def positions(sampler):
+    target = make_target("banana")
+    return run_chain(sampler, target, streams(3), np.array([0.5, 1.0, 0.0]), 200).positions
+
+
+ALIKE = [
+    [0.25, np.float64(0.25), np.float32(0.25), np.array(0.25), [0.25] * 3, np.full(3, 0.25)],
+    [[0.25, 0.5, 1.0], (0.25, 0.5, 1.0), np.array([0.25, 0.5, 1.0], np.float32)],
+    [[1, 1, 2], [1.0, 1.0, 2.0], np.array([1, 1, 2]), np.array([1.0, 1.0, 2.0])],
+]
+
+
+@pytest.mark.parametrize("alike", ALIKE)
+@pytest.mark.parametrize("move", [GaussianWalk, OneComponentWalk, GuidedWalk])
+def test_scales_of_numpy_move_as_those_of_python(move, alike):
+    first, *others = (positions(Metropolis(move(scale))) for scale in alike)
+    assert len(np.unique(first, axis=0)) > 2
+    for other in others:
+        np.testing.assert_array_equal(other, first)
+
+
+@pytest.mark.parametrize("alike", ALIKE)
+def test_masses_of_numpy_move_as_those_of_python(alike):
+    for sampler in (HMC(0.1, 3), DPHMC(0.1, 0.1, 0.1, 3, 1.0, 1.0)):
+        first, *others = (
+            positions(dataclasses.replace(sampler, inverse_mass_matrix=mass)) for mass in alike
+        )
+        for other in others:
+            np.testing.assert_array_equal(other, first)
+
+
+def test_numbers_of_numpy_decide_as_those_of_python():
+    target = make_target("gaussian")
+
+    def chain(number, count):
+        samplers = (
+            DPPenalty(WALK, number(0.1), number(1.0)),
+            HMC(number(0.125), count(3), number(0.5), number(2.0)),
+            DPHMC(number(0.1), number(0.1), number(0.125), count(3), number(1.0), number(1.0)),
+            MinibatchDPPenalty(WALK, number(0.01), count(10), number(1.0)),
+            ExactPosterior(count(7)),
+        )
+        return [run_chain(s, target, streams(3), np.zeros(2), 30).positions for s in samplers]
+
+    expected = chain(float, int)
+    for number, count in ((np.float64, np.int64), (np.array, np.array), (np.float64, np.int32)):
+        for found, wanted in zip(chain(number, count), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)

@@ -1,0 +1,168 @@
+"""Who imports whom: no circle of modules, one way between packages, and no more than is needed."""
+
+import ast
+import json
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+from conftest import ROOT
+
+from dpmcmc import registry
+from dpmcmc.kernels.library import library_path
+
+SOURCE = ROOT / "src"
+# What the modules of a package may import of others; single modules of dpmcmc are packages here.
+LEAVES = {"arrays", "settings"}
+ALLOWED = {
+    "arrays": set(),
+    "settings": set(),
+    "files": set(),
+    "frames": {"files"},
+    "registry": {"settings"},
+    "accounting": set(),
+    "kernels": set(),
+    "likelihoods": {"kernels", *LEAVES},
+    "models": {"kernels", "likelihoods", *LEAVES},
+    "samplers": {"kernels", "likelihoods", "models", "accounting", *LEAVES},
+}
+COMPUTING = set(ALLOWED)
+ALLOWED |= {
+    "study": COMPUTING,
+    "evaluation": {"study", *COMPUTING},
+    "reporting": {"study", "evaluation", *COMPUTING},
+    "jobs": {"study", "evaluation", "reporting", *COMPUTING},
+    "cli": {"jobs", "study", "evaluation", "reporting", *COMPUTING},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+
+
+def module_names():
+    """Files of the package by the names of their modules."""
+    names = {}
+    for path in SOURCE.glob("dpmcmc/**/*.py"):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        names[".".join(parts).removesuffix(".__init__")] = path
+    return names
+
+
+def imported_at_the_top(node):
+    """Names that a module's code imports as it is loaded: not what its functions do later."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.Import):
+            yield from (alias.name for alias in part.names)
+        elif isinstance(part, ast.ImportFrom):
+            assert part.level == 0, "imports are absolute"
+            yield part.module
+            yield from (f"{part.module}.{alias.name}" for alias in part.names)
+        elif not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from imported_at_the_top(part)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """Modules of the package that each of them imports."""
+    modules = module_names()
+    return {
+        name: {found for found in imported_at_the_top(ast.parse(path.read_text()))} & modules.keys()
+        for name, path in modules.items()
+    }
+
+
+def package_of(module):
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def test_the_graph_is_read_as_it_is(graph):
+    assert len(graph) > 60
+    assert graph["dpmcmc.samplers.dp_barker"] >= {
+        "dpmcmc.samplers.barker_correction",
+        "dpmcmc.accounting.releases",
+        "dpmcmc.settings",
+    }
+    assert "dpmcmc.registry" in graph["dpmcmc.jobs.chains"]  # from dpmcmc import registry
+from dpmcmc.kernels.library import library_path
+    nested = "if True:\n    import a\nclass B:\n    import b\n    def f(self):\n        import c\n"
+    assert list(imported_at_the_top(ast.parse(nested))) == ["a", "b"]
+
+
+def test_no_circle_of_modules(graph):
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
+
+
+def test_packages_import_one_way(graph):
+    wrong = {
+        f"{module} imports {other}"
+        for module, others in graph.items()
+        for other in others - {"dpmcmc"}
+        if package_of(module) != package_of(other)
+        and package_of(other) not in ALLOWED[package_of(module)]
+    }
+    assert not wrong
+    assert {package_of(module) for module in graph} == ALLOWED.keys()
+
+
+def test_the_rule_itself_has_no_circle():
+    list(TopologicalSorter(ALLOWED).static_order())
+
+
+def test_accounting_stands_alone_in_its_functions_too():
+    for name, path in module_names().items():
+        if package_of(name) == "accounting":
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    found = [node.module] if isinstance(node, ast.ImportFrom) else []
+                    found += [alias.name for alias in node.names]
+                    ours = [n for n in found if n.startswith("dpmcmc")]
+                    assert all(n.startswith("dpmcmc.accounting") for n in ours), (name, ours)
+
+
+HEAVY = ["pandas", "scipy.stats", "matplotlib", "jax", "numba"]
+SCRIPT = """
+import json, sys
+from importlib import import_module
+for name in {names}:
+    import_module(name)
+print(json.dumps(sorted(set({heavy}) & sys.modules.keys())))
+"""
+
+
+def brought_by(names):
+    script = SCRIPT.format(names=sorted(names), heavy=HEAVY)
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=SOURCE
+    )
+    return json.loads(output.stdout)
+
+
+@pytest.fixture(scope="module")
+def allowed():
+    """Nothing; but numba, where nobody has built the library of compiled kernels."""
+    path = library_path()
+    return [] if path is not None and path.is_file() else ["numba"]
+
+
+def test_a_chain_starts_without_what_only_other_jobs_need(config, allowed):
+    """Any chain of chapter 6, as the job that a study has thousands of."""
+    used = {("model", entry["kind"]) for entry in config["models"].values()}
+    for entry in config["algorithms"].values():
+        used |= {(kind, entry[kind]) for kind in ("sampler", "move") if kind in entry}
+    assert len(used) > 12
+    modules = {registry.resolve(*pair).partition(":")[0] for pair in used}
+    assert brought_by({"dpmcmc.jobs.chains", *modules}) == allowed
+
+
+def test_every_sampler_and_model_of_the_package_is_as_light(allowed):
+    modules = {module for kind in registry.KINDS for module in registry.names(kind).values()}
+    assert len(modules) > 10
+    assert brought_by(modules) == allowed
+
+
+def test_what_is_heavy_would_be_seen():
+    assert {"pandas", "scipy.stats"} <= set(brought_by({"dpmcmc.evaluation.analysis"}))
+    assert "matplotlib" in brought_by({"dpmcmc.reporting.figures.style"})
