@@ -82,8 +82,7 @@ def test_the_graph_is_read_as_it_is(graph):
         "dpmcmc.accounting.releases",
         "dpmcmc.settings",
     }
-    assert "dpmcmc.registry" in graph["dpmcmc.jobs.chains"]  # from dpmcmc import registry
-from dpmcmc.kernels.library import library_path
+    assert "dpmcmc.registry" in graph["dpmcmc.jobs.chains"]  # `from dpmcmc import registry`
     nested = "if True:\n    import a\nclass B:\n    import b\n    def f(self):\n        import c\n"
     assert list(imported_at_the_top(ast.parse(nested))) == ["a", "b"]
 
