@@ -323,6 +323,7 @@ BAD = [
         "algorithms.rwmh.settings: no settings for model circle, which runs; there are settings",
     ),
     ("accounting_curves/curves", {"dp-penalty": ["rdp"]}, "accountant rdp prices a Subsampled"),
+    ("accounting_curves/curves", {"dp-penalty": ["x"]}, "dp-penalty: unknown value x; valid valu"),
     ("accounting_curves/epsilons/from", 6, "accounting_curves.epsilons: from must be less than"),
     ("accounting_curves/model", "circle", "minibatch-dp-penalty has no settings for model circle"),
     ("accounting_curves/model", "x", "accounting_curves.model: unknown model x; valid models: fl"),
@@ -368,9 +369,13 @@ BAD = [
     ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be at most 100"),
     (f"{PENALTY}/noise_scale", 1e200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
     (f"{PENALTY}/noise_scale", 1e-200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
-    (f"{PENALTY}/proposal_scale", [1, 1e10], "proposal_scale.1: must be between 1e-12 and 1e+09"),
+    (f"{PENALTY}/proposal_scale", [1, 1e10], "proposal_scale[1]: must be between 1e-12 and 1e+09"),
     ("models/tempered-banana-2d/tempered_rows", 1.5, "must be a whole number"),
-    ("models/correlated-gauss-2d/covariance", [[1, 0], [0, 1e-320]], "positive definite"),
+    (
+        "models/correlated-gauss-2d/covariance",
+        [[1, 0], [0, 1e-320]],
+        "covariance[1][1]: must be between",
+    ),
 ]
 
 

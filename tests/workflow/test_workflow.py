@@ -22,8 +22,6 @@ from dpmcmc.evaluation.audit import cases
 from dpmcmc.jobs.samplers import read_needed
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.study.config import merged
-from dpmcmc.study.runs import Cell
 from dpmcmc.study.streams import chain_streams, generator, seed_sequence, start_point
 from dpmcmc.study.study import Study
 
@@ -454,7 +452,10 @@ def test_an_algorithm_of_ones_own_is_a_file_and_an_entry_and_reruns_no_chain(tre
     counts = jobs(tree, *overlay(tmp_path, changes))
     assert counts["run_chain"] == 4 and counts["compute_budget"] == 2
     assert not {"simulate_dataset", "draw_reference", "compute_needed"} & counts.keys()
-    chains = [f"results/quick/chains/circle/{name}/epsilon-1/seed-0.npz" for name in ("mine", "dp-penalty")]
+    chains = [
+        f"results/quick/chains/circle/{name}/epsilon-1/seed-0.npz"
+        for name in ("mine", "dp-penalty")
+    ]
     copy_tree(tmp_path / "run")
     snakemake(tmp_path / "run", "--cores", 2, *chains, *overlay(tmp_path, changes))
     with (

@@ -79,12 +79,12 @@ def load_class(kind, name, where, directory):
 def check_sizes(settings, where):
     """Raise a ConfigError for numbers, in lists too, that cannot be computed with."""
     for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
+        place = f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]"
         if isinstance(value, list):
-            check_sizes(value, f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]")
+            check_sizes(value, place)
         elif isinstance(value, int | float) and value and not SIZES[0] <= abs(value) <= SIZES[1]:
-            raise ConfigError(
-                f"{where}.{key}: must be between {SIZES[0]:g} and {SIZES[1]:g} in size, not {value}"
-            )
+            low, high = SIZES
+            raise ConfigError(f"{place}: must be between {low:g} and {high:g} in size, not {value}")
 
 
 def read_model(name, entry, directory):
@@ -121,16 +121,19 @@ def read_algorithm(name, entry, sampler_directory, move_directory):
             raise ConfigError(
                 f"{where}: missing key accountant; valid values: {listed(accountants())}"
             )
-        if entry["accountant"] not in accountants():
-            raise ConfigError(
-                f"{where}.accountant: unknown value {entry['accountant']}; "
-                f"valid values: {listed(accountants())}"
-            )
+        check_accountant(entry["accountant"], f"{where}.accountant")
     elif "accountant" in entry:
         raise ConfigError(f"{where}.accountant: {cls.__name__} is not private, so takes none")
     optional = (entry.get(key) for key in ("accountant", "in_place_of"))
     label = entry.get("label", name)
     return AlgorithmEntry(name, label, sampler, move, *optional, entry.get("settings", {}))
+
+
+def check_accountant(name, where):
+    """Raise a ConfigError for a name of no accountant."""
+    if name not in accountants():
+        valid = listed(accountants())
+        raise ConfigError(f"{where}: unknown value {name}; valid values: {valid}")
 
 
 def check_settings(algorithm, model, settings, where):

@@ -7,17 +7,11 @@ the configuration reruns what it changes and no more.
 from pathlib import Path
 
 from dpmcmc.settings import needed
-from dpmcmc.study.config import (
-    ConfigError,
-    check_extent,
-    check_schema,
-    listed,
-    merged,
-    read_config,
-)
-from dpmcmc.study.entries import check_settings, read_algorithm, read_model
+from dpmcmc.study.checks import check_all_settings, check_curves, check_places, check_tuning
+from dpmcmc.study.config import check_extent, check_schema, merged, read_config
+from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
-from dpmcmc.study.runs import all_cells, check_known, check_runs
+from dpmcmc.study.runs import all_cells, check_runs
 
 # Colours of Okabe and Ito (wine in place of black), told apart with any colour vision, and some
 # more; given out in the order of the configuration.
@@ -76,11 +70,11 @@ class Study:
         check_runs(config["runs"], self.models, self.algorithms)
         self.runs = all_cells(config["runs"])
         self.cells = list(self.runs)
-        self._check_settings()
-        self._check_places()
-        self._check_curves()
         self.tuning = config.get("tuning", {"models": [], "algorithms": []})
-        self._check_tuning()
+        check_all_settings(self)
+        check_places(self.algorithms)
+        check_curves(self)
+        check_tuning(self)
         self.notebooks = study_notebooks(
             {"notebooks": {}} | config,
             Path(root, "notebooks"),
@@ -349,94 +343,6 @@ class Study:
             "tables": self.all_tables,
             "notebooks": {name: page.described() for name, page in self.notebooks.items()},
         }
-
-    # -- Checks ----------------------------------------------------------------------------------
-
-    def _check_settings(self):
-        """Settings must be for known models, and complete and valid on each where they run."""
-        ran = {(cell.model, cell.algorithm) for cell, run in self.runs.items() if not run.varied}
-        swept = [cell for cell, run in self.runs.items() if run.varied]
-        for algorithm in self.algorithms.values():
-            where = f"algorithms.{algorithm.id}.settings"
-            for model in algorithm.settings:
-                if model not in self.models:
-                    raise ConfigError(
-                        f"{where}.{model}: unknown model; valid models: {listed(self.models)}"
-                    )
-                if not any((model, algorithm.id) == cell[:2] for cell in swept):
-                    ran.add((model, algorithm.id))
-        for model, name in sorted(ran):
-            algorithm = self.algorithms[name]
-            where = self._where_settings(model, algorithm)
-            check_settings(algorithm, self.models[model], algorithm.settings_on(model), where)
-        for cell in swept:
-            algorithm, model = self.algorithms[cell.algorithm], self.models[cell.model]
-            self._where_settings(cell.model, algorithm)
-            where = f"runs: {cell.algorithm} on {cell.model}, {cell.run}"
-            check_settings(algorithm, model, self.settings(cell), where)
-
-    def _where_settings(self, model, algorithm):
-        """Keys that lead to settings; a ConfigError if there are none, and some are needed."""
-        where = f"algorithms.{algorithm.id}.settings"
-        if model not in algorithm.settings and algorithm.schema()["required"]:
-            raise ConfigError(
-                f"{where}: no settings for model {model}, which runs; "
-                f"there are settings for: {listed(algorithm.settings)}"
-            )
-        return f"{where}.{model}"
-
-    def _check_places(self):
-        """What an algorithm stands in for must be known, and stand in for nothing itself."""
-        for algorithm in self.algorithms.values():
-            other = algorithm.in_place_of
-            if other is None:
-                continue
-            where = f"algorithms.{algorithm.id}.in_place_of"
-            if other not in self.algorithms or self.algorithms[other].in_place_of is not None:
-                valid = [n for n, entry in self.algorithms.items() if entry.in_place_of is None]
-                raise ConfigError(
-                    f"{where}: unknown algorithm {other}; valid algorithms: {listed(valid)}"
-                )
-
-    def _check_curves(self):
-        """Curves must be of a known model and of algorithms with settings on it."""
-        curves = self.config.get("accounting_curves")
-        if curves is None:
-            return
-        model, where = curves["model"], "accounting_curves"
-        if model not in self.models:
-            raise ConfigError(
-                f"{where}.model: unknown model {model}; valid models: {listed(self.models)}"
-            )
-        if not curves["epsilons"]["from"] < curves["epsilons"]["to"]:
-            raise ConfigError(f"{where}.epsilons: from must be less than to")
-        for name, accountants in curves["curves"].items():
-            algorithm = self.algorithms.get(name)
-            if algorithm is None or model not in algorithm.settings or not algorithm.is_private:
-                raise ConfigError(f"{where}.curves: {name} has no settings for model {model}")
-            for accountant in accountants:
-                check_settings(
-                    algorithm._replace(accountant=accountant),
-                    self.models[model],
-                    algorithm.settings[model],
-                    f"{where}.curves.{name}",
-                )
-
-    def _check_tuning(self):
-        """Pairs must be known and have settings, and of each some setting must be searched."""
-        check_known("tuning", self.tuning, self.models, self.algorithms)
-        for model, algorithm in self.searches:
-            settings = self.algorithms[algorithm].settings.get(model)
-            if settings is None:
-                raise ConfigError(
-                    f"algorithms.{algorithm}.settings: no settings for model {model}, "
-                    "which tuning asks for"
-                )
-            if not settings.keys() & self.tuning["factors"].keys():
-                raise ConfigError(
-                    f"tuning.factors: names no setting of {algorithm} on {model}, "
-                    f"which has: {listed(settings)}"
-                )
 
 
 def module_of(cls, algorithm):

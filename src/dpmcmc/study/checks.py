@@ -1,0 +1,97 @@
+"""Checks of a study that span its models, algorithms and sections; each raises a ConfigError."""
+
+from dpmcmc.study.config import ConfigError, listed
+from dpmcmc.study.entries import check_accountant, check_settings
+from dpmcmc.study.runs import check_known
+
+
+def check_all_settings(study):
+    """Settings must be for known models, and complete and valid on each where they run."""
+    ran = {(cell.model, cell.algorithm) for cell, run in study.runs.items() if not run.varied}
+    swept = [cell for cell, run in study.runs.items() if run.varied]
+    for algorithm in study.algorithms.values():
+        where = f"algorithms.{algorithm.id}.settings"
+        for model in algorithm.settings:
+            if model not in study.models:
+                raise ConfigError(
+                    f"{where}.{model}: unknown model; valid models: {listed(study.models)}"
+                )
+            if not any((model, algorithm.id) == cell[:2] for cell in swept):
+                ran.add((model, algorithm.id))
+    for model, name in sorted(ran):
+        algorithm = study.algorithms[name]
+        where = where_settings(model, algorithm)
+        check_settings(algorithm, study.models[model], algorithm.settings_on(model), where)
+    for cell in swept:
+        algorithm, model = study.algorithms[cell.algorithm], study.models[cell.model]
+        where_settings(cell.model, algorithm)
+        where = f"runs: {cell.algorithm} on {cell.model}, {cell.run}"
+        check_settings(algorithm, model, study.settings(cell), where)
+
+
+def where_settings(model, algorithm):
+    """Keys that lead to settings; a ConfigError if there are none, and some are needed."""
+    where = f"algorithms.{algorithm.id}.settings"
+    if model not in algorithm.settings and algorithm.schema()["required"]:
+        raise ConfigError(
+            f"{where}: no settings for model {model}, which runs; "
+            f"there are settings for: {listed(algorithm.settings)}"
+        )
+    return f"{where}.{model}"
+
+
+def check_places(algorithms):
+    """What an algorithm stands in for must be known, and stand in for nothing itself."""
+    for algorithm in algorithms.values():
+        other = algorithm.in_place_of
+        if other is None:
+            continue
+        where = f"algorithms.{algorithm.id}.in_place_of"
+        if other not in algorithms or algorithms[other].in_place_of is not None:
+            valid = [n for n, entry in algorithms.items() if entry.in_place_of is None]
+            raise ConfigError(
+                f"{where}: unknown algorithm {other}; valid algorithms: {listed(valid)}"
+            )
+
+
+def check_curves(study):
+    """Curves must be of a known model and of algorithms with settings on it."""
+    curves = study.config.get("accounting_curves")
+    if curves is None:
+        return
+    model, where = curves["model"], "accounting_curves"
+    if model not in study.models:
+        raise ConfigError(
+            f"{where}.model: unknown model {model}; valid models: {listed(study.models)}"
+        )
+    if not curves["epsilons"]["from"] < curves["epsilons"]["to"]:
+        raise ConfigError(f"{where}.epsilons: from must be less than to")
+    for name, accountants in curves["curves"].items():
+        algorithm = study.algorithms.get(name)
+        if algorithm is None or model not in algorithm.settings or not algorithm.is_private:
+            raise ConfigError(f"{where}.curves: {name} has no settings for model {model}")
+        for accountant in accountants:
+            check_accountant(accountant, f"{where}.curves.{name}")
+            check_settings(
+                algorithm._replace(accountant=accountant),
+                study.models[model],
+                algorithm.settings[model],
+                f"{where}.curves.{name}",
+            )
+
+
+def check_tuning(study):
+    """Pairs must be known and have settings, and of each some setting must be searched."""
+    check_known("tuning", study.tuning, study.models, study.algorithms)
+    for model, algorithm in study.searches:
+        settings = study.algorithms[algorithm].settings.get(model)
+        if settings is None:
+            raise ConfigError(
+                f"algorithms.{algorithm}.settings: no settings for model {model}, "
+                "which tuning asks for"
+            )
+        if not settings.keys() & study.tuning["factors"].keys():
+            raise ConfigError(
+                f"tuning.factors: names no setting of {algorithm} on {model}, "
+                f"which has: {listed(settings)}"
+            )
