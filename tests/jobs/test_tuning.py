@@ -9,7 +9,7 @@ import yaml
 from conftest import ROOT
 
 from dpmcmc.files import JobError
-from dpmcmc.jobs import tuning
+from dpmcmc.jobs import samplers, tuning
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.study.config import merged
 from dpmcmc.study.study import Study
