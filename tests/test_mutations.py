@@ -38,6 +38,11 @@ def small():
             "vary": {"clip_bound": [1, 1000]},
             "start_sd": 0.05,
         },
+        {
+            "models": ["circle"],
+            "algorithms": ["dp-hmc", "exact-posterior", "start"],
+            "iterations": [10],
+        },
     ]
     config["tuning"]["models"] = ["flat-banana-2d"]
     for entry in config["algorithms"].values():

@@ -65,9 +65,7 @@ def test_every_name_leads_to_its_class(kind):
 
 
 @pytest.mark.parametrize("kind", registry.KINDS)
-@pytest.mark.parametrize(
-    "name", ["Nothing", "banana", "dp_barker", "HMC ", "", "mine.py", ":"]
-)
+@pytest.mark.parametrize("name", ["Nothing", "banana", "dp_barker", "HMC ", "", "mine.py", ":"])
 def test_of_an_unknown_name_one_line_lists_the_valid_ones(kind, name):
     with pytest.raises(UnknownName) as error:
         resolve(kind, name)

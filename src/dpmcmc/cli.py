@@ -21,9 +21,9 @@ COMMANDS = {
     "certification": ("budgets.certification", "spec budget output"),
     "accounting-curve": ("budgets.accounting_curve", "spec output"),
     "chain": ("chains.chain", "spec dataset reference budget needed* output"),
-    "baseline-table": ("tables.baseline_table", "spec reference baselines output"),
+    "baseline-table": ("metrics.baseline_table", "spec reference baselines output"),
     "chain-table": (
-        "tables.chain_table",
+        "metrics.chain_table",
         "spec reference chains budgets output timings budget-table",
     ),
     "study-tables": ("tables.study_tables", "spec chains+ timings+ baselines+ budgets+ output"),

@@ -21,3 +21,8 @@ def write_csv(table, path):
     """Write a data frame; floats in full precision, missing values empty."""
     with replacing(path) as file:
         table.to_csv(file, index=False)
+
+
+def whole(table, column):
+    """A table with a column, where it has it, of whole numbers, some of them missing."""
+    return table.astype({column: "Int64"}) if column in table else table

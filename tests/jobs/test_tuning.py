@@ -6,11 +6,13 @@ import math
 import pandas as pd
 import pytest
 import yaml
+from conftest import ROOT
 
-from dpmcmc.evaluation import tuning
 from dpmcmc.files import JobError
+from dpmcmc.jobs import samplers, tuning
 from dpmcmc.samplers.barker_correction import fit_correction
-from dpmcmc.study.study import Study, merged
+from dpmcmc.study.config import merged
+from dpmcmc.study.study import Study
 
 PAIR = "flat-banana-2d", "dp-penalty"
 OPTIMUM = 0.03  # of the proposal scale of `Known`; the study's own is 0.008
@@ -26,7 +28,7 @@ def make_spec(config, schema):
         section = {"models": [model], "algorithms": [algorithm], "trials": 30, "seeds": 3}
         section |= {"finalists": 3, "confirming_seeds": 5, "max_iterations": 500} | keys
         config_now = merged(merged(config, quick | {"tuning": section}), changes or {})
-        return Study(config_now, schema).search(model, algorithm)
+        return Study(config_now, schema, ROOT).search(model, algorithm)
 
     return make
 
@@ -78,7 +80,7 @@ def test_without_a_feasible_trial_the_pair_keeps_its_own_settings(make_spec, tmp
     _, best = search(make_spec(largest_clip_fraction=0, trials=3), tmp_path)
     assert best["settings"] is None and best["row"]["best_mmd"] is None
     assert best["row"]["feasible_trials"] == 0 and best["row"]["own_mmd"] > 0
-    tuning.gather([tmp_path / "a.csv"], [tmp_path / "a.json"], tmp_path / "all")
+    tuning.tuning_tables([tmp_path / "a.csv"], [tmp_path / "a.json"], tmp_path / "all")
     assert yaml.safe_load((tmp_path / "all/settings.yaml").read_text()) == {"algorithms": {}}
     (row,) = pd.read_csv(tmp_path / "all/summary.csv").to_dict("records")
     assert math.isnan(row["best_trial"]) and row["feasible_trials"] == 0
@@ -216,11 +218,12 @@ def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
     assert best["settings"] is None and best["row"]["own_mmd"] is None
 
 
-def test_barkers_correction_is_read(make_spec, tmp_path):
-    fitted = fit_correction()
-    path = tmp_path / "correction.json"
-    contents = {"atoms": fitted.atoms.tolist(), "weights": fitted.weights.tolist()}
-    path.write_text(json.dumps(contents | {"error": fitted.error}))
+def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
+    path = tmp_path / "needed.json"
+    needed = "dpmcmc.samplers.barker_correction:Correction"
+    samplers.compute_needed({"class": needed}, path)
+    name, fitted = samplers.read_needed(path)
+    assert name == "Correction" and fitted.error == fit_correction().error
     spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)
     trials, _ = search(spec, tmp_path, [path])
     assert 1 < trials["iterations"][0] <= 50 and 0 < trials["mmd"][0] < math.sqrt(2)

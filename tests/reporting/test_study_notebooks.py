@@ -107,7 +107,7 @@ def test_a_notebook_of_ones_own_lies_beside_the_study(resolve, write, tmp_path):
         ({"a": {"results": "x"}}, "unknown parameter results"),
         ({"a": {"panels": ["k"]}}, "notebooks.a.panels: k is none of the models; valid ids: m, n"),
         ({"a": {"shown": ["m"]}}, "notebooks.a.shown: m is none of the algorithms"),
-        ({"a": {"panels": 3}}, "notebooks.a.panels: must be an id or a list of ids of models"),
+        ({"a": {"panels": 3}}, "notebooks.a.panels: must be a list, not 3"),
         ({"a": {"panels": [["m"]]}}, "notebooks.a.panels: must be an id or a list of ids"),
         ({"a": {"panels": ["m"]}, "a.ipynb": {"panels": ["m"]}}, "there is another notebook"),
     ],

@@ -353,6 +353,7 @@ BAD = [
         "algorithms.minibatch-dp-penalty-certified.settings: no settings for model circle, which "
         "tuning asks for",
     ),
+    ("tuning/factors/noise", 5, "tuning.factors: unknown key noise; valid keys: noise_scale"),
     ("tuning/factors/noise_scale", 1, "noise_scale: must be greater than 1, not 1"),
     (
         "tuning/factors",

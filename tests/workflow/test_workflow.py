@@ -487,12 +487,11 @@ RENDER = {
 CURVES = {"compute_accounting_curve", "tabulate_accounting_curves", "render_accounting"}
 CERTIFIED = {"certify_budget", "tabulate_certifications"}
 AUDIT = {"audit_case", "tabulate_audit"}
-FROM_TABLES = {"tabulate_study", "analyse_study", *RENDER, *PAGES_AFTER_SOURCE} - {
-    "render_trajectory"
-}
+SAMPLES = {"simulate_dataset", "draw_reference", "draw_baselines", "tabulate_baselines"}
+FROM_TABLES = {"tabulate_study", "analyse_study", *RENDER, *PAGES_AFTER_SOURCE}
+FROM_TABLES -= {"render_trajectory"}  # of data alone
 FROM_CHAINS = {"run_chain", "tabulate_chains", *FROM_TABLES}
-OF_DP_HMC = 7 * 2 + 2 + 1
-OF_BARKER = 4 * 2 + 2 * 2 + 2
+FROM_BUDGETS = FROM_CHAINS | {"compute_budget"}
 
 
 @pytest.mark.parametrize(
@@ -504,11 +503,28 @@ OF_BARKER = 4 * 2 + 2 * 2 + 2
             0,
         ),
         ("notebooks/circle.ipynb", {"render_circle", *PAGES_AFTER_SOURCE}, 0),
-        ("src/dpmcmc/samplers/dp_hmc.py", FROM_CHAINS | CURVES | AUDIT | BUDGETS, OF_DP_HMC),
-        ("src/dpmcmc/samplers/barker_correction.py", FROM_CHAINS | NEEDED, OF_BARKER),
-        ("src/dpmcmc/samplers/start_point.py", FROM_CHAINS, 1),
-        ("src/dpmcmc/models/circle.py", FROM_CHAINS, 6),
-        ("src/dpmcmc/kernels/ratios.py", FROM_CHAINS, 98),
+        (
+            "src/dpmcmc/evaluation/metrics.py",
+            FROM_TABLES | {"tabulate_chains", "tabulate_baselines"},
+            0,
+        ),
+        (
+            "src/dpmcmc/samplers/dp_hmc.py",
+            FROM_BUDGETS | CURVES | AUDIT | {"render_trajectory"},
+            2 * (7 * 2 + 2 + 1),
+        ),
+        (
+            "src/dpmcmc/samplers/barker_correction.py",
+            FROM_BUDGETS | CURVES | AUDIT | CERTIFIED | {"compute_needed"},
+            2 * (4 * 2 + 2 * 2 + 2),
+        ),
+        ("src/dpmcmc/samplers/start_point.py", FROM_BUDGETS, 2),
+        ("src/dpmcmc/models/circle.py", FROM_CHAINS | SAMPLES | {"render_trajectory"}, 2 * 3 * 2),
+        (
+            "src/dpmcmc/kernels/ratios.py",
+            FROM_BUDGETS | SAMPLES | CURVES | AUDIT | CERTIFIED | {"render_trajectory"},
+            196,
+        ),
     ],
 )
 def test_a_changed_source_reruns_what_it_makes(tree, tmp_path, file, reruns, chains):
@@ -517,7 +533,7 @@ def test_a_changed_source_reruns_what_it_makes(tree, tmp_path, file, reruns, cha
     path.write_text(path.read_text() + "\n")
     counts = jobs(changed, *QUICK)
     assert set(counts) == reruns
-    assert counts.get("run_chain", 0) == 2 * chains
+    assert counts.get("run_chain", 0) == chains
 
 
 def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):

@@ -111,7 +111,7 @@ def chain_source(wildcards):
 
 
 def chain_table_source(wildcards):
-    return digest("dpmcmc.jobs.tables", *model_modules(wildcards.model))
+    return digest("dpmcmc.jobs.metrics", *model_modules(wildcards.model))
 
 
 def notebook_source(notebook):

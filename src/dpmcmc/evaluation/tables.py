@@ -10,7 +10,7 @@ from dpmcmc.evaluation.analysis import (
     with_stand_ins,
 )
 from dpmcmc.evaluation.claims import evaluate
-from dpmcmc.frames import read_csv
+from dpmcmc.frames import read_csv, whole
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
@@ -77,11 +77,6 @@ def compared(chains, swept):
 def concatenate(paths):
     """CSV files one below another, as they stand."""
     return pd.concat([read_csv(path) for path in paths], ignore_index=True)
-
-
-def whole(table, column):
-    """A table with a column, where it has it, of whole numbers, some of them missing."""
-    return table.astype({column: "Int64"}) if column in table else table
 
 
 def models_table(models):

@@ -26,14 +26,13 @@ from dpmcmc.jobs.data import simulate
 from dpmcmc.jobs.samplers import build_sampler
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.settings import schema
 from dpmcmc.study.streams import generator, seed_sequence, three_streams
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
 WORST_MMD = 2.0  # stands for that of a trial without chains; the kernel's is at most sqrt(2)
-RANGE = (1e-12, 1e9)  # of settings, as the schema has it
+RANGE = (1e-12, 1e9)  # of settings, as the configuration takes them
 SMALLEST_BATCH = 16  # of DP Barker; below that, sampling has little left to work with
-MOST_STEPS = 100_000
-WHOLE = ("batch_size", "num_integration_steps")
 # What trials depend on no more: more of them continue a search.
 LATER = ("trials", "finalists", "confirming_seeds")
 KEYS = ("model", "algorithm", "epsilon")
@@ -159,11 +158,24 @@ def search_space(spec):
     return space
 
 
+def field_of(spec, key):
+    """JSON schema of a setting: the field of the sampler's class, or of its move's."""
+    entries = [spec["sampler"], spec["sampler"].get("move")]
+    fields = [schema(registry.load(entry["class"]))["properties"] for entry in entries if entry]
+    return next(properties[key] for properties in fields if key in properties)
+
+
+def is_whole(spec, key):
+    """Whether a setting is a whole number."""
+    return field_of(spec, key).get("type") == "integer"
+
+
 def setting_range(spec, key):
     """Least and greatest value of a searched setting; the study's own is always within."""
     if key == "batch_size":
         return min(SMALLEST_BATCH, spec["settings"][key]), spec["num_rows"]
-    return (1, MOST_STEPS) if key == "num_integration_steps" else RANGE
+    field = field_of(spec, key)
+    return (field["minimum"], field["maximum"]) if is_whole(spec, key) else RANGE
 
 
 def scaled(spec, factors):
@@ -172,11 +184,11 @@ def scaled(spec, factors):
     for key, factor in factors.items():
         lowest, highest = setting_range(spec, key)
         own = np.multiply(settings[key], factor)
-        if key in WHOLE:
+        if is_whole(spec, key):
             own = np.round(own)
         rounded = np.vectorize(lambda value: float(f"{value:.{DIGITS}g}"))(own)
         settings[key] = np.clip(rounded, lowest, highest).tolist()
-        if key in WHOLE:
+        if is_whole(spec, key):
             settings[key] = int(settings[key])
     return settings
 

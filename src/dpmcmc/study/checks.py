@@ -83,6 +83,11 @@ def check_curves(study):
 def check_tuning(study):
     """Pairs must be known and have settings, and of each some setting must be searched."""
     check_known("tuning", study.tuning, study.models, study.algorithms)
+    schemas = [algorithm.schema()["properties"] for algorithm in study.algorithms.values()]
+    known = list(dict.fromkeys(key for properties in schemas for key in properties))
+    for key in study.tuning.get("factors", {}):
+        if key not in known:
+            raise ConfigError(f"tuning.factors: unknown key {key}; valid keys: {listed(known)}")
     for model, algorithm in study.searches:
         settings = study.algorithms[algorithm].settings.get(model)
         if settings is None:

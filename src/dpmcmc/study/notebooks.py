@@ -25,7 +25,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from dpmcmc.study.config import ConfigError, short
+from dpmcmc.study.config import ConfigError, named, short
 
 KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data")
 WORDS = {dict: "maps", str: "names"}
@@ -36,9 +36,9 @@ MADE_BY = {
     "audit": "a section audit",
     "clipping-effects": "runs without epsilon that vary clip_bound",
     "clipping-thresholds": "runs without epsilon that vary clip_bound",
-    "certified": "algorithms in place of others that run",
-    "claims-certified": "algorithms in place of others that run",
-    "claim-cells-certified": "algorithms in place of others that run",
+    "certified": "runs of algorithms in place of others",
+    "claims-certified": "runs of algorithms in place of others",
+    "claim-cells-certified": "runs of algorithms in place of others",
 }
 
 
@@ -162,7 +162,7 @@ def those_running(value, key, kind, config, running):
     for name in listed(value):
         if name not in config[kind]:
             raise ConfigError(
-                f"{key}: {name} is none of the {kind}; valid ids: {', '.join(config[kind])}"
+                f"{key}: {named(name)} is none of the {kind}; valid ids: {', '.join(config[kind])}"
             )
     shown = [name for name in listed(value) if name in running[kind]]
     return shown if isinstance(value, list) else "".join(shown)
