@@ -53,6 +53,12 @@ class Settings:
                 ) from None
             if not is_plain(value):
                 object.__setattr__(self, name, converted)
+        for name, cls in needed(type(self)).items():
+            if not isinstance(getattr(self, name), cls | None):
+                what = in_short(getattr(self, name))
+                raise ValueError(
+                    f"{type(self).__name__}.{name}: Expected {cls.__name__}, not {what}"
+                )
         self.check()
 
     def check(self):
@@ -86,6 +92,7 @@ def annotations(cls):
     return {f.name: hints[f.name] for f in dataclasses.fields(cls) if "needed" not in f.metadata}
 
 
+@cache
 def needed(cls):
     """Classes of what a sampler needs beside its settings, by field.
 

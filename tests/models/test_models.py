@@ -172,8 +172,8 @@ def test_data_sets_are_drawn_at_the_true_position():
 def test_published_models_are_all_there(config):
     models = {
         name: registry.build(
-            {"class": registry.resolve("model", settings["kind"].capitalize())}
-            | {key: value for key, value in settings.items() if key != "kind"}
+            {"class": registry.resolve("model", settings["kind"])}
+            | {key: value for key, value in settings.items() if key not in ("kind", "label")}
         )
         for name, settings in config["models"].items()
     }

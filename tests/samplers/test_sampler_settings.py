@@ -234,6 +234,8 @@ def test_the_schema_refuses_what_the_class_refuses(cls):
 def test_what_a_sampler_needs_beside_settings_is_no_setting():
     assert needed(DPBarker) == needed(FullDataDPBarker) == {"correction": Correction}
     assert all(not needed(cls) for cls in FIELDS if cls not in (DPBarker, FullDataDPBarker))
+    with pytest.raises(ValueError, match=r"DPBarker\.correction: Expected Correction, not 'exact'"):
+        DPBarker(GaussianWalk(1.0), 20, "exact")
 
 
 # -- What is accepted works ----------------------------------------------------------------------
