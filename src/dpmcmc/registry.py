@@ -6,6 +6,7 @@ else: a new file is enough.
 
 import ast
 import importlib.util
+import os
 import sys
 from functools import cache
 from importlib import import_module
@@ -52,7 +53,8 @@ def resolve(kind, name, directory="."):
     name : str
         As in the configuration.
     directory : path
-        That of the file that gives the name, to which a path in it is relative.
+        That of the file that gives the name, to which a path in it is relative; the result is
+        relative to the directory that jobs run in.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def resolve(kind, name, directory="."):
         file = Path(directory, path)
         if not file.is_file():
             raise UnknownName(f"no file {path} in {Path(directory).resolve()}")
-        return f"{file.as_posix()}:{cls}"
+        return f"{Path(os.path.relpath(file.resolve())).as_posix()}:{cls}"
     if name not in names(kind):
         valid = ", ".join(sorted(names(kind)))
         raise UnknownName(

@@ -51,7 +51,7 @@ class Settings:
                 raise ValueError(
                     f"{type(self).__name__}.{name}: {problem}, not {in_short(value)}"
                 ) from None
-            if not is_plain(value):
+            if not is_plain(value) or isinstance(value, list):  # which its owner may change
                 object.__setattr__(self, name, converted)
         for name, cls in needed(type(self)).items():
             if not isinstance(getattr(self, name), cls | None):
@@ -60,6 +60,16 @@ class Settings:
                     f"{type(self).__name__}.{name}: Expected {cls.__name__}, not {what}"
                 )
         self.check()
+
+    def check_dimension(self, dimension):
+        """Raise a ValueError for a list of a number for each component that has not d of them."""
+        for name, kind in annotations(type(self)).items():
+            value = getattr(self, name)
+            if kind == PerComponent and isinstance(value, list) and len(value) != dimension:
+                raise ValueError(
+                    f"{name}: must be a number or a list of dimension = {dimension} numbers, "
+                    f"not {len(value)}"
+                )
 
     def check(self):
         """Raise a ValueError, "field: what it must be, not what it is", for fields that clash."""

@@ -18,10 +18,13 @@ class GaussianRelease:
     mu : float
         Substitute sensitivity over the standard deviation of the noise. Several releases of an
         iteration compose to sqrt(mu_1^2 + mu_2^2 + ...), adaptively chosen or not
-        (Dong, Roth and Su 2022, Corollary 3.3).
+        (Dong, Roth and Su 2022, Corollary 3.3). Greater than 0.
     """
 
     mu: float
+
+    def __post_init__(self):
+        check(self, "mu", self.mu > 0)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,10 @@ class SubsampledGaussianRelease:
 
     noise_variance: float
     sampling_probability: float
+
+    def __post_init__(self):
+        check(self, "noise_variance", self.noise_variance > 0)
+        check(self, "sampling_probability", 0 < self.sampling_probability <= 1)
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,18 @@ class BarkerRelease:
     batch_size: int
     sampling_probability: float
     batch_variance: float = 1.0
+
+    def __post_init__(self):
+        check(self, "batch_size", self.batch_size >= 1)
+        check(self, "sampling_probability", 0 < self.sampling_probability <= 1)
+        check(self, "batch_variance", 0 <= self.batch_variance < NOISE_VARIANCE)
+
+
+def check(release, field, is_valid):
+    """Raise a ValueError for a release that no accountant can price, such as of no number."""
+    if not is_valid:
+        name, value = type(release).__name__, getattr(release, field)
+        raise ValueError(f"{name}.{field}: cannot be {value}")
 
 
 def require(release, accountant, *kinds):

@@ -95,7 +95,7 @@ def cost_epsilon(delta, release, iterations, target_delta):
     Parameters as for `max_iterations`.
     """
     high = 1.0
-    while delta(release, iterations, high) > target_delta:
+    while not delta(release, iterations, high) <= target_delta:
         high *= 2
         if high > LARGEST_EPSILON:
             return math.inf

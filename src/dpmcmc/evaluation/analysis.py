@@ -13,6 +13,8 @@ from scipy import stats
 from dpmcmc.study.streams import generator
 
 RESAMPLES = 9999
+RANKING = ["model", "epsilon", "algorithm", "rank", "mmd", "mmd_low", "mmd_high", "clip_fraction"]
+RANKING += ["iterations"]
 
 
 class Estimate(NamedTuple):
@@ -78,7 +80,7 @@ def clipping_chains(chains):
     """
     if "clip_bound" not in chains:
         return chains.iloc[:0]
-    is_swept = chains["clip_bound"].notna() & chains["epsilon"].isna()
+    is_swept = chains["clip_bound"].notna() & chains["delta"].isna()
     return chains[is_swept].rename(columns={"clip_bound": "bound"})
 
 
@@ -216,7 +218,7 @@ def ranking(chains):
             rows.append(row_of(ranked[name], rank, estimate))
         missing = [name for name in cells if name not in ranked]
         rows += [row_of(cells[name], None, Estimate(*[np.nan] * 3)) for name in missing]
-    table = pd.DataFrame(rows).astype({"rank": "Int64"})
+    table = pd.DataFrame(rows, columns=RANKING).astype({"rank": "Int64"})
     shared = table.groupby(["model", "epsilon"])["rank"].transform(
         lambda ranks: ranks.duplicated(keep=False)
     )

@@ -1,6 +1,7 @@
 """What iterations cost, and how many epsilon allows; no data is touched."""
 
 from functools import cache
+from math import inf
 
 import pandas as pd
 
@@ -44,8 +45,7 @@ def given_epsilon(spec):
         "iterations": iterations,
         "allowed_iterations": allowed,
         "spent_epsilon": spent,
-        # Transforms may differ in the last digits from machine to machine.
-        "delta": float(f"{delta(release, iterations, spec['epsilon']):.10g}"),
+        "delta": rounded(delta(release, iterations, spec["epsilon"])),
     }
 
 
@@ -57,8 +57,15 @@ def given_iterations(spec):
         "iterations": spec["iterations"],
         "allowed_iterations": None,
         "spent_epsilon": spent,
-        "delta": float(f"{delta(release, spec['iterations'], spent):.10g}"),
+        "delta": float(f"{delta(release, spec['iterations'], spent):.10g}")
+        if spent < inf
+        else None,
     }
+
+
+def rounded(delta):
+    """Ten digits: transforms may differ in the last ones from machine to machine."""
+    return float(f"{delta:.10g}")
 
 
 def allowed_iterations(spec, limit):

@@ -80,7 +80,7 @@ def measure_process():
     """CPU and wall seconds since this process started, and its peak memory in megabytes."""
     if sys.platform == "linux":
         # Start of the process in clock ticks since boot. Peak memory since its exec: getrusage
-        # would count the memory of the process that it was forked from.
+        # would count the memory of the process that started it, of which it is a copy at first.
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         wall = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
         status = Path("/proc/self/status").read_text()

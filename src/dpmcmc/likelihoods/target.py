@@ -164,12 +164,15 @@ def checked(model, data, nonfinite):
         raise ValueError(f"nonfinite: must be one of {', '.join(NONFINITE)}, not {nonfinite!r}")
     expected = f"data of {type(model).__name__}: must be numbers of shape {model.data_shape}"
     try:
+        if isinstance(data, np.ma.MaskedArray):  # whose mask would be lost
+            raise TypeError
         data = np.asarray(data)
         if data.dtype.kind not in "biufO":
             raise TypeError
         data = np.asarray(data, np.float64, order="C").view()
     except (TypeError, ValueError):
-        kind = getattr(data, "dtype", type(data).__name__)
+        kind = type(data).__name__ if not isinstance(data, np.ndarray) else data.dtype
+        kind = "a masked array" if isinstance(data, np.ma.MaskedArray) else kind
         raise ValueError(f"{expected}, not {kind}") from None
     if data.shape != model.data_shape:
         transposed = " (transposed)" if data.shape[::-1] == model.data_shape else ""

@@ -32,7 +32,8 @@ class Streams(Generators):
     Raises
     ------
     ValueError
-        If they are not three generators, or two give the same random numbers.
+        If they are not three generators, two give the same random numbers, or one has words of 32
+        bits: batches are drawn from words of 64.
     """
 
     __slots__ = ()
@@ -44,7 +45,13 @@ class Streams(Generators):
             raise ValueError(f"streams: must be three numpy.random.Generator, not ({kinds})")
         if len({repr(g.bit_generator.state) for g in generators}) < 3:
             raise ValueError("streams: must be three different generators, not one given twice")
+        if any(isinstance(g.bit_generator, np.random.MT19937) for g in generators):
+            raise ValueError("streams: must have words of 64 bits, such as PCG64, not MT19937")
         return super().__new__(cls, *generators)
+
+    @classmethod
+    def _make(cls, generators):  # of which `_replace` makes use
+        return cls(*generators)
 
 
 class State(NamedTuple):

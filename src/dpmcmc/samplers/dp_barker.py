@@ -68,7 +68,8 @@ class DPBarker(Settings):
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, bound, batch)
         largest = batch_variance_factor(self.batch_variance, b, n)
         variance_b = largest * a**2 * max(0.0, squares - R * R / b)
-        assert variance_b <= largest + 1e-9, "the clip bounds the variance of a batch"
+        if not variance_b <= largest + 1e-9:
+            raise ArithmeticError("the clip does not bound the variance of a batch")
         noise = math.sqrt(NOISE_VARIANCE - variance_b) * rng.noise.standard_normal()
         lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
         is_accepted = accepts(rng, lambda_b + noise, self.correction)

@@ -52,6 +52,7 @@ class DPHMC(Settings):
 
     def init(self, rng, position):
         """State at a start position (d,)."""
+        self.check_dimension(position.size)
         return State(position)
 
     def noisy_gradient(self, rng, target, theta):

@@ -33,6 +33,7 @@ class HMC(Settings):
 
     def init(self, rng, position):
         """State at a start position (d,)."""
+        self.check_dimension(position.size)
         return State(position)
 
     def step(self, rng, state, target):

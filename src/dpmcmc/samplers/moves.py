@@ -17,7 +17,11 @@ from dpmcmc.settings import PerComponent, Settings
 
 
 class Move(Settings):
-    """Base of the moves."""
+    """Base of the moves; most have nothing to remember."""
+
+    def init(self, rng, dimension):
+        """What the move remembers at the start of a chain."""
+        self.check_dimension(dimension)
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,6 @@ class GaussianWalk(Move):
     """
 
     proposal_scale: PerComponent
-
-    def init(self, rng, dimension):
-        """Nothing to remember."""
-        return None
 
     def propose(self, rng, theta, memory):
         """A Gaussian step."""
@@ -53,10 +53,6 @@ class OneComponentWalk(Move):
     """
 
     proposal_scale: PerComponent
-
-    def init(self, rng, dimension):
-        """Nothing to remember."""
-        return None
 
     def propose(self, rng, theta, memory):
         """A Gaussian step in one component."""
@@ -83,6 +79,7 @@ class GuidedWalk(Move):
 
     def init(self, rng, dimension):
         """Directions at random, (d,) of +-1."""
+        super().init(rng, dimension)
         return 1.0 - 2.0 * rng.proposal.integers(2, size=dimension)
 
     def propose(self, rng, theta, memory):

@@ -1,14 +1,26 @@
 """Models and algorithms of a configuration: classes, whose fields are the settings they take."""
 
+import json
+from dataclasses import is_dataclass
 from typing import NamedTuple
 
 from dpmcmc import registry
 from dpmcmc.accounting.accountants import accountant, accountants
-from dpmcmc.settings import annotations, schema
+from dpmcmc.models.model import Model
+from dpmcmc.samplers.moves import Move
+from dpmcmc.settings import Settings, annotations, schema
 from dpmcmc.study.config import ConfigError, check_schema, listed
 
 MODEL_WORDS = ("kind", "label")  # keys of a model's entry that are no settings
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
+
+
+BASES = {"model": Model, "sampler": Settings, "move": Move}
+MEMBERS = {  # that a class must define
+    "model": ("log_prior_ratio", "likelihood"),
+    "sampler": ("init", "step"),
+    "move": ("init", "propose"),
+}
 
 
 class ModelEntry(NamedTuple):
@@ -67,13 +79,23 @@ def load_class(kind, name, where, directory):
     """Reference and class that a name in the configuration stands for."""
     try:
         reference = registry.resolve(kind, name, directory)
-        return reference, registry.load(reference)
+        cls = registry.load(reference)
     except registry.UnknownName as error:
         raise ConfigError(f"{where}: {error}") from None
     except Exception as error:  # a user's file may raise anything
         raise ConfigError(
             f"{where}: {name} cannot be imported: {type(error).__name__}: {error}"
         ) from None
+    base = BASES[kind]
+    if not (issubclass(cls, base) and is_dataclass(cls)):
+        raise ConfigError(
+            f"{where}: {name} must be a dataclass that derives from "
+            f"{base.__module__}.{base.__name__}"
+        )
+    missing = [member for member in MEMBERS[kind] if not hasattr(cls, member)]
+    if missing:
+        raise ConfigError(f"{where}: {name} has no {listed(missing)}")
+    return reference, cls
 
 
 def check_sizes(settings, where):
@@ -96,8 +118,12 @@ def read_model(name, entry, directory):
     check_sizes(settings, where)
     try:
         model = cls(**settings)
+        told = {name: getattr(model, name) for name in ("dimension", "num_rows", "data_shape")}
+        json.dumps(told)
     except ValueError as error:
         raise ConfigError(f"{where}.{error}") from None
+    except Exception as error:  # a user's class may raise anything
+        raise ConfigError(f"{where}: {type(error).__name__}: {error}") from None
     return ModelEntry(name, entry.get("label", name), model, {"class": reference} | settings)
 
 
@@ -113,7 +139,12 @@ def read_algorithm(name, entry, sampler_directory, move_directory):
         if "move" not in entry:
             valid = listed(registry.names("move"))
             raise ConfigError(f"{where}: missing key move; valid values: {valid}")
-        move, _ = load_class("move", entry["move"], f"{where}.move", move_directory)
+        move, move_class = load_class("move", entry["move"], f"{where}.move", move_directory)
+        if shared := annotations(cls).keys() & annotations(move_class).keys():
+            raise ConfigError(
+                f"{where}.move: {entry['move']} and {entry['sampler']} have both a setting "
+                f"{listed(shared)}; one of them must have another name"
+            )
     elif "move" in entry:
         raise ConfigError(f"{where}.move: {cls.__name__} takes none")
     if hasattr(cls, "release"):
@@ -150,20 +181,17 @@ def check_settings(algorithm, model, settings, where):
     """
     check_schema(settings, algorithm.schema(), where)
     check_sizes(settings, where)
-    d, num_rows = model.model.dimension, model.model.num_rows
-    for key, value in settings.items():
-        if isinstance(value, list) and len(value) != d:
-            raise ConfigError(
-                f"{where}.{key}: must be a number or a list of dimension = {d} "
-                f"numbers, not {len(value)}"
-            )
     try:
         sampler = registry.build(algorithm.spec(settings))
+        for part in (sampler, *([sampler.move] if algorithm.move else [])):
+            part.check_dimension(model.model.dimension)
         if not algorithm.is_private:
             return
-        release = sampler.release(num_rows, model.model.likelihood_power)
+        release = sampler.release(model.model.num_rows, model.model.likelihood_power)
     except ValueError as error:
         raise ConfigError(f"{where}.{error}") from None
+    except Exception as error:  # a user's class may raise anything
+        raise ConfigError(f"{where}: {type(error).__name__}: {error}") from None
     try:
         accountant(algorithm.accountant).check(release)
     except TypeError as error:

@@ -14,9 +14,9 @@ models, algorithms
 data
     Those of its `models` whose data set and reference sample it reads.
 
-A notebook all of whose figures fall away is left out of the study. Its first cell is its title and
-the question that it answers. This module is imported whenever the workflow is parsed; it stays
-clear of everything slow.
+A notebook all of whose figures fall away, or of which the study does not make a table, is left out.
+Its first cell is its title and the question that it answers. This module is imported whenever the
+workflow is parsed; it stays clear of everything slow.
 """
 
 import ast
@@ -30,16 +30,6 @@ from dpmcmc.study.config import ConfigError, named, short
 KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data")
 WORDS = {dict: "maps", str: "names"}
 FILE_NAME = re.compile(r"[\w.-]+")
-# What a study must have for the tables that not every study makes.
-MADE_BY = {
-    "accounting": "a section accounting_curves",
-    "audit": "a section audit",
-    "clipping-effects": "runs without epsilon that vary clip_bound",
-    "clipping-thresholds": "runs without epsilon that vary clip_bound",
-    "certified": "runs of algorithms in place of others",
-    "claims-certified": "runs of algorithms in place of others",
-    "claim-cells-certified": "runs of algorithms in place of others",
-}
 
 
 class Notebook(NamedTuple):
@@ -123,13 +113,8 @@ def resolve(source, entry, given, config, running, tables):
     }
     if declared["figures"] and not figures:
         return None
-    for table in declared["tables"]:
-        if table not in tables:
-            needs = f", which takes {MADE_BY[table]}" if table in MADE_BY else ""
-            raise ConfigError(
-                f"{where}: the study does not make its table {table}{needs}; null leaves out the "
-                "notebook"
-            )
+    if not set(declared["tables"]) <= set(tables):
+        return None
     return Notebook(
         path=source.path,
         title=source.title,

@@ -6,6 +6,37 @@ from typing import NamedTuple
 
 from dpmcmc.study.config import ConfigError
 
+# Columns of tables of chains, budgets and costs: no swept setting may have such a name.
+COLUMNS = set(
+    [
+        "model",
+        "algorithm",
+        "epsilon",
+        "delta",
+        "seed",
+        "iterations",
+        "acceptance_rate",
+        "clip_fraction",
+        "mmd",
+        "mean_error",
+        "gradient_clip_fraction",
+        "kept_draws",
+        "covariance_error",
+        "mmd_draws",
+        "changed_decisions",
+        "target_delta",
+        "accountant",
+        "allowed_iterations",
+        "spent_epsilon",
+        "cpu_seconds",
+        "wall_seconds",
+        "peak_rss_mb",
+        "startup_seconds",
+        "load_seconds",
+        "sampling_seconds",
+    ]
+)
+
 
 class Cell(NamedTuple):
     """Chains that differ by seed only: where they are, below a model's and an algorithm's name."""
@@ -70,6 +101,10 @@ def check_runs(entries, models, algorithms):
         for key in stops:
             check_no_twins(f"{where}.{key}", entry[key])
         for key, values in entry.get("vary", {}).items():
+            if key in COLUMNS:
+                raise ConfigError(
+                    f"{where}.vary.{key}: is a column of the tables; rename the field"
+                )
             check_no_twins(f"{where}.vary.{key}", values)
 
 

@@ -5,7 +5,7 @@ import hashlib
 import json
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
@@ -36,19 +36,29 @@ def digest(*modules):
 
 
 def imported(*modules):
-    """Files that modules consist of and import, and the libraries, as "name version"."""
-    files, libraries, waiting = set(), set(), [file_of(name, PACKAGE.parent) for name in modules]
+    """Files that modules consist of and import, and the libraries, as "name version".
+
+    What a user's file imports is looked for where it is when that runs: beside the file, and so
+    for all that it imports in turn.
+    """
+    files, libraries = set(), set()
+    waiting = [(file, file.parent) for file in (file_of(n, PACKAGE.parent) for n in modules)]
+    seen = set()
     while waiting:
-        file = waiting.pop()
-        if file in files:
+        file, root = waiting.pop()
+        if (file, root) in seen:
             continue
+        seen.add((file, root))
         files.add(file)
-        for name in imports(file):
-            found = file_of(name, PACKAGE.parent) or file_of(name, file.parent)
+        for level, name in imports(file):
+            beside = file.parents[level - 1] if level else root
+            places = [beside] if level else [PACKAGE.parent, root]
+            found = next(filter(None, (file_of(name, place) for place in places)), None)
+            top = name.partition(".")[0]
             if found is not None:
-                waiting.append(found)
-            elif name.partition(".")[0] not in {"dpmcmc", *sys.stdlib_module_names}:
-                libraries.add(version_of(name.partition(".")[0]))
+                waiting.append((found, root))
+            elif not level and top not in {"dpmcmc", *sys.stdlib_module_names}:
+                libraries.add(version_of(top))
     return files, libraries - {None}
 
 
@@ -65,19 +75,21 @@ def file_of(name, directory):
 
 @cache
 def imports(file):
-    """Names of all modules that a file may import, at its top or in a function, with their parents.
+    """Modules that a file may import, at its top or in a function, with their parents.
 
-    Of `from a import b`, a and a.b are named, whatever b is.
+    Each is its level, 0 unless the import is relative, and its name. Of `from a import b`, a and
+    a.b are named, whatever b is.
     """
     names = set()
     for node in ast.walk(ast.parse(code_of(file))):
         if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+            names.update((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = f"{node.module}." if node.module else ""
+            names.update((node.level, f"{start}{alias.name}") for alias in node.names)
     return {
-        ".".join(name.split(".")[:length])
-        for name in names
+        (level, ".".join(name.split(".")[:length]))
+        for level, name in names
         for length in range(1, len(name.split(".")) + 1)
     }
 
@@ -91,9 +103,16 @@ def code_of(file):
 
 
 @cache
-def version_of(library):
-    """Name and version of an installed library; None if it has none."""
+def version_of(module):
+    """Names and versions of the distributions that a module comes with; None without any."""
     try:
-        return f"{library} {version(library)}"
-    except PackageNotFoundError:
-        return None
+        return f"{module} {version(module)}"
+    except PackageNotFoundError:  # of another name than its module
+        names = distributions().get(module, [])
+        return " ".join(f"{name} {version(name)}" for name in names) or None
+
+
+@cache
+def distributions():
+    """Distributions by the modules that they bring."""
+    return packages_distributions()

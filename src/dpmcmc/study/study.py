@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpmcmc.settings import needed
 from dpmcmc.study.checks import check_all_settings, check_curves, check_places, check_tuning
-from dpmcmc.study.config import check_extent, check_schema, merged, read_config
+from dpmcmc.study.config import ConfigError, check_extent, check_schema, merged, read_config
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import all_cells, check_runs
@@ -75,6 +75,7 @@ class Study:
         check_places(self.algorithms)
         check_curves(self)
         check_tuning(self)
+        self.needed  # noqa: B018 -- raises where two classes share a name
         self.notebooks = study_notebooks(
             {"notebooks": {}} | config,
             Path(root, "notebooks"),
@@ -115,12 +116,16 @@ class Study:
             if algorithm.in_place_of == cell.algorithm
             and cell._replace(algorithm=name) in self.runs
             and self.runs[cell].epsilon is not None
+            and not self.runs[cell].varied
         ]
 
     @property
     def is_clipping_swept(self):
         """Whether chains without privacy run at several clip bounds."""
-        return any("clip_bound" in self.runs[cell].varied for cell in self.cells)
+        return any(
+            "clip_bound" in run.varied and not self.algorithms[cell.algorithm].is_private
+            for cell, run in self.runs.items()
+        )
 
     @property
     def needed(self):
@@ -128,7 +133,12 @@ class Study:
         found = {}
         for name in [*self.algorithm_ids, *self.tuning["algorithms"]]:
             for cls in needed(self.algorithms[name].sampler_class).values():
-                found[cls.__name__] = f"{module_of(cls, self.algorithms[name])}:{cls.__name__}"
+                reference = f"{module_of(cls, self.algorithms[name])}:{cls.__name__}"
+                if found.setdefault(cls.__name__, reference) != reference:
+                    raise ConfigError(
+                        f"algorithms.{name}.sampler: needs {reference}, and another one "
+                        f"{found[cls.__name__]}; one of these classes must have another name"
+                    )
         return found
 
     def needed_by(self, algorithm):
