@@ -1,6 +1,7 @@
 """Classes by name: of the package, and of a user's file beside the study's."""
 
 import dataclasses
+import os
 
 import pytest
 
@@ -86,19 +87,21 @@ def test_a_class_of_another_kind_is_unknown(kind, name):
 def test_a_file_is_found_from_the_directory_that_names_it(tmp_path, monkeypatch):
     write(tmp_path / "of-a-study", "own_sampler.py")
     reference = resolve("sampler", "own_sampler.py:Mine", tmp_path / "of-a-study")
-    assert reference == f"{tmp_path}/of-a-study/own_sampler.py:Mine"
+    file = os.path.relpath(tmp_path / "of-a-study/own_sampler.py")  # from where jobs run
+    assert reference == f"{file}:Mine"
     assert resolve("sampler", "of-a-study/own_sampler.py:Mine", tmp_path) == reference
     assert resolve("sampler", f"{tmp_path}/of-a-study/own_sampler.py:Mine", "/") == reference
     with pytest.raises(UnknownName, match=rf"^no file own_sampler\.py in {tmp_path}$"):
         resolve("sampler", "own_sampler.py:Mine", tmp_path)
-    monkeypatch.chdir(tmp_path / "of-a-study")
     cls = load(reference)
+    monkeypatch.chdir(tmp_path / "of-a-study")
     assert load(resolve("sampler", "own_sampler.py:Mine")).__name__ == cls.__name__ == "Mine"
+    monkeypatch.undo()
     assert load(reference) is cls  # run once
 
 
 def test_a_class_that_a_file_does_not_have_is_named(tmp_path):
-    path = write(tmp_path, "lacks_it.py")
+    path = os.path.relpath(write(tmp_path, "lacks_it.py"))
     for name in ("Other", "no_class", ""):
         with pytest.raises(UnknownName) as error:
             load(resolve("sampler", f"lacks_it.py:{name}", tmp_path))

@@ -90,18 +90,25 @@ def clipping_study(shifts, noise=0.001):
 
 
 def test_chains_of_the_sweep_are_told_from_all_others():
-    """By their clip bound, and by having no epsilon: a private sampler may be swept as well."""
+    """By their clip bound, and by having no delta: a private sampler may be swept as well."""
     chains = pd.DataFrame(
         {
-            "algorithm": ["rwmh", "rwmh", "dp-penalty", "dp-penalty", "hmc"],
-            "epsilon": [np.nan, np.nan, 4.0, 4.0, np.nan],
-            "clip_bound": [2.0, 1000.0, 2.0, np.nan, np.nan],
+            "algorithm": ["rwmh", "rwmh", "dp-penalty", "dp-penalty", "hmc", "dp-hmc"],
+            "epsilon": [np.nan, np.nan, 4.0, 4.0, np.nan, np.nan],
+            "delta": [np.nan, np.nan, 1e-6, 1e-6, np.nan, 1e-6],
+            "clip_bound": [2.0, 1000.0, 2.0, np.nan, np.nan, 2.0],
         }
     )
     swept = clipping_chains(chains)
     assert list(swept["bound"]) == [2.0, 1000.0] and set(swept["algorithm"]) == {"rwmh"}
     assert "clip_bound" in chains
     assert clipping_chains(chains.drop(columns="clip_bound")).empty
+
+
+def test_without_chains_at_an_epsilon_there_is_no_rank():
+    columns = ["model", "algorithm", "epsilon", "seed", "mmd", "clip_fraction", "iterations"]
+    ranks = ranking(pd.DataFrame(columns=columns))
+    assert ranks.empty and {"model", "epsilon", "algorithm", "rank", "is_tied"} <= set(ranks)
 
 
 def only_first(table):

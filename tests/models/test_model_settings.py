@@ -90,7 +90,8 @@ def test_settings_of_another_type_or_size_are_refused(cls, key, value):
 def test_what_is_allowed_is_kept_as_it_is(cls):
     model = cls(**SETTINGS[cls])
     for key, value in SETTINGS[cls].items():
-        assert getattr(model, key) is value
+        assert getattr(model, key) == value
+        assert not isinstance(value, list) or getattr(model, key) is not value
     arrays = {k: np.array(v) if isinstance(v, list) else v for k, v in SETTINGS[cls].items()}
     data = model.simulate(np.random.default_rng(1))
     np.testing.assert_array_equal(cls(**arrays).simulate(np.random.default_rng(1)), data)

@@ -121,7 +121,7 @@ def test_ranks_are_in_the_order_of_the_study_and_ties_are_marked():
 
 def test_start_points_and_a_trajectory_lie_on_the_posterior():
     target = Target(CIRCLE, CIRCLE.simulate(np.random.default_rng(1)))
-    reference = CIRCLE.sample_posterior(np.random.default_rng(2), target.statistics, 50)
+    reference = CIRCLE.sample_posterior(np.random.default_rng(2), target.data, 50)
     starts = np.array([[0.0, 9.0], [1.0, 0.0]])
     figure = posteriors.start_points_figure(
         STUDY, {"circle": target}, {"circle": reference}, {"circle": starts}

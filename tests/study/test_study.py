@@ -91,12 +91,12 @@ from dpmcmc.settings import Positive, Settings
 
 @dataclass(frozen=True)
 class Mine(Settings):
-    step: Positive
+    width: Positive
 
     def init(self, rng, position):
         return State(position)
 
-    def step_(self, rng, state, target):
+    def step(self, rng, state, target):
         return state, Info(False, 0.0)
 """
 
@@ -117,27 +117,27 @@ def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, sche
         overlay.write_text(yaml.safe_dump(changes))
         return load_study(ROOT / "config.yaml", [overlay], changes, schema)
 
-    found = study("mine.py:Mine", {"step": 2})
+    found = study("mine.py:Mine", {"width": 2})
     (cell,) = found.cells
     entry = found.chain(cell, 0)["sampler"]
-    assert entry["class"].endswith("own/mine.py:Mine") and entry["step"] == 2
+    assert entry["class"].endswith("own/mine.py:Mine") and entry["width"] == 2
     for sampler, settings, message in [
-        ("yours.py:Mine", {"step": 2}, "algorithms.mine.sampler: no file yours.py in"),
-        ("mine.py:Yours", {"step": 2}, "has no class Yours"),
+        ("yours.py:Mine", {"width": 2}, "algorithms.mine.sampler: no file yours.py in"),
+        ("mine.py:Yours", {"width": 2}, "has no class Yours"),
         (
             "Mine",
-            {"step": 2},
+            {"width": 2},
             "algorithms.mine.sampler: unknown sampler Mine; valid names: DPB",
         ),
-        ("mine.py:Mine", {"stop": 2}, "settings.circle: unknown key stop; valid keys: step"),
-        ("mine.py:Mine", {"step": 0}, "settings.circle.step: must be greater than 0, not 0"),
-        ("mine.py:Mine", {}, "settings.circle: missing key step"),
+        ("mine.py:Mine", {"stop": 2}, "settings.circle: unknown key stop; valid keys: width"),
+        ("mine.py:Mine", {"width": 0}, "settings.circle.width: must be greater than 0, not 0"),
+        ("mine.py:Mine", {}, "settings.circle: missing key width"),
     ]:
         with pytest.raises(ConfigError, match=re.escape(message)):
             study(sampler, settings)
     (tmp_path / "own/broken.py").write_text("import nowhere_at_all")
     with pytest.raises(ConfigError, match="cannot be imported: ModuleNotFoundError"):
-        study("broken.py:Mine", {"step": 1})
+        study("broken.py:Mine", {"width": 1})
 
 
 def test_the_section_on_tuning_concerns_no_other_job(config, schema):
@@ -311,6 +311,7 @@ BAD = [
     ("runs/4/vary/clip_bound", [1, 2, 1.0], "runs[4].vary.clip_bound: lists 1 twice"),
     ("runs/4/vary/clip_bound", [1, 0], "clip_bound-0.clip_bound: must be greater than 0, not 0"),
     ("runs/4/vary/clip_bound", ["loose"], "clip_bound: must be a finite number, not 'loose'"),
+    ("runs/4/vary", {"iterations": [5]}, "runs[4].vary.iterations: is a column of the tables"),
     ("runs/4/vary", {"clip": [1]}, "unknown key clip; valid keys: clip_bound, proposal_scale"),
     (
         "runs/4",
