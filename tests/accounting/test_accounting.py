@@ -473,3 +473,22 @@ def test_costs_may_jump_from_next_to_nothing(small, k):
         return small if iterations <= k else 0.02
 
     assert max_iterations(cost, None, 1.0, 1e-6) == k
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "field"),
+    [
+        (GaussianRelease, (math.nan,), "mu"),
+        (GaussianRelease, (-0.1,), "mu"),
+        (GaussianRelease, (0.0,), "mu"),
+        (SubsampledGaussianRelease, (math.nan, 0.1), "noise_variance"),
+        (SubsampledGaussianRelease, (1.0, 2.0), "sampling_probability"),
+        (SubsampledGaussianRelease, (1.0, math.nan), "sampling_probability"),
+        (BarkerRelease, (0, 0.1), "batch_size"),
+        (BarkerRelease, (100, 0.1, 2.0), "batch_variance"),
+        (BarkerRelease, (100, 0.1, math.nan), "batch_variance"),
+    ],
+)
+def test_a_release_that_cannot_be_is_refused_before_it_is_priced(cls, values, field):
+    with pytest.raises(ValueError, match=f"^{cls.__name__}.{field}: cannot be "):
+        cls(*values)

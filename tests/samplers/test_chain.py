@@ -61,3 +61,16 @@ def test_a_chain_starts_at_a_point(start, message):
         run_chain(Still(), TARGET, Streams(*GENERATORS), start, 0)
     chain = run_chain(Still(), TARGET, Streams(*GENERATORS), [0.5, 1], 0)
     assert chain.positions.shape == (0, 2)
+
+
+def test_streams_of_words_of_32_bits_are_refused():
+    """Batches are drawn from words of 64: half of their bits would always be 0."""
+    old = np.random.Generator(np.random.MT19937(1))
+    with pytest.raises(ValueError, match="must have words of 64 bits, such as PCG64, not MT19937"):
+        Streams(np.random.default_rng(1), np.random.default_rng(2), old)
+
+
+def test_streams_are_checked_when_one_is_replaced():
+    rng = Streams(*map(np.random.default_rng, range(3)))
+    with pytest.raises(ValueError, match="not one given twice"):
+        rng._replace(noise=rng.acceptance)

@@ -1,0 +1,77 @@
+"""Digests cover what a job really imports, and nothing else."""
+
+import pytest
+from conftest import ROOT
+
+from dpmcmc.study import sources
+
+PACKAGE = ROOT / "src/dpmcmc"
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    """What files import is remembered; these tests change files."""
+    yield
+    sources.imports.cache_clear()
+
+
+def names(*modules):
+    files, libraries = sources.imported(*modules)
+    return {path.name for path in files}, {text.split()[0] for text in libraries}
+
+
+def test_a_sampler_brings_what_it_imports_and_no_other_sampler():
+    files, libraries = names("dpmcmc.jobs.chains", "dpmcmc.samplers.dp_penalty")
+    assert {
+        "chains.py",
+        "dp_penalty.py",
+        "moves.py",
+        "chain.py",
+        "releases.py",
+        "target.py",
+    } <= files
+    assert not {"dp_hmc.py", "hmc.py", "certified.py", "study.py", "tables.py"} & files
+    assert libraries == {"numpy", "numba", "msgspec"}
+
+
+def test_imports_in_functions_count():
+    _, libraries = names("dpmcmc.accounting.published_pld")
+    assert {"dp_accounting", "scipy", "numpy"} <= libraries
+
+
+def test_helpers_of_a_users_file_and_theirs_count(tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "own.py").write_text("from lib import near\nimport numpy\n")
+    (tmp_path / "lib/near.py").write_text("from . import by\ndef f():\n    from lib.far import x\n")
+    (tmp_path / "lib/far.py").write_text("x = 1\n")
+    (tmp_path / "lib/by.py").write_text("import dpmcmc.samplers.moves\n")
+    (tmp_path / "lib/other.py").write_text("")
+    files, libraries = names(f"{tmp_path}/own.py")
+    assert {"own.py", "near.py", "far.py", "by.py", "moves.py"} <= files
+    assert "other.py" not in files and "numpy" in libraries
+    before = sources.digest(f"{tmp_path}/own.py")
+    assert sources.digest(f"{tmp_path}/own.py") == before
+    (tmp_path / "lib/other.py").write_text("y = 1\n")
+    assert sources.digest(f"{tmp_path}/own.py") == before
+    (tmp_path / "lib/far.py").write_text("x = 2\n")
+    assert sources.digest(f"{tmp_path}/own.py") != before
+
+
+def test_a_notebook_brings_what_its_cells_import():
+    files, _ = names(f"{ROOT}/notebooks/trajectory.ipynb")
+    assert {"trajectory.ipynb", "hmc.py", "posteriors.py"} <= files
+
+
+def test_kernels_bring_their_build(monkeypatch):
+    from dpmcmc.kernels import library
+
+    before = [sources.digest(f"dpmcmc.{name}") for name in ("likelihoods.affine", "frames")]
+    monkeypatch.setattr(library, "kernel_build", lambda: "another")
+    after = [sources.digest(f"dpmcmc.{name}") for name in ("likelihoods.affine", "frames")]
+    assert before[0] != after[0] and before[1] == after[1]
+
+
+@pytest.mark.parametrize(("module", "library"), [("yaml", "pyyaml"), ("PIL", "pillow")])
+def test_libraries_of_another_name_than_their_module(module, library):
+    assert library in sources.version_of(module).lower()
+    assert sources.version_of("no_such_module_at_all") is None
