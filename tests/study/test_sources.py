@@ -31,7 +31,7 @@ def test_a_sampler_brings_what_it_imports_and_no_other_sampler():
         "target.py",
     } <= files
     assert not {"dp_hmc.py", "hmc.py", "certified.py", "study.py", "tables.py"} & files
-    assert libraries == {"numpy", "numba", "msgspec"}
+    assert libraries == {"numpy", "msgspec"}
 
 
 def test_imports_in_functions_count():
