@@ -34,7 +34,8 @@ quick: .venv/ready
 
 # As many at a time as there are cores; `.venv/bin/pytest` alone takes them one by one.
 test: .venv/ready .venv/tests
-	.venv/bin/pytest --numprocesses logical --maxprocesses 8 --dist loadgroup
+	.venv/bin/pytest --numprocesses logical --maxprocesses 8 --dist load \
+	    --maxschedchunk 1
 
 torture: .venv/ready .venv/tests
 	.venv/bin/pytest --capture=no --kills 20 tests/test_mutations.py \

@@ -23,11 +23,10 @@ def pytest_addoption(parser):
     parser.addoption("--kills", type=int, default=3, help="times a running study is killed")
 
 
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(items):
     """The order for several workers: what takes long first, so that none is left alone with it.
 
-    One runs the quick study, while the others find what does without. Tests that share a costly
-    fixture of their module go to one worker.
+    One runs the quick study, while the others find what does without.
     """
 
     def stage(item):
@@ -39,10 +38,6 @@ def pytest_collection_modifyitems(config, items):
     first = next((item for item in items if "tree" in item.fixturenames), None)
     if first is not None:
         items.insert(0, items.pop(items.index(first)))
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if fixtures := {"driver", "built"}.intersection(item.fixturenames):
-                item.add_marker(pytest.mark.xdist_group(fixtures.pop()))
 
 
 @pytest.fixture
