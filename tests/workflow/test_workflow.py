@@ -456,6 +456,7 @@ def test_an_algorithm_of_ones_own_is_a_file_and_an_entry_and_reruns_no_chain(tre
         f"results/quick/chains/circle/{name}/epsilon-1/seed-0.npz"
         for name in ("mine", "dp-penalty")
     ]
+    (tmp_path / "run").mkdir()
     copy_tree(tmp_path / "run")
     snakemake(tmp_path / "run", "--cores", 2, *chains, *overlay(tmp_path, changes))
     with (

@@ -252,6 +252,48 @@ def table_files(names):
     return [f"{RESULTS}/tables/{name}.csv" for name in names]
 
 
+# Notebooks: what they read, draw and are told.
+
+
+def notebook_settings(notebook):
+    return as_json(notebook.parameters | {"results": RESULTS})
+
+
+def notebook_inputs(notebook):
+    yield f"{RESULTS}/study.json"
+    yield from table_files(notebook.tables)
+    for model in notebook.data_models:
+        yield f"{RESULTS}/data/{model}.npy"
+        yield f"{RESULTS}/reference/{model}.npy"
+
+
+def figure_files(notebook):
+    for figure in notebook.figures:
+        yield f"{RESULTS}/figures/{figure}.pdf"
+        yield f"{RESULTS}/figures/{figure}.png"
+
+
+def reported_figures(notebook):
+    for path in figure_files(notebook):
+        name = Path(path).stem
+        labels = {"figure": name.removeprefix("figure-"), "shows": notebook.figures[name]}
+        yield path if path.endswith(".pdf") else reported(path, "figure", labels)
+
+
+def reported_page(name):
+    return reported(f"{RESULTS}/notebooks/{name}.html", "notebook", {"notebook": name})
+
+
+def pages_and_figures(wildcards):
+    for name, notebook in study.notebooks.items():
+        yield f"{RESULTS}/notebooks/{name}.html"
+        yield from figure_files(notebook)
+
+
+def rule_name(notebook):
+    return f"render_{re.sub('[^0-9A-Za-z]', '_', notebook)}"
+
+
 def tuning_files(wildcards):
     if not study.searches:
         sys.exit("Configuration error: missing key tuning, which says what is searched")
