@@ -105,12 +105,6 @@ def test_chains_of_the_sweep_are_told_from_all_others():
     assert clipping_chains(chains.drop(columns="clip_bound")).empty
 
 
-def test_without_chains_at_an_epsilon_there_is_no_rank():
-    columns = ["model", "algorithm", "epsilon", "seed", "mmd", "clip_fraction", "iterations"]
-    ranks = ranking(pd.DataFrame(columns=columns))
-    assert ranks.empty and {"model", "epsilon", "algorithm", "rank", "is_tied"} <= set(ranks)
-
-
 def only_first(table):
     return table[(table["model"] == "m") & (table["algorithm"] == "rwmh")]
 

@@ -124,28 +124,30 @@ rule tabulate_study:
         " --output {params.directory:q} > {log:q} 2>&1"
 
 
-rule analyse_study:
-    input:
-        chains=f"{RESULTS}/tables/chains.csv",
-        baselines=f"{RESULTS}/tables/baselines.csv",
-        models=f"{RESULTS}/tables/models.csv",
-        accounting=table_files(["accounting"] if study.accounting_curves else []),
-    output:
-        tables=map(reported_table, study.analysis_tables),
-    log:
-        f"{RESULTS}/logs/analysis-tables.log",
-    conda:
-        CONDA
-    resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
-    params:
-        spec=as_json(study.analysis()),
-        source=TABLES_SOURCE,
-        directory=subpath(output[0], parent=True),
-    message:
-        "Ranking of the algorithms and the chapter's claims"
-    shell:
-        "python -m dpmcmc analysis-tables --spec {params.spec:q} --chains {input.chains:q}"
-        " --baselines {input.baselines:q} --models {input.models:q}"
-        " --accounting {input.accounting:q} --output {params.directory:q} > {log:q} 2>&1"
+if study.analysis_tables:
+
+    rule analyse_study:
+        input:
+            chains=f"{RESULTS}/tables/chains.csv",
+            baselines=f"{RESULTS}/tables/baselines.csv",
+            models=f"{RESULTS}/tables/models.csv",
+            accounting=table_files(["accounting"] if study.accounting_curves else []),
+        output:
+            tables=map(reported_table, study.analysis_tables),
+        log:
+            f"{RESULTS}/logs/analysis-tables.log",
+        conda:
+            CONDA
+        resources:
+            mem_mb=small_memory,
+            runtime=short_runtime,
+        params:
+            spec=as_json(study.analysis()),
+            source=TABLES_SOURCE,
+            directory=subpath(output[0], parent=True),
+        message:
+            "Ranking of the algorithms and the chapter's claims"
+        shell:
+            "python -m dpmcmc analysis-tables --spec {params.spec:q} --chains {input.chains:q}"
+            " --baselines {input.baselines:q} --models {input.models:q}"
+            " --accounting {input.accounting:q} --output {params.directory:q} > {log:q} 2>&1"

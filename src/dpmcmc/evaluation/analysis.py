@@ -13,8 +13,6 @@ from scipy import stats
 from dpmcmc.study.streams import generator
 
 RESAMPLES = 9999
-RANKING = ["model", "epsilon", "algorithm", "rank", "mmd", "mmd_low", "mmd_high", "clip_fraction"]
-RANKING += ["iterations"]
 
 
 class Estimate(NamedTuple):
@@ -218,7 +216,7 @@ def ranking(chains):
             rows.append(row_of(ranked[name], rank, estimate))
         missing = [name for name in cells if name not in ranked]
         rows += [row_of(cells[name], None, Estimate(*[np.nan] * 3)) for name in missing]
-    table = pd.DataFrame(rows, columns=RANKING).astype({"rank": "Int64"})
+    table = pd.DataFrame(rows).astype({"rank": "Int64"})
     shared = table.groupby(["model", "epsilon"])["rank"].transform(
         lambda ranks: ranks.duplicated(keep=False)
     )

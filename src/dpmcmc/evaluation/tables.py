@@ -30,14 +30,15 @@ def study_tables(spec, chains, timings, baselines, budgets):
     dict of str to DataFrame
     """
     all_chains = whole(concatenate(chains), "changed_decisions")
-    return {
+    compared_chains = compared(all_chains, spec["swept"])
+    tables = {
         "chains": all_chains,
         "timings": whole(concatenate(timings), "changed_decisions"),
         "baselines": concatenate(baselines),
         "budgets": whole(concatenate(budgets), "allowed_iterations"),
         "models": models_table(spec["models"]),
-        "summary": summarise(compared(all_chains, spec["swept"])),
     }
+    return tables | ({"summary": summarise(compared_chains)} if len(compared_chains) else {})
 
 
 def analysis_tables(chains, baselines, models, stand_ins, swept, accounting=None):
@@ -54,13 +55,14 @@ def analysis_tables(chains, baselines, models, stand_ins, swept, accounting=None
     """
     by_epsilon = compared(chains, swept)
     given = {"chains": by_epsilon, "baselines": baselines, "accounting": accounting}
-    tables = {"ranking": ranking(by_epsilon)}
+    tables = {"ranking": ranking(by_epsilon)} if len(by_epsilon) else {}
     clipping = clipping_chains(chains)
     if len(clipping):
         effects = clipping_effects(clipping, baselines, models)
         tables["clipping-effects"] = given["effects"] = effects
         tables["clipping-thresholds"] = clipping_thresholds(clipping, effects)
-    tables["claims"], tables["claim-cells"] = evaluate(given)
+    if len(by_epsilon):
+        tables["claims"], tables["claim-cells"] = evaluate(given)
     if stand_ins:
         tables["claims-certified"], tables["claim-cells-certified"] = evaluate(
             given | {"chains": with_stand_ins(by_epsilon, stand_ins)}

@@ -120,6 +120,11 @@ class Study:
         ]
 
     @property
+    def is_comparison(self):
+        """Whether algorithms run at an epsilon, outside of a sweep, so that they can be ranked."""
+        return any(run.epsilon is not None and not run.varied for run in self.runs.values())
+
+    @property
     def is_clipping_swept(self):
         """Whether chains without privacy run at several clip bounds."""
         return any(
@@ -302,14 +307,16 @@ class Study:
     @property
     def tables(self):
         """Tables that gather what the jobs of the study measured."""
-        return ["chains", "timings", "baselines", "budgets", "models", "summary"]
+        compared = ["summary"] * self.is_comparison
+        return ["chains", "timings", "baselines", "budgets", "models", *compared]
 
     @property
     def analysis_tables(self):
         """Tables that follow from those."""
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
         certified = ["claims-certified", "claim-cells-certified"] * bool(self.doubled_cells)
-        return ["ranking", "claims", "claim-cells", *certified, *clipping]
+        compared = ["ranking", "claims", "claim-cells"] * self.is_comparison
+        return [*compared, *certified, *clipping]
 
     @property
     def all_tables(self):
