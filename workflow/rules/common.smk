@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -24,11 +25,13 @@ os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "M
 # Large arrays in large pages of memory: chains on thirty statistics take a sixth less time.
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
+from dpmcmc.accounting.accountants import module_name
 from dpmcmc.reporting.captions import TABLES
 from dpmcmc.reporting.provenance import tree_digest
 from dpmcmc.study.config import ConfigError
+from dpmcmc.study.notebooks import listed
 from dpmcmc.study.runs import Cell
-from dpmcmc.study.sources import digest
+from dpmcmc.study.sources import digest as digest_of
 from dpmcmc.study.study import load_study
 
 try:
@@ -60,7 +63,9 @@ wildcard_constraints:
     seed=r"\d+",
 
 
-# Digests of the source that results depend on: what a job, its model and its sampler import.
+# Digests of the source that results depend on: what a job, its model and its sampler import. Asked
+# for by every job, and the same for thousands of them.
+digest = cache(digest_of)
 
 
 def module_of(reference):
@@ -76,10 +81,6 @@ def sampler_modules(algorithm):
     return [module_of(reference) for reference in (entry.sampler, entry.move) if reference]
 
 
-def accountant_module(name):
-    return f"dpmcmc.accounting.{name.replace('-', '_')}"
-
-
 def data_source(wildcards):
     return digest("dpmcmc.jobs.data", *model_modules(wildcards.model))
 
@@ -90,19 +91,19 @@ def needed_source(wildcards):
 
 def budget_source(wildcards):
     accountant = study.algorithms[wildcards.algorithm].accountant
-    priced = [accountant_module(accountant)] if accountant else []
+    priced = [module_name(accountant)] if accountant else []
     return digest("dpmcmc.jobs.budgets", *sampler_modules(wildcards.algorithm), *priced)
 
 
 def certification_source(wildcards):
     accountant = certification_spec(wildcards)["accountant"]
     modules = sampler_modules(wildcards.algorithm)
-    return digest("dpmcmc.jobs.budgets", *modules, accountant_module(accountant))
+    return digest("dpmcmc.jobs.budgets", *modules, module_name(accountant))
 
 
 def curve_source(wildcards):
     modules = sampler_modules(wildcards.algorithm)
-    return digest("dpmcmc.jobs.budgets", *modules, accountant_module(wildcards.accountant))
+    return digest("dpmcmc.jobs.budgets", *modules, module_name(wildcards.accountant))
 
 
 def chain_source(wildcards):
@@ -116,22 +117,20 @@ def chain_table_source(wildcards):
 
 def notebook_source(notebook):
     """With the classes of what it may build: models whose data it reads, algorithms it is told."""
-    values = [name for value in notebook.parameters.values() for name in as_list(value)]
-    told = {name for name in values if isinstance(name, str)}
+    lists = [
+        listed(value) for value in notebook.parameters.values() if isinstance(value, str | list)
+    ]
+    told = {name for names in lists for name in names if isinstance(name, str)}
     modules = [module for model in notebook.data_models for module in model_modules(model)]
     for name in study.algorithm_ids:
         modules += sampler_modules(name) if name in told else []
     return digest("dpmcmc.jobs.reports", *TEMPLATES, str(notebook.path), *modules)
 
 
-def as_list(value):
-    return value if isinstance(value, list) else [value]
-
-
 def search_source(wildcards):
     entry = study.algorithms[wildcards.algorithm]
     modules = model_modules(wildcards.model) + sampler_modules(wildcards.algorithm)
-    return digest("dpmcmc.jobs.tuning", *modules, accountant_module(entry.accountant))
+    return digest("dpmcmc.jobs.tuning", *modules, module_name(entry.accountant))
 
 
 # Of jobs that know no model and no sampler.

@@ -28,7 +28,12 @@ def accountant(name):
     """
     if name not in accountants():
         raise ValueError(f"unknown accountant {name}; valid names: {', '.join(accountants())}")
-    return import_module(f"dpmcmc.accounting.{name.replace('-', '_')}")
+    return import_module(module_name(name))
+
+
+def module_name(name):
+    """Name of the module of an accountant."""
+    return f"dpmcmc.accounting.{name.replace('-', '_')}"
 
 
 def first_guess(module, release, epsilon, target_delta):

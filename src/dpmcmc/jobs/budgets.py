@@ -57,9 +57,7 @@ def given_iterations(spec):
         "iterations": spec["iterations"],
         "allowed_iterations": None,
         "spent_epsilon": spent,
-        "delta": float(f"{delta(release, spec['iterations'], spent):.10g}")
-        if spent < inf
-        else None,
+        "delta": rounded(delta(release, spec["iterations"], spent)) if spent < inf else None,
     }
 
 
