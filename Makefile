@@ -6,6 +6,7 @@
 # make report the whole study, and its Snakemake report in one file
 # make revisited     the study with certified accounting (studies/revisited.yaml)
 # make docs   copy both studies' pages, figures and tables to docs/, for those who only read
+# make verify whether the tables of studies that have run here are those in docs/
 # make docs-status  whether code or settings have changed since
 # make cluster       install what the profiles for clusters need (docs/cluster.md)
 # make bench  measure what the study costs (docs/benchmark.md); BASE=directory compares with
@@ -24,7 +25,7 @@ BUILD_REQUIRES = import tomllib; \
     print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 .PHONY: study quick revisited test torture test-cluster cluster report docs \
-    docs-chapter-6 docs-revisited docs-status bench lock
+    docs-chapter-6 docs-revisited docs-status verify bench lock
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -65,6 +66,11 @@ docs-status: .venv/ready
 	@.venv/bin/python -m dpmcmc docs-status --docs docs/chapter-6 --root . --changes
 	@.venv/bin/python -m dpmcmc docs-status --docs docs/revisited --root . \
 	    --changes studies/revisited.yaml
+
+verify: .venv/ready
+	@is_same=true; for study in chapter-6 revisited; do \
+	    test ! -e results/$$study/provenance.json || .venv/bin/python -m dpmcmc verify \
+	    --results results/$$study --docs docs/$$study || is_same=false; done; $$is_same
 
 define copy_pages
 	rm -rf docs/$(1)

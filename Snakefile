@@ -42,5 +42,10 @@ rule tune:
         tuning_files,
 
 
+onstart:
+    for line in machine.note():
+        print(line, file=sys.stderr)
+
+
 onerror:
     report_full_disk()

@@ -14,9 +14,13 @@ import tempfile
 import time
 from pathlib import Path
 
+import dpmcmc  # noqa: F401 before NumPy
+
+# isort: split
 import numpy as np
 import yaml
 
+from dpmcmc import machine
 from dpmcmc.files import read_json, read_npz
 from dpmcmc.kernels.gradients import clipped_gradient_sum
 from dpmcmc.kernels.library import kernel_build
@@ -27,9 +31,8 @@ from dpmcmc.study.study import load_study
 
 ROOT = Path(__file__).resolve().parents[1]
 TREE = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
-ENVIRONMENT = os.environ | {
-    f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")
-}
+# Each version chooses its machine code by itself.
+ENVIRONMENT = {name: text for name, text in os.environ.items() if name not in machine.PINNED}
 ENVIRONMENT["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # as workflow/rules/common.smk
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)  # it slows every start
 REPEATS = 3

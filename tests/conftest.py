@@ -3,9 +3,9 @@ import os
 import shutil
 from pathlib import Path
 
-# Each worker of `pytest -n` has one core, so threads of linear algebra would only wait in turn.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import dpmcmc  # noqa: F401 before NumPy: it chooses machine code, and one thread
 
+# isort: split
 import numpy as np
 import pytest
 import yaml

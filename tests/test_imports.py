@@ -16,13 +16,14 @@ SOURCE = ROOT / "src"
 # What the modules of a package may import of others; single modules of dpmcmc are packages here.
 LEAVES = {"arrays", "settings"}
 ALLOWED = {
+    "machine": set(),
     "arrays": set(),
     "settings": set(),
     "files": set(),
     "frames": {"files"},
     "registry": {"settings"},
     "accounting": set(),
-    "kernels": set(),
+    "kernels": {"machine"},
     "likelihoods": {"kernels", *LEAVES},
     "models": {"kernels", "likelihoods", *LEAVES},
     "samplers": {"kernels", "likelihoods", "models", "accounting", *LEAVES},
@@ -35,7 +36,7 @@ ALLOWED |= {
     "jobs": {"study", "evaluation", "reporting", *COMPUTING},
     "cli": {"jobs", "study", "evaluation", "reporting", *COMPUTING},
     "__main__": {"cli"},
-    "__init__": set(),
+    "__init__": {"machine"},
 }
 
 

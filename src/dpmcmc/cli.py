@@ -38,6 +38,7 @@ COMMANDS = {
     "study": ("reports.describe_study", "spec output"),
     "provenance": ("reports.provenance", "spec output"),
     "index": ("reports.index", "results output readme"),
+    "verify": ("reports.verify", "results docs"),
     "docs-status": ("reports.docs_status", "docs root changes*"),
     "notebook": ("reports.notebook", "spec notebook output html failed"),
 }

@@ -120,7 +120,7 @@ def test_both_builds_give_the_same_bits(built, function, m, n):
 def test_a_library_is_looked_for_by_all_that_it_depends_on(tmp_path, monkeypatch):
     found = library.library_path()
     assert found == library.library_path()
-    monkeypatch.setattr(library, "cpu_kind", lambda: [b"model : another\n"])
+    monkeypatch.setattr(library, "target", lambda: "x86-64-v4")
     assert library.library_path().name != found.name
     monkeypatch.undo()
     for path in library.HERE.glob("*.py"):
@@ -134,7 +134,7 @@ def test_a_library_is_looked_for_by_all_that_it_depends_on(tmp_path, monkeypatch
 def test_without_a_library_or_a_known_cpu_numba_compiles(tmp_path, monkeypatch):
     assert library.load_library(None) is None
     assert library.load_library(tmp_path / "none.so") is None
-    monkeypatch.setattr(library, "cpu_kind", lambda: None)
+    monkeypatch.setattr(library, "target", dict)
     assert library.library_path() is None
     assert "run time" in library.kernel_build()
 

@@ -149,9 +149,11 @@ def test_a_chain_of_a_sweep_is_the_sampler_of_its_settings(tmp_path):
     )
     np.testing.assert_array_equal(contents["positions"], expected.positions)
     np.testing.assert_array_equal(contents["start"], start)
-    record, further = (json.loads(str(contents[key])) for key in ("record", "further"))
-    assert further == {"changed_decisions": expected.is_changed.sum(), "clip_bound": 0.5}
-    assert further["changed_decisions"] > 0
+    record, changed, varied = (
+        json.loads(str(contents[key])) for key in ("record", "changed", "varied")
+    )
+    assert changed == {"changed_decisions": expected.is_changed.sum()}
+    assert changed["changed_decisions"] > 0 and varied == {"clip_bound": 0.5}
     assert record["acceptance_rate"] == expected.is_accepted.mean()
     assert record["clip_fraction"] == expected.clip_fraction.mean() > 0
     assert (record["model"], record["seed"], record["iterations"]) == ("small", 7, 80)

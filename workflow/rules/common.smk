@@ -20,11 +20,10 @@ os.environ.update(
     PYTHONPATH=str(SOURCE),
     PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
 )
-# Many jobs run side by side, each on one core.
-os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
 # Large arrays in large pages of memory: chains on thirty statistics take a sixth less time.
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
+from dpmcmc import machine
 from dpmcmc.accounting.accountants import module_name
 from dpmcmc.reporting.captions import TABLES
 from dpmcmc.reporting.provenance import tree_digest

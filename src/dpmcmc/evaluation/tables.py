@@ -33,7 +33,7 @@ def study_tables(spec, chains, timings, baselines, budgets):
     compared_chains = compared(all_chains, spec["swept"])
     tables = {
         "chains": all_chains,
-        "timings": whole(concatenate(timings), "changed_decisions"),
+        "timings": concatenate(timings),
         "baselines": concatenate(baselines),
         "budgets": whole(concatenate(budgets), "allowed_iterations"),
         "models": models_table(spec["models"]),

@@ -3,12 +3,9 @@
 from functools import cache
 from math import inf
 
-import pandas as pd
-
 from dpmcmc.accounting.accountants import accountant, first_guess
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import JobError, read_json, write_json
-from dpmcmc.frames import write_csv
 from dpmcmc.jobs.samplers import build_sampler
 
 MAX_ITERATIONS = 10**7  # a chain is held in memory
@@ -95,7 +92,7 @@ def certification(spec, budget, output):
         "certified_iterations": allowed,
         "certified_epsilon": rounded_up(spent),
     }
-    write_csv(pd.DataFrame([row]), output)
+    write_rows([row], output)
 
 
 def accounting_curve(spec, output):
@@ -110,4 +107,13 @@ def accounting_curve(spec, output):
         ratio = iterations / guess if guess else 1.0
         keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
         rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
+    write_rows(rows, output)
+
+
+def write_rows(rows, output):
+    """Write dicts as CSV. To load pandas takes longer than most budgets, which do without it."""
+    import pandas as pd
+
+    from dpmcmc.frames import write_csv
+
     write_csv(pd.DataFrame(rows), output)

@@ -50,7 +50,7 @@ def chain(spec, dataset, reference, budget, needed, output):
         "clip_fraction": mean(result.clip_fraction),
         "gradient_clip_fraction": mean(result.gradient_clip_fraction),
     }
-    # Of chains without noise: decisions that clipping has changed; and what sweeps vary.
+    # Of chains without noise: decisions that clipping has changed.
     is_private = cost["accountant"] is not None
     changed = {} if is_private else {"changed_decisions": int(result.is_changed.sum())}
     parts = {
@@ -66,7 +66,8 @@ def chain(spec, dataset, reference, budget, needed, output):
             is_accepted=result.is_accepted,
             start=start,
             record=json.dumps(record),
-            further=json.dumps(changed | spec["varied"]),
+            changed=json.dumps(changed),
+            varied=json.dumps(spec["varied"]),
             timing=json.dumps(timing),
         )
 

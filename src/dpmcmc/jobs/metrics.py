@@ -37,16 +37,17 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table)
             path = Path(chains, algorithm, run, f"seed-{seed}.npz")
             contents = read_npz(path)
             with reading(path):
-                record, further, timing = (
-                    json.loads(str(contents[key])) for key in ("record", "further", "timing")
+                record, changed, varied, timing = (
+                    json.loads(str(contents[key]))
+                    for key in ("record", "changed", "varied", "timing")
                 )
                 draws = kept_draws(contents["positions"])
             labels = spec["model"], algorithm, stream, seed
             rng = generator(spec["study_seed"], "bandwidth", *labels)
             metrics = compare(rng, draws, sample, posterior_mean, **spec["mmd"])
-            rows.append(record | {"kept_draws": len(draws)} | metrics | further)
+            rows.append(record | {"kept_draws": len(draws)} | metrics | changed | varied)
             keys = {key: row for key, row in record.items() if key in KEYS}
-            costs.append(keys | timing | further)
+            costs.append(keys | timing | varied)
     write_csv(pd.DataFrame(rows), output)
     write_csv(pd.DataFrame(costs), timings)
     write_csv(whole(pd.DataFrame(allowed), "allowed_iterations"), budget_table)

@@ -1,6 +1,7 @@
 """Pages: notebooks executed and rendered, the index, and what made the study."""
 
 import os
+import sys
 from pathlib import Path
 
 from dpmcmc.files import JobError, read_json, replacing, write_json
@@ -43,6 +44,22 @@ def index(results, output, readme):
     for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
         with replacing(path) as file:
             file.write(pages.render(template, **contents).encode())
+
+
+def verify(results, docs):
+    """Say whether the tables of a study that has run are those that were committed."""
+    from dpmcmc.machine import note
+    from dpmcmc.reporting.verification import verify
+
+    for path in (results, docs):
+        if not Path(path, "provenance.json").exists():
+            raise JobError(f"{path} has no provenance.json: no finished study is there")
+    lines, circumstances = verify(results, docs)
+    print(f"{results} and {docs}: {'not the same' if lines else 'identical, timings aside'}")
+    for line in [*lines, *circumstances, *note()]:
+        print(f"  {line}")
+    if lines:
+        sys.exit(1)
 
 
 def docs_status(docs, root, changes):

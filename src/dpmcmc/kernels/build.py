@@ -39,18 +39,32 @@ def build(path):
         return flags
 
     library = CC(NAME)
-    library.target_cpu = "host"
+    library.target_cpu = os.environ.get("NUMBA_CPU_NAME", "host")
     for function, signature in KERNELS:
         library.export(function.__name__, signature)(function)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".build-") as directory:
         library.output_dir = directory
-        features = codegen.get_host_cpu_features()
+        features = os.environ.get("NUMBA_CPU_FEATURES", codegen.get_host_cpu_features())
         with (
             patch.object(compiler, "Flags", flags),
             patch.object(codegen.AOTCPUCodegen, "_customize_tm_features", lambda self: features),
         ):
             library.compile()
         os.replace(Path(directory, library.output_file), path)
+
+
+def recipe():
+    """How kernels are compiled, as text: all that their machine code hangs on but their source."""
+    import llvmlite
+    import numba
+    from llvmlite import binding
+
+    llvm = ".".join(map(str, binding.llvm_version_info))
+    options = " ".join(sorted(OPTIONS["fastmath"]))
+    return (
+        f"numba {numba.__version__}, llvmlite {llvmlite.__version__} (LLVM {llvm}), for "
+        f"{os.environ.get('NUMBA_CPU_NAME', 'this processor')}, with {options}"
+    )
 
 
 def main():

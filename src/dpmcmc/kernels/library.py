@@ -1,4 +1,4 @@
-"""Which library of compiled kernels belongs to these sources, this numba and this kind of CPU.
+"""Which library of compiled kernels belongs to these sources, this numba and what it compiles for.
 
 Its name holds a digest of all that its machine code depends on, so one that is found is never
 stale; where there is none, numba compiles the same source at run time.
@@ -11,36 +11,29 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
 
+from dpmcmc.machine import cpu_kind
+
 NAME = "_kernels"
 HERE = Path(__file__).parent
-# Lines of /proc/cpuinfo that say which instructions there are, on x86 and on ARM.
-CPU_KIND = {b"vendor_id", b"cpu family", b"model", b"flags"}
-CPU_KIND |= {b"CPU implementer", b"CPU part", b"Features"}
 
 
-def cpu_kind():
-    """The lines of the first processor in /proc/cpuinfo that tell its kind; None without them."""
-    try:
-        with open("/proc/cpuinfo", "rb") as file:
-            lines = iter(file.readline, b"\n")  # up to the first empty line: the first processor
-            kind = [line for line in lines if line.partition(b":")[0].strip() in CPU_KIND]
-    except OSError:
-        return None
-    return kind or None
+def target():
+    """What kernels are compiled for: a level of x86-64 or, where that is not pinned, this CPU."""
+    return os.environ.get("NUMBA_CPU_NAME") or cpu_kind()
 
 
 def library_path():
-    """Where the library for these sources, this numba and this kind of CPU is, once it is built.
+    """Where the library for these sources, this numba and this target is, once it is built.
 
     Returns
     -------
     Path or None
         None where the kind of CPU cannot be told: there kernels are compiled at run time.
     """
-    kind = cpu_kind()
-    if kind is None:
+    if not target():
         return None
-    digest = hashlib.sha256(repr([sys.implementation.cache_tag, os.uname().machine, kind]).encode())
+    kind = [sys.implementation.cache_tag, os.uname().machine, target()]
+    digest = hashlib.sha256(repr(kind).encode())
     versions = {"numba": "_version.py", "llvmlite": "_version.py", "numpy": "version.py"}
     files = [Path(find_spec(name).origin).with_name(file) for name, file in versions.items()]
     for file in (*sorted(HERE.glob("*.py")), *files):
@@ -61,4 +54,4 @@ def load_library(path):
 def kernel_build():
     """What kind of build runs here, as text: the digits of results may depend on it."""
     path = library_path()
-    return path.stem if path and path.exists() else f"numba at run time {cpu_kind()}"
+    return path.stem if path and path.exists() else f"numba at run time {target()}"

@@ -119,7 +119,7 @@ def order_of_blocks(coordinates, rows=None):
     Sorted by the first into slices of whole blocks, then each slice by the others.
     """
     rows = np.arange(len(coordinates[0])) if rows is None else rows
-    rows = rows[coordinates[0][rows].argsort()]
+    rows = rows[coordinates[0][rows].argsort(kind="stable")]
     if len(coordinates) == 1:
         return rows
     num_blocks = len(rows) / BOX

@@ -260,7 +260,7 @@ class CodedRows:
                 self.spreads[j] = deviations.std() or 1.0
                 codes[j] = np.rint(deviations / self.widths[j])
                 squared += (deviations / self.spreads[j]) ** 2
-        order = squared.argsort()
+        order = squared.argsort(kind="stable")
         self.distances = np.sqrt(squared[order])
         self.codes = codes.take(order, axis=1)
         # Few are read, here and there. `take` would make another copy of all on the way.

@@ -164,7 +164,7 @@ def checked(model, data, nonfinite):
         raise ValueError(f"nonfinite: must be one of {', '.join(NONFINITE)}, not {nonfinite!r}")
     expected = f"data of {type(model).__name__}: must be numbers of shape {model.data_shape}"
     try:
-        if isinstance(data, np.ma.MaskedArray):  # whose mask would be lost
+        if is_masked(data):
             raise TypeError
         data = np.asarray(data)
         if data.dtype.kind not in "biufO":
@@ -172,7 +172,7 @@ def checked(model, data, nonfinite):
         data = np.asarray(data, np.float64, order="C").view()
     except (TypeError, ValueError):
         kind = type(data).__name__ if not isinstance(data, np.ndarray) else data.dtype
-        kind = "a masked array" if isinstance(data, np.ma.MaskedArray) else kind
+        kind = "a masked array" if is_masked(data) else kind
         raise ValueError(f"{expected}, not {kind}") from None
     if data.shape != model.data_shape:
         transposed = " (transposed)" if data.shape[::-1] == model.data_shape else ""
@@ -183,6 +183,11 @@ def checked(model, data, nonfinite):
             'Target(model, data, nonfinite="clip") takes them and clips their rows'
         )
     return read_only(data)
+
+
+def is_masked(data):
+    """Whether it is a masked array, whose mask would be lost; without the import of numpy.ma."""
+    return isinstance(data, np.ndarray) and hasattr(data, "mask")
 
 
 def num_not_finite(data):

@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+from dpmcmc import machine
+from dpmcmc.kernels.build import recipe
+
 PARTS = ("Snakefile", "src/dpmcmc", "workflow", "notebooks", "envs")
 SUFFIXES = {"", ".py", ".ipynb", ".j2", ".css", ".smk", ".yaml", ".rst", ".txt"}
 
@@ -46,7 +49,7 @@ def record(config, source):
     -------
     dict
         study, date (UTC), source, platform, processor, python, packages (name to version),
-        config.
+        digits (what these hang on, beside the source), config.
     """
     packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
     return {
@@ -57,7 +60,20 @@ def record(config, source):
         "processor": processor(),
         "python": platform.python_version(),
         "packages": dict(sorted(packages.items(), key=lambda item: item[0].lower())),
+        "digits": digits(packages),
         "config": config,
+    }
+
+
+def digits(packages):
+    """What the digits of results hang on beside the source: {name: version or choice}."""
+    chosen = {name: value for name, value in machine.PINNED.items() if machine.is_common()}
+    return {
+        "python": platform.python_version(),
+        "libm": " ".join(platform.libc_ver()),
+        "kernels": recipe(),
+        **{name: packages[name] for name in ("numpy", "scipy", "pandas", "dp-accounting")},
+        **chosen,
     }
 
 

@@ -1,0 +1,149 @@
+"""The same digits on every x86-64 machine with AVX2: jobs under emulated processors."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from conftest import ROOT
+from running import environment
+
+from dpmcmc import machine
+from dpmcmc.study.study import load_study, merged
+
+QEMU = shutil.which("qemu-x86_64")
+# One cell of each kind: gradients and a Cholesky factor, an affine batch, Barker's test, a circle.
+RUNS = [
+    ("gauss-30d", "dp-hmc", 1),
+    ("tempered-banana-10d", "minibatch-dp-penalty", 1),
+    ("flat-banana-2d", "dp-barker", 2),
+    ("circle", "dp-hmc", 0.5),
+]
+# Choices that a user's shell may force on libraries, of which none must reach a job.
+FORCED = {
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "OPENBLAS_NUM_THREADS": "2",
+    "NUMBA_CPU_NAME": "nehalem",
+}
+needs_level = pytest.mark.skipif(not machine.is_common(), reason=f"no {machine.LEVEL} here")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory, schema):
+    """One chain of each of `RUNS`, on fewer rows; certified accounting of one."""
+    path = tmp_path_factory.mktemp("study") / "study.yaml"
+    changes = {
+        "study": "digits",
+        "seeds": 1,
+        "models": {model: {"num_rows": 20_000} for model, *_ in RUNS},
+        "algorithms": {"minibatch-dp-penalty": {"accountant": "certified"}},
+        "runs": [
+            {"models": [model], "algorithms": [algorithm], "epsilons": [epsilon]}
+            for model, algorithm, epsilon in RUNS
+        ],
+        "notebooks": None,
+        "accounting_curves": None,
+        "audit": None,
+        "tuning": None,
+    }
+    path.write_text(yaml.safe_dump(changes))
+    return load_study(ROOT / "config.yaml", [path], merged({}, changes), schema)
+
+
+def commands(study, top):
+    """The jobs of a study up to the metrics of its chains: name and arguments, in order."""
+    for name in study.needed:
+        spec = {"class": study.needed[name]}
+        yield "needed", {"spec": spec, "output": top / f"{name}.json"}
+    for cell in study.cells:
+        model, tail = cell.model, Path(cell.model, cell.algorithm, cell.run)
+        data, reference = top / f"{model}.npy", top / f"{model}-reference.npy"
+        budget, chain = top / "budgets" / f"{tail}.json", top / "chains" / tail / "seed-0.npz"
+        needed = [top / f"{name}.json" for name in study.needed_by(cell.algorithm)]
+        inputs = {"dataset": data, "reference": reference, "budget": budget, "needed": needed}
+        yield "dataset", {"spec": study.dataset(model), "output": data}
+        spec = study.reference(model)
+        yield "reference", {"spec": spec, "dataset": data, "output": reference}
+        yield "budget", {"spec": study.budget(cell), "output": budget}
+        yield "chain", {"spec": study.chain(cell, 0), **inputs, "output": chain}
+        yield (
+            "chain-table",
+            {
+                "spec": study.chain_table(model),
+                "reference": reference,
+                "chains": top / "chains" / model,
+                "budgets": top / "budgets" / model,
+                "output": top / f"{model}-chains.csv",
+                "timings": top / "timings.csv",
+                "budget-table": top / f"{model}-budgets.csv",
+            },
+        )
+
+
+def made(study, top, *emulator, forced=None):
+    """Contents of all files that the jobs make in a directory, but for what they took."""
+    for name, options in commands(study, top):
+        arguments = [sys.executable, "-m", "dpmcmc", name]
+        for option, value in options.items():
+            values = value if isinstance(value, list) else [value]
+            texts = [json.dumps(v) if isinstance(v, dict) else str(v) for v in values]
+            arguments += [f"--{option}", *texts]
+        Path(options["output"]).parent.mkdir(parents=True, exist_ok=True)
+        variables = environment() | {"PYTHONPATH": str(ROOT / "src")} | (forced or {})
+        result = subprocess.run(
+            [*emulator, *arguments], env=variables, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr[-2000:]
+    found = {}
+    for path in sorted(top.rglob("*")):
+        name = path.relative_to(top).as_posix()
+        if path.suffix == ".npz":
+            with np.load(path) as chain:
+                found |= {f"{name} {k}": chain[k].tobytes() for k in chain if k != "timing"}
+        elif path.is_file() and name != "timings.csv":
+            found[name] = path.read_bytes()
+    return found
+
+
+@pytest.fixture(scope="module")
+def native(study, tmp_path_factory):
+    return made(study, tmp_path_factory.mktemp("native"))
+
+
+@needs_level
+@pytest.mark.skipif(QEMU is None, reason="no qemu-x86_64 (Debian package qemu-user)")
+@pytest.mark.parametrize("processor", ["Haswell", "Skylake-Server", "EPYC"])
+def test_jobs_on_another_processor_give_the_same_bytes(study, native, tmp_path, processor):
+    """As far as the emulation reaches, which is AVX2: vendor, family and caches differ."""
+    assert made(study, tmp_path, QEMU, "-cpu", processor) == native
+
+
+@needs_level
+def test_what_a_shell_forces_on_libraries_changes_nothing(study, native, tmp_path):
+    assert made(study, tmp_path, forced=FORCED) == native
+
+
+SUM = (
+    "import numpy as np; {}; rng = np.random.default_rng(1);"
+    "x = rng.standard_normal((300, 30));"
+    "print(np.exp(x @ x.T / 30).sum().hex(), np.linalg.inv(x.T @ x).sum().hex())"
+)
+
+
+@needs_level
+def test_digits_would_differ_where_nothing_is_pinned():
+    """So the other tests can fail: NumPy that is loaded before the package chooses by itself."""
+    digits = []
+    for forced, first in ((FORCED, "pass"), ({}, "import dpmcmc")):
+        code = SUM.format(first) if first == "pass" else f"{first}; {SUM.format('pass')}"
+        variables = environment() | {"PYTHONPATH": str(ROOT / "src")} | forced
+        command = [sys.executable, "-c", code]
+        digits.append(
+            subprocess.run(command, env=variables, capture_output=True, check=True).stdout
+        )
+    assert digits[0] != digits[1]
