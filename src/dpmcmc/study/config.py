@@ -6,6 +6,10 @@ from pathlib import Path
 
 import jsonschema
 import yaml
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.cyaml import CParser
+from yaml.resolver import Resolver
 
 
 class ConfigError(ValueError):
@@ -28,8 +32,17 @@ def merged(config, changes):
     return result
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """Plain YAML; a key that a map has twice is an error."""
+class _StrictLoader(Composer, CParser, SafeConstructor, Resolver):
+    """Plain YAML; a key that a map has twice is an error.
+
+    Parsed in C and composed in Python, where too deep a nesting is an error and not a crash.
+    """
+
+    def __init__(self, stream):
+        CParser.__init__(self, stream)
+        Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
 
     def construct_mapping(self, node, deep=False):
         if isinstance(node, yaml.MappingNode):
