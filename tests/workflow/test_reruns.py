@@ -5,7 +5,7 @@ import os
 
 import pytest
 import yaml
-from running import TINY, jobs, planned
+from running import TINY, planned
 
 TABLES = ["budgets", "chains", "claim-cells", "claims", "models", "ranking", "summary", "timings"]
 MODELS = ["flat-banana-2d", "tempered-banana-2d"]
@@ -84,8 +84,6 @@ def test_a_new_seed_and_epsilon_add_chains_alone(tiny, finished):
     ]
     there = [c for m in MODELS for a in ("dp-penalty", "dp-barker") for c in chains(m, a)]
     expected = sorted(set(everything) - set(there))
-    dry_run = jobs(finished, *overlay(finished, changes), "--config", "seeds=4")
-    assert dry_run["run_chain"] == len(expected)  # which says the same, by rule
     assert [file for file in files if file.startswith("chains")] == expected
     assert not [file for file in files if file.startswith(("data", "reference", "baselines"))]
 
