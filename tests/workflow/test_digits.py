@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from conftest import ROOT
 from running import environment
 
@@ -33,9 +32,8 @@ needs_level = pytest.mark.skipif(not machine.is_common(), reason=f"no {machine.L
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory, schema):
+def study(schema):
     """One chain of each of `RUNS`, on fewer rows; certified accounting of one."""
-    path = tmp_path_factory.mktemp("study") / "study.yaml"
     changes = {
         "study": "digits",
         "seeds": 1,
@@ -50,8 +48,7 @@ def study(tmp_path_factory, schema):
         "audit": None,
         "tuning": None,
     }
-    path.write_text(yaml.safe_dump(changes))
-    return load_study(ROOT / "config.yaml", [path], merged({}, changes), schema)
+    return load_study(ROOT / "config.yaml", [], merged({}, changes), schema)
 
 
 def commands(study, top):
@@ -84,18 +81,40 @@ def commands(study, top):
     )
 
 
-def made(study, top, *emulator, forced=None):
-    """Contents of all files that the jobs make in a directory, but for what they took."""
+# All jobs in one process: a start takes seconds under emulation, and digits are no start's.
+IN_ONE_PROCESS = """
+import json, sys
+from dpmcmc.cli import main
+for arguments in json.load(sys.stdin):
+    main(arguments)
+"""
+
+
+def arguments_of(study, top):
+    """Of each job of `commands`, the arguments of `python -m dpmcmc`; makes its directory."""
     for name, options in commands(study, top):
-        arguments = [sys.executable, "-m", "dpmcmc", name]
+        arguments = [name]
         for option, value in options.items():
             values = value if isinstance(value, list) else [value]
             texts = [json.dumps(v) if isinstance(v, dict) else str(v) for v in values]
             arguments += [f"--{option}", *texts]
         Path(options["output"]).parent.mkdir(parents=True, exist_ok=True)
-        variables = environment() | {"PYTHONPATH": str(ROOT / "src")} | (forced or {})
+        yield arguments
+
+
+def made(study, top, *emulator, forced=None):
+    """Contents of all files that the jobs make in a directory, but for what they took.
+
+    Each job is a process of its own, as under Snakemake; with an emulator all are one.
+    """
+    jobs = list(arguments_of(study, top))
+    runs = [([*emulator, sys.executable, "-c", IN_ONE_PROCESS], json.dumps(jobs))]
+    if not emulator:
+        runs = [([sys.executable, "-m", "dpmcmc", *job], None) for job in jobs]
+    variables = environment() | {"PYTHONPATH": str(ROOT / "src")} | (forced or {})
+    for command, text in runs:
         result = subprocess.run(
-            [*emulator, *arguments], env=variables, capture_output=True, text=True, check=False
+            command, env=variables, input=text, capture_output=True, text=True, check=False
         )
         assert result.returncode == 0, result.stderr[-2000:]
     found = {}
