@@ -157,7 +157,7 @@ def mutations(config):
         return lambda parent, key: parent.__setitem__(key, value)
 
     for path in leaves(config):
-        if path[-1] == "label":  # any text
+        if path[-1] in ("label", "about") or path[0] in ("remarks", "related"):  # any text
             continue
         value = parent_of(config, path)[path[-1]]
         yield changed("missing", path, lambda parent, key: parent.pop(key))
@@ -206,7 +206,7 @@ def mutations(config):
         yield changed("unsafe id", ("study",), put(name))
         yield changed("unsafe id", ("runs", 0, "models", 0), put(name))
         yield changed("unsafe id", ("runs", 0, "algorithms", 0), put(name))._replace(keys=("runs",))
-        yield changed("unsafe id", ("notebooks", "comparison", "bananas"), put([name]))
+        yield changed("unsafe id", ("notebooks", "comparison", "models"), put([name]))
         settings = config["models"]["circle"]
         yield changed("unsafe id", ("models", name), put(settings))._replace(keys=("models",))
         yield changed("extra", ("algorithms", name), put({}))._replace(keys=("algorithms",))

@@ -138,8 +138,8 @@ def test_deep_values_are_refused(schema, where, kind, depth):
 
 
 def test_long_lists_and_many_keys_are_refused_at_once_and_in_short(schema):
-    long = {"notebooks": {"comparison": {"bananas": [{"a": i} for i in range(5000)]}}}
-    with pytest.raises(ConfigError, match=r"comparison\.bananas: has more than 1000 entries"):
+    long = {"notebooks": {"comparison": {"models": [{"a": i} for i in range(5000)]}}}
+    with pytest.raises(ConfigError, match=r"comparison\.models: has more than 1000 entries"):
         load_study(ROOT / "config.yaml", [], long, schema)
     many = {"mmd": {f"key-{i}": i for i in range(100_000)}}
     with pytest.raises(ConfigError, match=r"mmd: unknown key key-0, .* and 99980 more; valid"):

@@ -21,15 +21,18 @@ COMMANDS = {
     "certification": ("budgets.certification", "spec budget output"),
     "accounting-curve": ("budgets.accounting_curve", "spec output"),
     "chain": ("chains.chain", "spec dataset reference budget needed* output"),
-    "baseline-table": ("metrics.baseline_table", "spec reference baselines output"),
+    "baseline-table": ("metrics.baseline_table", "spec reference baselines output starts"),
     "chain-table": (
         "metrics.chain_table",
-        "spec reference chains budgets output timings budget-table",
+        "spec reference chains budgets output timings budget-table mixing",
     ),
-    "study-tables": ("tables.study_tables", "spec chains+ timings+ baselines+ budgets+ output"),
+    "study-tables": (
+        "tables.study_tables",
+        "spec chains+ timings+ baselines+ starts+ budgets+ mixing+ output",
+    ),
     "analysis-tables": (
         "tables.analysis_tables",
-        "spec chains baselines models accounting* output",
+        "spec chains baselines starts models summary* accounting* output",
     ),
     "joined-table": ("tables.joined_table", "parts+ output"),
     "audit-case": ("audits.audit_case", "spec output"),

@@ -8,6 +8,7 @@ from dpmcmc.evaluation.analysis import (
     clipping_chains,
     clipping_effects,
     clipping_thresholds,
+    gains_on_start,
     median_contrast,
     median_of_last_axis,
     ranking,
@@ -185,17 +186,25 @@ def chains_with(mmds):
 def test_algorithms_that_cannot_be_told_apart_share_a_rank():
     base = np.random.default_rng(5).normal(0.3, 0.03, 20)
     noise = 0.02 * (-1.0) ** np.arange(20)
-    table = ranking(
-        chains_with(
-            {
-                "far": base + 0.5,
-                "none": [np.nan] * 20,
-                "near": base,
-                "as-near": base + noise,
-                "middle": base + 0.2,
-            }
-        )
+    chains = chains_with(
+        {
+            "far": base + 0.5,
+            "none": [np.nan] * 20,
+            "near": base,
+            "as-near": base + noise,
+            "middle": base + 0.2,
+        }
     )
+    starts = pd.DataFrame({"model": "m", "seed": range(20), "mmd": base + 0.5 - noise})
+    summary = chains.groupby(["model", "algorithm", "epsilon"]).size().index.to_frame(index=False)
+    summary = summary.assign(times_exact=2.9, r_hat=1.05, way_from_start=0.5, ess=3.0)
+    summary.loc[summary["algorithm"] == "as-near", "r_hat"] = 1.2
+    summary.loc[summary["algorithm"] == "middle", "times_exact"] = 3.1
+    summary.loc[summary["algorithm"] == "none", "times_exact"] = np.nan
+    table = ranking(chains, summary, gains_on_start(chains, starts))
+    nearer, usable = (set(table.loc[table[c], "algorithm"]) for c in ("is_nearer", "is_usable"))
+    assert nearer == {"near", "as-near", "middle"}
+    assert usable == {"near", "far"}
     ranks = dict(zip(table["algorithm"], table["rank"], strict=True))
     assert ranks["near"] == ranks["as-near"] == 1
     assert (ranks["middle"], ranks["far"]) == (3, 4)

@@ -6,6 +6,7 @@ import pytest
 
 from dpmcmc.accounting.accountants import accountants
 from dpmcmc.evaluation import claims
+from dpmcmc.study import chapter_6
 
 
 def tables(**mmds):
@@ -23,6 +24,7 @@ def tables(**mmds):
         for (model, algorithm, epsilon), median in mmds["chains"].items()
         for seed in range(20)
     ]
+    gains = [[*cell, median < 0.6] for cell, median in mmds["chains"].items()]
     shuffled = pd.DataFrame(chains).sample(frac=1, random_state=2) if chains else None
     return {
         "chains": shuffled,
@@ -34,6 +36,7 @@ def tables(**mmds):
             ]
         ),
         "accounting": mmds.get("accounting"),
+        "gains": pd.DataFrame(gains, columns=["model", "algorithm", "epsilon", "is_nearer"]),
     }
 
 
@@ -61,6 +64,7 @@ def speaks(cells):
         (claims.lower_mmd, ("m", "a", "b"), ["for", "open", "against"]),
         (claims.lower_mmd, ("m", "b", "a"), ["against", "open", "for"]),
         (claims.not_lower_mmd, ("m", "a", "b"), ["against", "open", "open"]),
+        (claims.equal_mmd, ("m", "a", "b"), ["against", "open", "against"]),
         (claims.lower_mmd, ("m", "a", "absent"), []),
         (claims.lower_mmd, ("absent", "a", "b"), []),
         (claims.falls_with_epsilon, ("m", "a"), ["for"]),
@@ -79,6 +83,27 @@ def test_a_rule_speaks_in_the_direction_of_its_claim(rule, entry, expected):
     assert speaks(rule(FOUR, *entry)) == expected
 
 
+@pytest.mark.parametrize(
+    ("rule", "entry", "expected"),
+    [  # nearer than never moving are those below 0.6: not a at 2, nor b at 1 and 2
+        (claims.lower_mmd, ("m", "a", "b"), [False, False, True]),
+        (claims.lower_mmd, ("m", "b", "a"), [True, False, True]),
+        (claims.not_lower_mmd, ("m", "a", "b"), [True, False, True]),
+        (claims.falls_with_epsilon, ("m", "a"), [True]),
+        (claims.falls_with_epsilon, ("m", "b"), [False]),
+        (claims.does_not_fall, ("m", "b"), [True]),
+        (claims.closer_when_tempered, ("m", "t", "b", "a"), [False]),
+        (claims.closer_when_tempered, ("m", "t", "a", "b"), [True]),
+        (claims.equal_mmd, ("m", "b", "a"), [True, False, True]),
+        (claims.above_baselines, ("m", "a"), [True]),
+        (claims.clips_less_than, ("m", "a", 0.4), [True, True, True]),
+    ],
+)
+def test_only_what_could_speak_against_a_claim_counts(rule, entry, expected):
+    """What would have to be nearer to the posterior for that is nearer than never moving."""
+    assert [comparison.counts for comparison in rule(FOUR, *entry)] == expected
+
+
 def test_more_iterations_are_counted_without_chance():
     counts = {"loose": [0, 5, 9], "tight": [0, 8, 7]}
     curves = pd.DataFrame(
@@ -89,6 +114,7 @@ def test_more_iterations_are_counted_without_chance():
     given = {"accounting": curves}
     cells = list(claims.fewer_iterations(given, "a", "loose", "tight"))
     assert speaks(cells) == ["open", "for", "against"]
+    assert [cell.counts for cell in cells] == [False, True, True]
     assert cells[1].difference == (-3, -3, -3)
     assert not list(claims.fewer_iterations(given, "a", "loose", "absent"))
 
@@ -121,7 +147,7 @@ def test_clipping_speaks_for_against_or_not():
             "model": "m",
             "algorithm": "rwmh",
             "bound": [1000.0, 8.0, 6.0, 4.0, 3.0, 2.0],
-            "clip_fraction": [0, 0.01, 0.05, 0.1, 0.15, 0.2],
+            "clip_fraction": [0, 0.009, 0.05, 0.1, 0.15, 0.2],
             "effect": 0.01,
             "effect_low": [0, -0.01, 0.005, -0.02, -0.2, 0.1],
             "effect_high": [0, 0.01, 0.02, 0.9, -0.1, 0.2],
@@ -129,8 +155,9 @@ def test_clipping_speaks_for_against_or_not():
         }
     )
     # The loosest bound, and what clips 20 % or more, is not spoken of.
-    cells = claims.undetectable_below(FOUR | {"effects": effects}, 0.2)
+    cells = list(claims.undetectable_below(FOUR | {"effects": effects}, 0.2))
     assert speaks(cells) == ["for", "against", "open", "against"]
+    assert [cell.counts for cell in cells] == [False, True, True, True]
     assert not list(claims.undetectable_below(FOUR, 0.2))
 
 
@@ -142,11 +169,28 @@ def test_clipping_speaks_for_against_or_not():
         ((100, 79, 21), "undecided"),
         ((5, 0, 4), "not confirmed"),
         ((5, 1, 3), "undecided"),
-        ((0, 0, 0), "not in this study"),
+        ((0, 0, 0), "undecided"),
     ],
 )
 def test_eighty_percent_decide(counts, expected):
     assert claims.verdict(*counts) == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((10, 8, 2), True),
+        ((10, 9, 1), False),
+        ((10, 7, 0), True),
+        ((10, 6, 0), False),
+        ((5, 0, 3), True),
+        ((1, 1, 0), True),
+        ((0, 0, 0), False),
+        ((10, 0, 7), True),
+    ],
+)
+def test_a_verdict_says_whether_one_comparison_decides_it(counts, expected):
+    assert claims.one_decides(*counts) is expected
 
 
 def test_claims_name_models_algorithms_and_accountants_that_exist(config):
@@ -154,17 +198,19 @@ def test_claims_name_models_algorithms_and_accountants_that_exist(config):
     known = {*config["models"], *config["algorithms"], *accountants()}
     curves = config["accounting_curves"]["curves"]
     for claim in claims.CLAIMS:
-        assert claim.cells and claim.section in {"6.1", "6.2", "6.3", "Conclusions"}
-        for entry in claim.cells:
-            if claim.rule is claims.fewer_iterations:
+        assert claim.entries and claim.section in {"6.1", "6.2", "6.3", "Conclusions"}
+        for entry in claim.entries:
+            if claim.rule == "fewer_iterations":
                 assert set(entry[1:]) <= set(curves[entry[0]])
             assert {part for part in entry if isinstance(part, str)} <= known
+            ids = {*config["models"], *config["algorithms"]}.intersection(entry)
+            assert ids <= chapter_6.MODELS | chapter_6.ALGORITHMS
             assert len(set(entry)) == len(entry)
 
 
 def test_the_claims_are_those_of_the_chapter():
     """What each says is less than what."""
-    assert [(claim.section, claim.rule.__name__, *claim.cells[0]) for claim in claims.CLAIMS] == [
+    assert [(claim.section, claim.rule, *claim.entries[0]) for claim in claims.CLAIMS] == [
         ("6.1", "fewer_iterations", "dp-penalty", "zcdp", "gaussian"),
         ("6.1", "fewer_iterations", "minibatch-dp-penalty", "rdp", "published-pld"),
         ("6.2", "undetectable_below", 0.2),
@@ -182,7 +228,7 @@ def test_the_claims_are_those_of_the_chapter():
         ("6.3", "lower_mmd", "tempered-banana-2d", "dp-hmc", "dp-penalty"),
         ("6.3", "lower_mmd", "flat-banana-2d", "dp-penalty", "dp-hmc"),
         ("6.3", "lower_mmd", "correlated-gauss-2d", "dp-hmc", "dp-penalty"),
-        ("6.3", "not_lower_mmd", "narrow-banana-2d", "dp-hmc", "dp-penalty"),
+        ("6.3", "equal_mmd", "narrow-banana-2d", "dp-hmc", "dp-penalty"),
         ("Conclusions", "lower_mmd", "gauss-30d", "dp-penalty-ocu-gwmh", "dp-penalty"),
         ("Conclusions", "not_lower_mmd", "flat-banana-2d", "dp-penalty-ocu-gwmh", "dp-penalty"),
         ("6.3", "falls_with_epsilon", "flat-banana-2d", "dp-penalty"),
@@ -194,7 +240,23 @@ def test_the_claims_are_those_of_the_chapter():
     assert claims.SHARE == 0.8
 
 
-def test_every_claim_is_listed_with_its_cells():
+def test_claims_speak_of_a_study_that_has_all_that_one_names():
+    assert chapter_6.speak_of([("flat-banana-2d", "dp-penalty"), ("flat-banana-2d", "dp-hmc")])
+    assert not chapter_6.speak_of([("flat-banana-2d", "dp-barker"), ("own", "dp-penalty")])
+    assert not chapter_6.speak_of([("own", "dp-penalty"), ("own", "dp-hmc")])
+
+
+def test_what_speaks_against_a_claim_counts_though_nothing_could_have_been_expected_to(monkeypatch):
+    """b at 1 is no nearer than never moving, and yet a is further away."""
+    claim = chapter_6.Claim("6.3", "x", "lower_mmd", [("m", "b", "a")])
+    monkeypatch.setattr(claims, "CLAIMS", [claim, claim._replace(entries=[("m", "a", "b")])])
+    gains = FOUR["gains"].assign(is_nearer=False)
+    table, comparisons = claims.evaluate(FOUR | {"gains": gains})
+    assert list(table["comparisons"]) == [1, 1] and list(table["left_out"]) == [2, 2]
+    assert set(comparisons.loc[comparisons["counts"], "speaks"]) == {"against"}
+
+
+def test_every_claim_is_listed_with_its_comparisons():
     table, cells = claims.evaluate(FOUR)
     assert list(table["claim"]) == list(range(1, len(claims.CLAIMS) + 1))
     assert (table["verdict"] == "not in this study").all() and cells.empty

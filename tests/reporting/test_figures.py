@@ -66,12 +66,18 @@ def test_a_box_that_is_missing_is_named_and_the_others_drawn():
     assert "DP HMC at ε = 4" in notes(figure) and "ε = 6" not in notes(figure)
 
 
-def test_baselines_and_boxes_lie_within_the_axes():
-    baselines = pd.DataFrame({"model": ["circle"], "baseline": [0], "mmd": [0.9]})
+@pytest.mark.parametrize("of", ["baselines", "starts"])
+def test_lines_and_boxes_lie_within_the_axes_and_are_named(of):
+    samples = pd.DataFrame({"model": ["circle"], "mmd": [0.9]})
     chains = chains_table({4.0: [0.2, 0.3]})
-    figure = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle"], baselines=baselines)
+    figure = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle"], **{of: samples})
     low, high = figure.axes[0].get_ylim()
     assert low == 0 and high > 0.9
+    assert 0.9 in {y for line in figure.axes[0].lines for y in line.get_ydata()}
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ("Never moving (median)" in names) is (of == "starts") and len(names) == 2
+    panels = metrics.metric_panels(STUDY, chains, ["clip_fraction"], ["circle"], **{of: samples})
+    assert len(panels.legends[0].get_texts()) == 1
 
 
 def test_fractions_are_drawn_in_percent():
@@ -112,11 +118,46 @@ def test_ranks_are_in_the_order_of_the_study_and_ties_are_marked():
             "algorithm": ["dp-penalty", "dp-hmc"],
             "rank": [1, 1],
             "is_tied": True,
+            "is_usable": [False, True],
+            "is_nearer": True,
         }
     )
     axis = verdicts.ranking_panels(STUDY, ranking).axes[0]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["DP HMC", "dp-penalty"]
-    assert {text.get_text() for text in axis.texts} == {"1="}
+    assert [text.get_text() for text in axis.texts] == ["1=*", "1="]
+
+
+def test_shades_of_ranks_differ_their_numbers_are_legible_and_no_nearer_is_grey():
+    """WCAG asks a contrast of 4.5 of text; ranks 1 to 5 differ by 8 in lightness and more."""
+    names = ["dp-hmc", "dp-penalty", *"abcdef"]
+    ranking = pd.DataFrame({"model": "circle", "epsilon": 1.0, "algorithm": names})
+    ranking = ranking.assign(rank=[1, 2, 3, 4, 5, 6, 7, np.nan], is_tied=False, is_usable=False)
+    ranking["is_nearer"] = ranking["rank"] != 7
+    study = Study(results="", models=STUDY.models, algorithms={name: {} for name in names})
+    axis = verdicts.ranking_panels(study, ranking).axes[0]
+    shades = [luminance(colour) for colour in axis.collections[0].get_facecolors()]
+    for text, shade in zip(axis.texts, shades, strict=False):
+        high, low = sorted([luminance(text.get_color()), shade], reverse=True)
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+    lightness = [116 * np.cbrt(shade) - 16 for shade in shades[:5]]
+    assert (np.diff(lightness) > 8).all()
+    colour = axis.collections[0].get_facecolors()[6]
+    assert len(axis.texts) == 7 and colour[0] == colour[1] == colour[2]
+
+
+def luminance(colour):
+    """Relative luminance of a colour, as WCAG defines it."""
+    channels = np.array(colors.to_rgb(colour))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_colours_of_algorithms_come_once_and_differ_in_grey():
+    from dpmcmc.study.study import colour
+
+    assert len({colour(i) for i in range(60)}) == 60
+    lightness = sorted(116 * np.cbrt(luminance(colour(i))) - 16 for i in range(7))
+    assert np.diff(lightness).min() > 3
 
 
 def test_start_points_and_a_trajectory_lie_on_the_posterior():
@@ -170,6 +211,6 @@ def test_both_kinds_of_accounting_lie_within_their_common_axes(swapped):
         return pd.DataFrame([keys | {"clip_fraction": level + i / 100} for i in range(5)])
 
     kinds = [chains(0.8), chains(0.1)][:: -1 if swapped else 1]
-    baselines = pd.DataFrame({"model": ["m"], "baseline": [0], "mmd": [0.1]})
-    figure = metrics.accounting_comparison(STUDY, *kinds, "clip_fraction", ["m"], baselines)
+    samples = pd.DataFrame({"model": ["m"], "mmd": [0.1]})
+    figure = metrics.accounting_comparison(STUDY, *kinds, "clip_fraction", ["m"], samples, samples)
     assert all(axis.get_ylim()[1] > 84 for axis in figure.axes)

@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import shutil
 
 import nbformat
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
-from dpmcmc.reporting import pages, provenance
+from dpmcmc.reporting import pages, provenance, words
 from dpmcmc.study.notebooks import heading
 
 
@@ -17,12 +18,14 @@ def test_a_table_escapes_text_and_sets_numbers_right():
     table = pd.DataFrame(
         {
             "a<b": ["<script>alert(1)</script>", "x & y", "x & y"],
+            "c<d": ["x", "<i>", "y"],
             "n": [1234567, 2, 3],
             "p": [0.123456, 2.0, None],
         }
     )
     shown = pages.table_html(table, {"p": ".2f"}, group="a<b")
-    assert "<script>" not in shown and "&lt;script&gt;" in shown and "a&lt;b" in shown
+    assert "<script>" not in shown and "&lt;script&gt;" in shown
+    assert "c&lt;d" in shown and "<td>&lt;i&gt;</td>" in shown
     assert shown.count("x &amp; y") == 1  # shown once for the group
     assert '<td class="number">1,234,567</td>' in shown
     assert '<td class="number">0.12</td>' in shown and '<td class="number">2.00</td>' in shown
@@ -30,12 +33,12 @@ def test_a_table_escapes_text_and_sets_numbers_right():
 
 
 def test_words_for_lists_and_intervals():
-    assert pages.about_seeds(20) == "" and "one chain" in pages.about_seeds(1)
-    assert pages.percent(0) == "0.00 %" and pages.percent(3e-9) == "<0.01 %"
-    assert pages.percent(0.0317) == "3.17 %"
-    assert pages.listing(["a"]) == "a"
-    assert pages.listing(["a", "b", "c"]) == "a, b and c"
-    assert pages.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]
+    assert words.about_seeds(20) == "" and "one chain" in words.about_seeds(1)
+    assert words.percent(0) == "0.00 %" and words.percent(3e-9) == "<0.01 %"
+    assert words.percent(0.0317) == "3.17 %"
+    assert words.listing(["a"]) == "a"
+    assert words.listing(["a", "b", "c"]) == "a, b and c"
+    assert words.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]
 
 
 @pytest.fixture
@@ -61,9 +64,14 @@ def executed(tmp_path):
 
 
 def test_a_page_shows_results_and_folds_code(executed):
-    page = pages.notebook_page(executed)
+    order = {name: {"title": f"The {name} & more"} for name in ("first", "n", "last")}
+    page = pages.notebook_page(executed, "n", order)
+    assert 'rel="prev" href="first.html">← The first &amp; more' in page
+    assert 'rel="next" href="last.html">The last &amp; more →' in page
+    assert 'rel="prev"' not in pages.notebook_page(executed, "first", order)
+    assert 'rel="next"' not in pages.notebook_page(executed, "last", order)
+    assert page.count('<details class="code">') == 1
     assert "<title>Title &amp; more</title>" in page and "<b>result</b>" in page
-    assert "secret_default" not in page
     folded = page.partition('<details class="code">')[2].partition("</details>")[0]
     assert "shown" in folded
     assert 'a "quoted" caption' in html.unescape(page.partition("alt=")[2][:60])
@@ -85,7 +93,16 @@ def results(tmp_path, config):
         "second": {"title": "A & b", "question": "Why?", "figures": {"figure-1": "A < b"}},
         "first": {"title": "Words", "question": "", "figures": {}},
     }
-    (tmp_path / "study.json").write_text(json.dumps({"notebooks": notebooks}))
+    study = {
+        "notebooks": notebooks,
+        "models": {"m": {"label": "The m", "num_rows": 5000}},
+        "algorithms": {
+            name: {"label": name.upper(), "accountant": "rdp", "about": "is it"} for name in "abc"
+        },
+        "remarks": ["Mind < this"],
+        "related": {"other": "is bigger"},
+    }
+    (tmp_path / "study.json").write_text(json.dumps(study))
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables/models.csv").write_text("model,d\nnan,2\n")
     return tmp_path
@@ -103,11 +120,57 @@ def test_an_index_shows_what_the_study_has_in_its_order(results):
 def test_a_page_for_readers_has_claims_if_the_study_has(results):
     readme = pages.render("readme.md.j2", **pages.contents(results))
     assert "claim" not in readme and "**Figure 1.**" in readme
-    columns = ["claim", "section", "statement", "cells", "for", "against", "open", "verdict"]
-    row = [1, "6.1", "It works", 3, 2, 1, 0, "undecided"]
-    pd.DataFrame([row], columns=columns).to_csv(results / "tables/claims.csv", index=False)
+    columns = ["claim", "section", "statement", "comparisons", "left_out", "for", "against", "open"]
+    columns += ["verdict", "one_decides"]
+    rows = [
+        [1, "6.1", "It works", 3, 4, 2, 1, 0, "undecided", True],
+        [2, "6.1", "It flies", 0, 0, 0, 0, 0, "not in this study", False],
+    ]
+    pd.DataFrame(rows, columns=columns).to_csv(results / "tables/claims.csv", index=False)
     readme = pages.render("readme.md.j2", **pages.contents(results))
-    assert "| 1 | 6.1 | It works | 3 | 2 | 1 | 0 | undecided |" in readme
+    assert "| 1 | 6.1 | It works | 3 | 4 | 2 | 1 | 0 | undecided (one decides) |" in readme
+    assert "It flies" not in readme
+
+
+def test_readers_are_told_what_to_use_before_all_else(results):
+    rows = [
+        # of b and c, told apart from a, only b is nearer than never moving
+        ["m", "a", 1.0, 1, 0.5, True, False],
+        ["m", "b", 1.0, 1, 0.6, True, False],
+        ["m", "c", 1.0, 1, 0.7, False, False],
+        ["m", "a", 2.0, 1, 0.1, True, False],
+        ["m", "b", 2.0, 2, 0.2, True, True],
+    ]
+    names = ["model", "algorithm", "epsilon", "rank", "mmd", "is_nearer", "is_usable"]
+    ranking = pd.DataFrame(rows, columns=names).assign(
+        mmd_low=0.01, mmd_high=0.9, iterations=1234, r_hat=1.05, ess=9.5, way_from_start=0.25
+    )
+    ranking["times_exact"] = ranking["mmd"] / 0.02
+    ranking.to_csv(results / "tables/ranking.csv", index=False)
+    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
+    timings.to_csv(results / "tables/timings.csv", index=False)
+    contents = pages.contents(results)
+    few, first, item = contents["answers"]
+    assert few.startswith("**This study has one chain a cell")
+    assert "for 1 of 2 problems" in first and "at most 1.1" in first and "at most 3 times" in first
+    assert item == (
+        "- **The m**, n = 5,000. "
+        "At ε = 1, **nothing is usable**. Nearest: A at 1 and B at 1 of 1 ε; "
+        "times as far as exact samples: 25.0 at ε = 1. "
+        "At ε = 2, use: B at 1 of 1 ε; times as far as exact samples: 10.0 at ε = 2."
+    )
+    readme = pages.render("readme.md.j2", **contents)
+    row = "| The m | 1 | A and B | 0.500 [0.010, 0.900] | 1,234 | 0.50 | 25.0 | 25% |"
+    assert row in readme.replace("\N{NO-BREAK SPACE}", " ")
+    assert "- **A** (accountant rdp): is it" in readme
+    assert readme.index("What to use") < readme.index("## Pages")
+    assert "[The study other](../other/README.md): is bigger" in readme
+    ranking.assign(rank=math.nan, mmd=math.nan).to_csv(results / "tables/ranking.csv", index=False)
+    nothing = pages.contents(results)  # no budget allows an iteration
+    assert "for none of 0 problems" in nothing["answers"][1] and len(nothing["answers"]) == 2
+    assert "| posterior |" not in pages.render("readme.md.j2", **nothing)
+    index = pages.render("index.html.j2", **contents)
+    assert "Mind &lt; this" in index and "ε = 2: B" in index and "<strong>The m</strong>" in index
 
 
 @pytest.fixture

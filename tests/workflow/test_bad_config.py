@@ -22,6 +22,7 @@ OVERLAYS = {  # of a --configfile
     "given twice": GIVEN_TWICE["num_rows"],
     "path-like id": "models: {../../x: {num_rows: 9}}\n",
     "wrong type": "seeds: many\n",
+    "name of config.yaml": "runs: [{models: [circle], algorithms: [dp-hmc], epsilons: [1]}]\n",
 }
 
 
@@ -60,6 +61,8 @@ def test_a_template_in_an_overlay_is_refused(fresh):
         ("seeds=0", "seeds: must be at least 1, not 0"),
         ("sedes=3", "config: unknown key sedes; valid keys: study, seed, seeds"),
         ("study=../x", "study: '../x' is not a valid id"),
+        ("seeds=19", "study: chapter-6 is the study of config.yaml, whose results"),
+        ("max_iterations=60", "study: chapter-6 is the study of config.yaml, whose results"),
     ],
 )
 def test_a_bad_setting_of_the_command_line(fresh, setting, message):

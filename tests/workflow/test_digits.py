@@ -77,6 +77,7 @@ def commands(study, top):
             "output": top / f"{model}-chains.csv",
             "timings": top / "timings.csv",
             "budget-table": top / f"{model}-budgets.csv",
+            "mixing": top / f"{model}-mixing.csv",
         },
     )
 

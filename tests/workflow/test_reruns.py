@@ -7,7 +7,9 @@ import pytest
 import yaml
 from running import TINY, planned
 
-TABLES = ["budgets", "chains", "claim-cells", "claims", "models", "ranking", "summary", "timings"]
+TABLES = ["budgets", "chains", "claim-comparisons", "claims", "mixing", "models", "ranking"]
+TABLES += ["baselines", "starts", "summary", "timings"]
+PARTS = ["budgets", "chains", "mixing", "timings"]
 MODELS = ["flat-banana-2d", "tempered-banana-2d"]
 
 
@@ -21,8 +23,8 @@ def chains(model, algorithm, epsilons=(2, 4), seeds=3):
 
 def after_chains(*models):
     """What follows from chains of some models."""
-    parts = [f"tables/models/{m}/{t}.csv" for m in models for t in ("budgets", "chains", "timings")]
-    return [*parts, *(f"tables/{name}.csv" for name in [*TABLES, "baselines"])]
+    parts = [f"tables/models/{model}/{name}.csv" for model in models for name in PARTS]
+    return [*parts, *(f"tables/{name}.csv" for name in TABLES)]
 
 
 def overlay(directory, changes):
@@ -71,7 +73,7 @@ def test_a_setting_of_a_model_reruns_all_of_that_model(tiny, finished):
     model = "flat-banana-2d"
     expected = [f"{made}/{model}.npy" for made in ("data", "reference", "baselines")]
     expected += chains(model, "dp-penalty") + chains(model, "dp-barker") + after_chains(model)
-    expected += [f"tables/models/{model}/baselines.csv"]
+    expected += [f"tables/models/{model}/{name}.csv" for name in ("baselines", "starts")]
     assert planned(finished, *overlay(finished, changes)) == sorted(expected)
 
 

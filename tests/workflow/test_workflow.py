@@ -67,6 +67,8 @@ def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     renderings = [rule for rule in counts if rule.startswith("render_")]
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} - {"revisited"}
     assert len(renderings) == len(notebooks)
+    template = jobs(tree, "--configfile", "studies/template.yaml")
+    assert template["run_chain"] == 80 and sum(template.values()) < 100
     revisited = jobs(tree, "--configfile", "studies/revisited.yaml")
     assert revisited["run_chain"] == 4 * 9 * 6 * 10
     assert revisited["certify_budget"] == 4 * 3 * 6
@@ -266,7 +268,6 @@ FIGURES = [
     "6.1",
     "6.1-barker",
     "6.2",
-    "barker-full-data",
     "ranking",
     "claims",
     "6.3",
@@ -318,6 +319,22 @@ def test_the_index_leads_to_everything(results):
     assert provenance["source"] in page and provenance["date"] in page
     assert provenance["config"]["study"] == "quick" and provenance["config"]["seeds"] == 2
     assert "noise_scale" in page and f"numpy {np.__version__}" in page
+
+
+def test_the_start_points_are_a_yardstick_as_the_chain_that_never_moves_is(results):
+    """The same points, but for the random pairs of the bandwidth; and exact draws are near."""
+    starts = read(results, "starts").set_index(["model", "seed"])["mmd"]
+    assert len(starts) == 9 * 2
+    chains = read(results, "chains")
+    unmoved = chains[chains["algorithm"] == "start"].set_index(["model", "seed"])["mmd"]
+    assert len(unmoved) == 2 and (unmoved / starts[unmoved.index]).between(0.9, 1.1).all()
+    of = chains[chains["algorithm"].isin(["start", "exact-posterior"])]
+    ess = of.groupby("algorithm")["ess"].median()
+    assert ess["start"] == 1 and 200 < ess["exact-posterior"] < 1000
+    mixing = read(results, "mixing").set_index("algorithm")["r_hat"]
+    assert np.isinf(mixing["start"]) and mixing["exact-posterior"] < 1.02
+    ranking = read(results, "ranking").dropna(subset="rank")
+    assert (ranking["way_from_start"] < 1.05).all() and (ranking["times_exact"] > 0.5).all()
 
 
 def test_a_sweep_compares_bounds_from_shared_starts(results):
@@ -390,7 +407,7 @@ PAGES = dict.fromkeys(
 
 def test_a_seed_more_adds_jobs_and_reruns_no_chain(tree):
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
-    new = {"run_chain": 98, "tabulate_chains": 9, "describe_study": 1}
+    new = {"run_chain": 98, "tabulate_chains": 9, "tabulate_baselines": 9, "describe_study": 1}
     new |= {"render_models": 1, "render_accounting": 1, "render_trajectory": 1}
     assert counts == new | AFTER_CHAINS | PAGES
 
@@ -591,6 +608,8 @@ def test_a_damaged_file_is_named_by_the_job_that_reads_it(tree, tmp_path, damage
         "r.npy",
         "--output",
         "o.csv",
+        "--starts",
+        "s.csv",
     ]
     result = run(
         tmp_path, sys.executable, "-m", "dpmcmc", "baseline-table", *arguments, check=False

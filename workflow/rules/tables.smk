@@ -12,6 +12,7 @@ rule tabulate_chains:
         chains=f"{PARTS}/{{model}}/chains.csv",
         timings=f"{PARTS}/{{model}}/timings.csv",
         budgets=f"{PARTS}/{{model}}/budgets.csv",
+        mixing=f"{PARTS}/{{model}}/mixing.csv",
     log:
         f"{RESULTS}/logs/chain-table/{{model}}.log",
     conda:
@@ -29,7 +30,8 @@ rule tabulate_chains:
     shell:
         "python -m dpmcmc chain-table --spec {params.spec:q} --reference {input.reference:q}"
         " --chains {params.chains:q} --budgets {params.budgets:q} --output {output.chains:q}"
-        " --timings {output.timings:q} --budget-table {output.budgets:q} > {log:q} 2>&1"
+        " --timings {output.timings:q} --budget-table {output.budgets:q}"
+        " --mixing {output.mixing:q} > {log:q} 2>&1"
 
 
 rule tabulate_baselines:
@@ -38,6 +40,7 @@ rule tabulate_baselines:
         baselines=f"{RESULTS}/baselines/{{model}}.npy",
     output:
         baselines=f"{PARTS}/{{model}}/baselines.csv",
+        starts=f"{PARTS}/{{model}}/starts.csv",
     log:
         f"{RESULTS}/logs/baseline-table/{{model}}.log",
     conda:
@@ -49,10 +52,11 @@ rule tabulate_baselines:
         spec=baseline_table_settings,
         source=chain_table_source,
     message:
-        "Metrics of the baseline samples of {wildcards.model}"
+        "Metrics of exact samples and start points of {wildcards.model}"
     shell:
         "python -m dpmcmc baseline-table --spec {params.spec:q} --reference {input.reference:q}"
-        " --baselines {input.baselines:q} --output {output.baselines:q} > {log:q} 2>&1"
+        " --baselines {input.baselines:q} --output {output.baselines:q}"
+        " --starts {output.starts:q} > {log:q} 2>&1"
 
 
 rule tabulate_accounting_curves:
@@ -102,7 +106,9 @@ rule tabulate_study:
         chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),
         timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.model_ids),
         baselines=expand(f"{PARTS}/{{model}}/baselines.csv", model=study.model_ids),
+        starts=expand(f"{PARTS}/{{model}}/starts.csv", model=study.model_ids),
         budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
+        mixing=expand(f"{PARTS}/{{model}}/mixing.csv", model=study.model_ids),
     output:
         tables=map(reported_table, study.tables),
     log:
@@ -120,8 +126,9 @@ rule tabulate_study:
         "Tables of the study"
     shell:
         "python -m dpmcmc study-tables --spec {params.spec:q} --chains {input.chains:q}"
-        " --timings {input.timings:q} --baselines {input.baselines:q} --budgets {input.budgets:q}"
-        " --output {params.directory:q} > {log:q} 2>&1"
+        " --timings {input.timings:q} --baselines {input.baselines:q} --starts {input.starts:q}"
+        " --budgets {input.budgets:q} --mixing {input.mixing:q} --output {params.directory:q}"
+        " > {log:q} 2>&1"
 
 
 if study.analysis_tables:
@@ -130,7 +137,9 @@ if study.analysis_tables:
         input:
             chains=f"{RESULTS}/tables/chains.csv",
             baselines=f"{RESULTS}/tables/baselines.csv",
+            starts=f"{RESULTS}/tables/starts.csv",
             models=f"{RESULTS}/tables/models.csv",
+            summary=table_files(["summary"] if "summary" in study.tables else []),
             accounting=table_files(["accounting"] if study.accounting_curves else []),
         output:
             tables=map(reported_table, study.analysis_tables),
@@ -149,5 +158,5 @@ if study.analysis_tables:
             "Ranking of the algorithms and the chapter's claims"
         shell:
             "python -m dpmcmc analysis-tables --spec {params.spec:q} --chains {input.chains:q}"
-            " --baselines {input.baselines:q} --models {input.models:q}"
-            " --accounting {input.accounting:q} --output {params.directory:q} > {log:q} 2>&1"
+            " --baselines {input.baselines:q} --starts {input.starts:q} --models {input.models:q}"
+            " --summary {input.summary:q} --accounting {input.accounting:q} --output {params.directory:q} > {log:q} 2>&1"

@@ -14,6 +14,14 @@ from dpmcmc.study.streams import generator
 
 RESAMPLES = 9999
 
+# A cell is usable when a sample of it can stand for the posterior: its chains agree, and they are
+# about as near as an exact sample is.
+LARGEST_R_HAT = 1.1
+MOST_TIMES_EXACT = 3
+
+
+KEYS = ["model", "algorithm", "epsilon"]  # of a cell that is compared
+
 
 class Estimate(NamedTuple):
     """A statistic of chains with its 95 % interval."""
@@ -181,7 +189,33 @@ def clipping_thresholds(clipping, effects):
     return pd.DataFrame(rows)
 
 
-def ranking(chains):
+def gains_on_start(chains, starts):
+    """Median MMD of each cell less that of never moving, in pairs of one start point.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        Rows of the table `chains` that are compared.
+    starts : DataFrame
+        Table `starts` of the study.
+
+    Returns
+    -------
+    DataFrame
+        One row a cell that has an MMD: model, algorithm, epsilon, the difference with its
+        interval, and `is_nearer`, whether that lies below 0.
+    """
+    rows, of_seeds = [], starts.set_index(["model", "seed"])["mmd"]
+    for (model, algorithm, epsilon), cell in chains.groupby(KEYS, sort=False):
+        if cell["mmd"].notna().all():
+            unmoved = of_seeds[model][cell["seed"]]
+            labels = ("start", model, epsilon, algorithm)
+            gap = median_contrast(labels, [cell["mmd"]], [unmoved])
+            rows.append([model, algorithm, epsilon, *gap, gap.high < 0])
+    return pd.DataFrame(rows, columns=[*KEYS, "difference", "low", "high", "is_nearer"])
+
+
+def ranking(chains, summary, gains):
     """Algorithms by median MMD for each model and epsilon; indistinguishable ones share a rank.
 
     From the lowest median up, an algorithm shares the rank of the best one of the present group
@@ -191,12 +225,17 @@ def ranking(chains):
     Parameters
     ----------
     chains : DataFrame
-        Table `chains` of the study.
+        Rows of the table `chains` that are compared.
+    summary : DataFrame
+        From `dpmcmc.evaluation.tables.summarise`.
+    gains : DataFrame
+        From `gains_on_start`.
 
     Returns
     -------
     DataFrame
-        One row a model, epsilon and algorithm, in that order and by rank; medians over the seeds.
+        One row a model, epsilon and algorithm, in that order and by rank; medians over the seeds;
+        `is_nearer` where that is nearer to the posterior than never moving, and `is_usable`.
     """
     rows = []
     for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
@@ -221,7 +260,12 @@ def ranking(chains):
         lambda ranks: ranks.duplicated(keep=False)
     )
     table.insert(4, "is_tied", shared & table["rank"].notna())
-    return table
+    table = table.merge(gains[[*KEYS, "is_nearer"]], on=KEYS, how="left")
+    table["is_nearer"] = table["is_nearer"].eq(True)
+    scale = summary[[*KEYS, "times_exact", "way_from_start", "r_hat", "ess"]]
+    table = table.merge(scale, on=KEYS, how="left")
+    agree, are_near = table["r_hat"] <= LARGEST_R_HAT, table["times_exact"] <= MOST_TIMES_EXACT
+    return table.assign(is_usable=agree & are_near)
 
 
 def with_stand_ins(chains, stand_ins):

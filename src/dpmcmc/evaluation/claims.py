@@ -1,13 +1,15 @@
-"""The claims of chapter 6, each with the cells it speaks of, held against a study's tables.
+"""The claims of the chapter (`chapter_6.py`) held against a study's tables.
 
-A claim says of each of its cells that one median is below another. A cell speaks for it when the
-95 % bootstrap interval of the difference (see `dpmcmc.evaluation.analysis`) lies below 0, against
-it when the interval lies above 0, and is open otherwise. A claim is confirmed when at least 80 % of
-its cells speak for it, not confirmed when at least 80 % speak against it, else undecided. Cells
-that the study does not have are left out.
+A claim says of each of its comparisons that one median is below another. A comparison speaks for it
+when the 95 % bootstrap interval of the difference (see `dpmcmc.evaluation.analysis`) lies below 0,
+against it when the interval lies above 0, and is open otherwise. Only those count that could have
+spoken against it: what would have to be nearer to the posterior for that must at least be nearer
+than chains that never move, or the claim is won by default.
+A claim is confirmed when at least 80 % of the comparisons that count speak for it, not confirmed
+when at least 80 % speak against it, else undecided. What the study does not have is left out.
 
 Some claims say that there is no difference. An interval can contradict that but never confirm it:
-their cells speak against them or are open.
+their comparisons speak against them or are open.
 """
 
 from typing import NamedTuple
@@ -16,33 +18,30 @@ import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import Estimate, median_contrast
+from dpmcmc.study.chapter_6 import CLAIMS
 
 SHARE = 0.8
+LEAST_CLIPPED = 0.01  # share of the rows: so little clipping shows nowhere, so it confirms nothing
 
 
-class Claim(NamedTuple):
-    """A row of the table of claims."""
-
-    section: str  # of the thesis; its conclusions are chapter 7
-    statement: str
-    rule: callable  # function of the tables and one entry of `cells` that yields its Cells
-    cells: list
-
-
-class Cell(NamedTuple):
+class Comparison(NamedTuple):
     """One difference of medians that a claim speaks of."""
 
     label: str  # what is claimed to be less than what, and where
     difference: Estimate
     is_for: bool
     is_against: bool
+    counts: bool = True  # whether it could have spoken against the claim
 
 
 # -- Rules: what a claim says of an entry ---------------------------------------------------------
 
 
 def fewer_iterations(tables, algorithm, fewer, more):
-    """Accountant `fewer` allows an algorithm fewer iterations than `more`, at each epsilon."""
+    """Accountant `fewer` allows an algorithm fewer iterations than `more`, at each epsilon.
+
+    Where neither allows any, nothing could speak against it.
+    """
     curves = tables["accounting"]
     if curves is None:
         return
@@ -52,13 +51,15 @@ def fewer_iterations(tables, algorithm, fewer, more):
         for epsilon, row in counts.iterrows():
             gap = float(row[fewer] - row[more])  # no chance is in it
             label = f"{algorithm}: {fewer} below {more}, epsilon {epsilon:.3g}"
-            yield Cell(label, Estimate(gap, gap, gap), gap < 0, gap > 0)
+            has_any = row[[fewer, more]].max() > 0
+            yield Comparison(label, Estimate(gap, gap, gap), gap < 0, gap > 0, has_any)
 
 
 def undetectable_below(tables, clip_fraction):
     """Clipping of fewer rows is undetectable by the rule of `clipping_effects`.
 
-    A cell speaks against it when the interval of the effect excludes 0.
+    A cell speaks against it when the interval of the effect excludes 0, and counts only if
+    `LEAST_CLIPPED` of its rows are clipped.
     """
     effects = tables.get("effects")
     if effects is None:
@@ -66,54 +67,65 @@ def undetectable_below(tables, clip_fraction):
     for (model, algorithm), cells in effects.groupby(["model", "algorithm"], sort=False):
         tighter = cells[cells["bound"] < cells["bound"].max()]
         for cell in tighter[tighter["clip_fraction"] < clip_fraction].itertuples():
-            yield Cell(
+            yield Comparison(
                 f"{model}: {algorithm} at bound {cell.bound:g}",
                 Estimate(cell.effect, cell.effect_low, cell.effect_high),
                 cell.is_undetectable,
                 cell.effect_low > 0 or cell.effect_high < 0,
+                cell.clip_fraction >= LEAST_CLIPPED,
             )
 
 
 def lower_mmd(tables, model, lower, higher):
     """Algorithm `lower` has a lower MMD than `higher`, at each epsilon."""
     for epsilon in epsilons(tables, model):
-        samples = [values(tables, model, name, epsilon) for name in (lower, higher)]
+        cells = [(model, name, epsilon) for name in (lower, higher)]
         label = f"{model}: {lower} below {higher}, epsilon {epsilon:g}"
-        yield from compare(label, samples[:1], samples[1:])
+        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1])
 
 
 def not_lower_mmd(tables, model, lower, higher):
     """Algorithm `lower` does not have a lower MMD than `higher`: a claim of no difference."""
-    for cell in lower_mmd(tables, model, lower, higher):
-        label = cell.label.replace(" below ", " not below ")
-        yield Cell(label, cell.difference, False, cell.is_for)
+    for epsilon in epsilons(tables, model):
+        cells = [(model, name, epsilon) for name in (lower, higher)]
+        label = f"{model}: {lower} below {higher}, epsilon {epsilon:g}"
+        yield from map(denied, compare(tables, label, cells[:1], cells[1:], rival=cells[0]))
+
+
+def equal_mmd(tables, model, one, other):
+    """Neither algorithm has a lower MMD than the other: a claim of no difference."""
+    for epsilon in epsilons(tables, model):
+        cells = [(model, name, epsilon) for name in (one, other)]
+        label = f"{model}: {one} below {other}, epsilon {epsilon:g}"
+        for found in compare(tables, label, cells[:1], cells[1:]):
+            label = label.replace(" below ", " equal to ")
+            is_against = found.is_for or found.is_against
+            counts = any(is_nearer(tables, *cell) for cell in cells)
+            yield Comparison(label, found.difference, False, is_against, counts)
 
 
 def closer_when_tempered(tables, flat, tempered, algorithm, reference):
-    """An algorithm's MMD exceeds that of `reference` by less when tempered, at each epsilon."""
+    """An algorithm's MMD exceeds that of `reference` by less when tempered, at each epsilon.
+
+    One that is as far as it can be on the flat posterior can only come closer.
+    """
     for epsilon in epsilons(tables, flat):
-        plus = [(tempered, algorithm), (flat, reference)]
-        minus = [(tempered, reference), (flat, algorithm)]
-        samples = [values(tables, *pair, epsilon) for pair in [*plus, *minus]]
+        plus = [(tempered, algorithm, epsilon), (flat, reference, epsilon)]
+        minus = [(tempered, reference, epsilon), (flat, algorithm, epsilon)]
         label = f"{algorithm} less {reference}: {tempered} below {flat}, epsilon {epsilon:g}"
-        yield from compare(label, samples[:2], samples[2:])
+        yield from compare(tables, label, plus, minus, rival=minus[1])
 
 
 def falls_with_epsilon(tables, model, algorithm):
     """The MMD is lower at the largest epsilon than at the smallest."""
-    smallest, largest = epsilons(tables, model)[:1], epsilons(tables, model)[-1:]
-    if smallest != largest:
-        label = f"{model}: {algorithm}, epsilon {largest[0]:g} below {smallest[0]:g}"
-        lower, higher = (values(tables, model, algorithm, *end) for end in (largest, smallest))
-        yield from compare(label, [lower], [higher])
+    for label, cells in ends(tables, model, algorithm):
+        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1])
 
 
 def does_not_fall(tables, model, algorithm):
     """The MMD is not lower at the largest epsilon: a claim of no difference."""
-    for cell in falls_with_epsilon(tables, model, algorithm):
-        yield Cell(
-            cell.label.replace(" below ", " not below "), cell.difference, False, cell.is_for
-        )
+    for label, cells in ends(tables, model, algorithm):
+        yield from map(denied, compare(tables, label, cells[:1], cells[1:], rival=cells[0]))
 
 
 def above_baselines(tables, model, algorithm):
@@ -121,164 +133,39 @@ def above_baselines(tables, model, algorithm):
     baselines = tables["baselines"]
     largest = baselines.loc[baselines["model"] == model, "mmd"].max()
     for epsilon in epsilons(tables, model)[-1:]:
-        sample = values(tables, model, algorithm, epsilon)
+        cell = (model, algorithm, epsilon)
         label = f"{model}: baselines below {algorithm}, epsilon {epsilon:g}"
-        yield from compare(label, [constant(largest, sample)], [sample])
+        yield from compare(tables, label, [largest], [cell], rival=cell)
 
 
 def clips_less_than(tables, model, algorithm, fraction):
-    """Fewer than this fraction of the rows are clipped, at each epsilon."""
+    """Fewer than this fraction of the rows are clipped, at each epsilon.
+
+    Chains too short for an MMD do not count.
+    """
     for epsilon in epsilons(tables, model):
-        sample = values(tables, model, algorithm, epsilon, "clip_fraction")
+        cell = (model, algorithm, epsilon)
         label = f"{model}: rows clipped by {algorithm} below {fraction:.0%}, epsilon {epsilon:g}"
-        yield from compare(label, [sample], [constant(fraction, sample)])
+        has_mmd = values(tables, *cell, "mmd") is not None
+        for found in compare(tables, label, [cell], [fraction], column="clip_fraction"):
+            yield found._replace(counts=has_mmd)
 
 
-# -- The table ------------------------------------------------------------------------------------
-
-FLAT = ["flat-banana-2d", "flat-banana-10d"]
-TEMPERED = ["tempered-banana-2d", "tempered-banana-10d"]
-HARD = ["gauss-30d", "narrow-banana-2d", "correlated-gauss-2d"]
-PENALTY = ["dp-penalty", "dp-penalty-ocu-gwmh"]
-FULL_DATA = [*PENALTY, "dp-hmc"]
-MINIBATCH = ["minibatch-dp-penalty", "minibatch-dp-penalty-ocu-gwmh"]
-SUBSAMPLED = [*MINIBATCH, "dp-barker"]
-
-CLAIMS = [
-    Claim(
-        "6.1",
-        "Exact accounting allows DP penalty and DP HMC more iterations than zCDP",
+RULES = {
+    rule.__name__: rule
+    for rule in (
         fewer_iterations,
-        [("dp-penalty", "zcdp", "gaussian"), ("dp-hmc", "zcdp", "gaussian")],
-    ),
-    Claim(
-        "6.1",
-        "PLD accounting, as published, allows minibatch DP penalty more iterations than RDP",
-        fewer_iterations,
-        [("minibatch-dp-penalty", "rdp", "published-pld")],
-    ),
-    Claim(
-        "6.2",
-        "Clipping of fewer than 20 % of the rows is undetectable",
         undetectable_below,
-        [(0.2,)],
-    ),
-    Claim(
-        "6.3",
-        "Without tempering, subsampling is worse than DP penalty (but for DP Barker in 10 d)",
         lower_mmd,
-        [
-            (model, "dp-penalty", name)
-            for model in FLAT
-            for name in SUBSAMPLED
-            if (model, name) != ("flat-banana-10d", "dp-barker")
-        ],
-    ),
-    Claim(
-        "6.3",
-        "Without tempering in 10 dimensions, DP Barker beats the minibatch penalty algorithms",
-        lower_mmd,
-        [("flat-banana-10d", "dp-barker", name) for name in MINIBATCH],
-    ),
-    Claim(
-        "6.3",
-        "Tempering brings the subsampling algorithms closer to DP penalty",
+        not_lower_mmd,
+        equal_mmd,
         closer_when_tempered,
-        [
-            (flat, tempered, name, "dp-penalty")
-            for flat, tempered in zip(FLAT, TEMPERED, strict=True)
-            for name in SUBSAMPLED
-        ],
-    ),
-    # "Not better than the algorithms using the full data" has no direction; HMC is their best here.
-    Claim(
-        "Conclusions",
-        "Even with tempering, the subsampling algorithms are worse than DP HMC on all the data",
-        lower_mmd,
-        [(model, "dp-hmc", name) for model in TEMPERED for name in SUBSAMPLED],
-    ),
-    Claim(
-        "6.3",
-        "With tempering, DP HMC beats the penalty algorithms",
-        lower_mmd,
-        [(model, "dp-hmc", name) for model in TEMPERED for name in PENALTY],
-    ),
-    Claim(
-        "6.3",
-        "Without tempering, the penalty algorithms beat DP HMC",
-        lower_mmd,
-        [(model, name, "dp-hmc") for model in FLAT for name in PENALTY],
-    ),
-    Claim(
-        "6.3",
-        "On the correlated Gaussian, DP HMC beats the penalty algorithms",
-        lower_mmd,
-        [("correlated-gauss-2d", "dp-hmc", name) for name in PENALTY],
-    ),
-    Claim(
-        "6.3",
-        "On the narrow banana, DP HMC and the penalty algorithms are about equal",
-        not_lower_mmd,
-        [
-            ("narrow-banana-2d", *pair)
-            for name in PENALTY
-            for pair in (("dp-hmc", name), (name, "dp-hmc"))
-        ],
-    ),
-    Claim(
-        "Conclusions",
-        "OCU + GWMH is best on 30 dimensions",
-        lower_mmd,
-        [("gauss-30d", "dp-penalty-ocu-gwmh", name) for name in ("dp-penalty", "dp-hmc")],
-    ),
-    Claim(
-        "Conclusions",
-        "On the other models, OCU + GWMH does not beat DP penalty without it",
-        not_lower_mmd,
-        [
-            (model, "dp-penalty-ocu-gwmh", "dp-penalty")
-            for model in [*FLAT, *TEMPERED, "narrow-banana-2d", "correlated-gauss-2d"]
-        ],
-    ),
-    Claim(
-        "6.3",
-        "MMD falls with epsilon on bananas and 30 dimensions, and for DP HMC on the correlated one",
         falls_with_epsilon,
-        [
-            *((model, name) for model in [*FLAT, *TEMPERED, "gauss-30d"] for name in FULL_DATA),
-            ("correlated-gauss-2d", "dp-hmc"),
-        ],
-    ),
-    Claim(
-        "6.3",
-        "It does not on the narrow banana, nor for the penalty algorithms on the correlated one",
         does_not_fall,
-        [
-            *(("narrow-banana-2d", name) for name in FULL_DATA),
-            *(("correlated-gauss-2d", name) for name in PENALTY),
-        ],
-    ),
-    Claim(
-        "Conclusions",
-        "On the harder models all algorithms stay above the baselines, even at the largest epsilon",
         above_baselines,
-        [(model, name) for model in HARD for name in FULL_DATA],
-    ),
-    # The thesis excepts the tempered banana in 2 d, DP Barker, and some runs on the narrow banana.
-    Claim(
-        "6.3",
-        "Penalty algorithms and DP HMC clip fewer than 10 % of the rows (but on tempered 2 d)",
         clips_less_than,
-        [
-            *(
-                (model, name, 0.1)
-                for model in [*FLAT, "tempered-banana-10d", *HARD, "circle"]
-                for name in FULL_DATA
-            ),
-            *((model, name, 0.1) for model in [*FLAT, "tempered-banana-10d"] for name in MINIBATCH),
-        ],
-    ),
-]
+    )
+}
 
 
 # -- Evaluation -----------------------------------------------------------------------------------
@@ -290,63 +177,118 @@ def evaluate(tables):
     Parameters
     ----------
     tables : dict of str to DataFrame
-        `chains`, `baselines`, `accounting` (may be None), and `effects` from `clipping_effects`
-        if there is a clipping study.
+        `chains`, `baselines`, `gains` from `gains_on_start`, `accounting` (may be None), and
+        `effects` from `clipping_effects` if there is a clipping study.
 
     Returns
     -------
     claims : DataFrame
-        One row a claim: section, statement, counts of its cells, and verdict.
-    cells : DataFrame
-        One row a cell: number of its claim (from 1), label, difference with its interval, verdict.
+        One row a claim: section, statement, how many comparisons could speak against it and so
+        count, how many could not, what those that count say, the verdict, and whether one of them
+        decides it.
+    comparisons : DataFrame
+        One row a comparison: number of its claim (from 1), label, difference with its interval,
+        whether it counts, and what it says.
     """
     claims, rows = [], []
     for number, claim in enumerate(CLAIMS, start=1):
-        cells = [cell for entry in claim.cells for cell in claim.rule(tables, *entry)]
-        num_for, num_against = (
-            sum(getattr(cell, side) for cell in cells) for side in ("is_for", "is_against")
-        )
+        found = [one for entry in claim.entries for one in RULES[claim.rule](tables, *entry)]
+        found = [one._replace(counts=one.counts or one.is_against) for one in found]
+        counted = [one for one in found if one.counts]
+        sides = len(counted), sum(c.is_for for c in counted), sum(c.is_against for c in counted)
         claims.append(
             {
                 "claim": number,
                 "section": claim.section,
                 "statement": claim.statement,
-                "cells": len(cells),
-                "for": num_for,
-                "against": num_against,
-                "open": len(cells) - num_for - num_against,
-                "verdict": verdict(len(cells), num_for, num_against),
+                "comparisons": len(counted),
+                "left_out": len(found) - len(counted),
+                "for": sides[1],
+                "against": sides[2],
+                "open": sides[0] - sides[1] - sides[2],
+                "verdict": verdict(*sides) if found else ABSENT,
+                "one_decides": one_decides(*sides),
             }
         )
         rows += [
             {
                 "claim": number,
-                "cell": cell.label,
-                "difference": cell.difference.value,
-                "low": cell.difference.low,
-                "high": cell.difference.high,
-                "speaks": "for" if cell.is_for else "against" if cell.is_against else "open",
+                "comparison": one.label,
+                "difference": one.difference.value,
+                "low": one.difference.low,
+                "high": one.difference.high,
+                "counts": one.counts,
+                "speaks": "for" if one.is_for else "against" if one.is_against else "open",
             }
-            for cell in cells
+            for one in found
         ]
-    columns = ["claim", "cell", "difference", "low", "high", "speaks"]
+    columns = ["claim", "comparison", "difference", "low", "high", "counts", "speaks"]
     return pd.DataFrame(claims), pd.DataFrame(rows, columns=columns)
 
 
-def verdict(num_cells, num_for, num_against):
-    """Verdict on a claim from the counts of its cells."""
-    if num_cells == 0:
-        return "not in this study"
-    if num_for >= SHARE * num_cells:
+ABSENT = "not in this study"
+
+
+def verdict(num_counted, num_for, num_against):
+    """Verdict on a claim from what the comparisons that count say."""
+    if num_counted == 0:
+        return "undecided"
+    if num_for >= SHARE * num_counted:
         return "confirmed"
-    return "not confirmed" if num_against >= SHARE * num_cells else "undecided"
+    return "not confirmed" if num_against >= SHARE * num_counted else "undecided"
 
 
-def compare(label, lower, higher):
-    """A cell that claims `lower` less `higher` to be below 0; none if a sample is missing."""
-    if all(sample is not None for sample in [*lower, *higher]):
-        difference = median_contrast(("claim", label), lower, higher)
-        yield Cell(label, difference, difference.high < 0, difference.low > 0)
+def one_decides(num_counted, num_for, num_against):
+    """Whether another verdict would follow if one comparison said something else."""
+    said = {"for": num_for, "against": num_against}
+    said["open"] = num_counted - num_for - num_against
+    return any(
+        verdict(num_counted, *moved(said, one, other)) != verdict(num_counted, num_for, num_against)
+        for one in said
+        for other in said
+        if said[one] and one != other
+    )
+
+
+def moved(said, one, other):
+    """Counts for and against with one comparison fewer on a side and one more on another."""
+    counts = said | {one: said[one] - 1, other: said[other] + 1}
+    return counts["for"], counts["against"]
+
+
+def compare(tables, label, lower, higher, rival=None, column="mmd"):
+    """A comparison that claims `lower` less `higher` to be below 0; none without both.
+
+    Parameters
+    ----------
+    tables : dict of str to DataFrame
+    label : str
+    lower, higher : list
+        Cells (model, algorithm, epsilon), or numbers.
+    rival : cell, optional
+        What would have to be nearer to the posterior for this to speak against the claim. It
+        counts only if that is nearer than never moving.
+    column : str
+        Of the table `chains`.
+    """
+    cells = [side for side in [*lower, *higher] if isinstance(side, tuple)]
+    found = {cell: values(tables, *cell, column) for cell in cells}
+    if any(sample is None for sample in found.values()):
+        return
+    size = len(found[cells[0]])
+    samples = [
+        [found[side] if isinstance(side, tuple) else np.full(size, float(side)) for side in sides]
+        for sides in (lower, higher)
+    ]
+    difference = median_contrast(("claim", label), *samples)
+    counts = rival is None or is_nearer(tables, *rival)
+    yield Comparison(label, difference, difference.high < 0, difference.low > 0, counts)
+
+
+def denied(claimed):
+    """The comparison of a claim that there is no such difference, from that of one."""
+    label = claimed.label.replace(" below ", " not below ")
+    return claimed._replace(label=label, is_for=False, is_against=claimed.is_for)
 
 
 def epsilons(tables, model):
@@ -355,18 +297,28 @@ def epsilons(tables, model):
     return sorted(chains.loc[chains["model"] == model, "epsilon"].unique().tolist())
 
 
-def constant(value, sample):
-    """A sample of one value, as large as another; None where that is missing."""
-    return None if sample is None else np.full_like(sample, value)
+def of_cell(table, model, algorithm, epsilon):
+    """Rows of a table that are of a cell."""
+    is_cell = table["model"] == model
+    is_cell &= (table["algorithm"] == algorithm) & (table["epsilon"] == epsilon)
+    return table[is_cell]
 
 
-def values(tables, model, algorithm, epsilon, column="mmd"):
+def values(tables, model, algorithm, epsilon, column):
     """A column of the chains of a cell, by seed; None without chains or with a missing value."""
-    chains = tables["chains"]
-    is_cell = (
-        (chains["model"] == model)
-        & (chains["algorithm"] == algorithm)
-        & (chains["epsilon"] == epsilon)
-    )
-    sample = chains[is_cell].sort_values("seed")[column].to_numpy()
+    cell = of_cell(tables["chains"], model, algorithm, epsilon)
+    sample = cell.sort_values("seed")[column].to_numpy()
     return None if not len(sample) or np.isnan(sample).any() else sample
+
+
+def is_nearer(tables, model, algorithm, epsilon):
+    """Whether a cell is nearer to the posterior than chains that never move."""
+    return bool(of_cell(tables["gains"], model, algorithm, epsilon)["is_nearer"].all())
+
+
+def ends(tables, model, algorithm):
+    """Label of the comparison of the largest epsilon with the smallest, and these two cells."""
+    found = epsilons(tables, model)
+    if len(found) > 1:
+        label = f"{model}: {algorithm}, epsilon {found[-1]:g} below {found[0]:g}"
+        yield label, [(model, algorithm, epsilon) for epsilon in (found[-1], found[0])]

@@ -6,6 +6,7 @@ from dpmcmc.evaluation.analysis import (
     clipping_chains,
     clipping_effects,
     clipping_thresholds,
+    gains_on_start,
     ranking,
     with_stand_ins,
 )
@@ -15,14 +16,14 @@ from dpmcmc.frames import read_csv, whole
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
 
-def study_tables(spec, chains, timings, baselines, budgets):
+def study_tables(spec, chains, timings, baselines, starts, budgets, mixing):
     """All tables of a study, by name.
 
     Parameters
     ----------
     spec : dict
         From `dpmcmc.study.study.Study.study_tables`.
-    chains, timings, baselines, budgets : list of paths
+    chains, timings, baselines, starts, budgets, mixing : list of paths
         One CSV a model each.
 
     Returns
@@ -35,37 +36,51 @@ def study_tables(spec, chains, timings, baselines, budgets):
         "chains": all_chains,
         "timings": concatenate(timings),
         "baselines": concatenate(baselines),
+        "starts": concatenate(starts),
         "budgets": whole(concatenate(budgets), "allowed_iterations"),
+        "mixing": concatenate(mixing),
         "models": models_table(spec["models"]),
     }
-    return tables | ({"summary": summarise(compared_chains)} if len(compared_chains) else {})
+    if len(compared_chains):
+        of_cells = compared(tables["mixing"], spec["swept"])
+        samples = tables["baselines"], tables["starts"]
+        tables["summary"] = summarise(compared_chains, *samples, of_cells)
+    return tables
 
 
-def analysis_tables(chains, baselines, models, stand_ins, swept, accounting=None):
+def analysis_tables(
+    chains, baselines, starts, models, stand_ins, swept, is_judged, summary=None, accounting=None
+):
     """What follows from the tables of a study, by name.
 
     Parameters
     ----------
-    chains, baselines, models, accounting : DataFrame
-        Tables of the study; it may be without the last one.
+    chains, baselines, starts, models, summary, accounting : DataFrame
+        Tables of the study; it may be without the last two.
     stand_ins : dict of str to str
         From an algorithm that stands in for another to that one's id.
     swept : list of str
         Columns of what sweeps vary.
+    is_judged : bool
+        Whether claims of the chapter speak of the study.
     """
     by_epsilon = compared(chains, swept)
     given = {"chains": by_epsilon, "baselines": baselines, "accounting": accounting}
-    tables = {"ranking": ranking(by_epsilon)} if len(by_epsilon) else {}
+    tables = {}
+    if len(by_epsilon):
+        gains = given["gains"] = gains_on_start(by_epsilon, starts)
+        tables["ranking"] = ranking(by_epsilon, summary, gains)
     clipping = clipping_chains(chains)
     if len(clipping):
         effects = clipping_effects(clipping, baselines, models)
         tables["clipping-effects"] = given["effects"] = effects
         tables["clipping-thresholds"] = clipping_thresholds(clipping, effects)
-    if len(by_epsilon):
-        tables["claims"], tables["claim-cells"] = evaluate(given)
-    if stand_ins:
-        tables["claims-certified"], tables["claim-cells-certified"] = evaluate(
-            given | {"chains": with_stand_ins(by_epsilon, stand_ins)}
+    if is_judged:
+        tables["claims"], tables["claim-comparisons"] = evaluate(given)
+    if is_judged and stand_ins:
+        replaced = {key: with_stand_ins(given[key], stand_ins) for key in ("chains", "gains")}
+        tables["claims-certified"], tables["claim-comparisons-certified"] = evaluate(
+            given | replaced
         )
     return tables
 
@@ -100,11 +115,35 @@ def models_table(models):
     return pd.DataFrame(rows).astype({"n0": "Int64"})
 
 
-def summarise(chains):
-    """Median and quartiles over the seeds of MMD and clip fraction, a row a cell."""
-    cells = chains.groupby(["model", "algorithm", "epsilon"], sort=False)
+def summarise(chains, baselines, starts, mixing):
+    """Median and quartiles over the seeds of MMD and clip fraction, a row a cell, and a scale.
+
+    Parameters
+    ----------
+    chains, mixing : DataFrame
+        Rows of these tables that are compared.
+    baselines, starts : DataFrame
+        Tables of the study: MMD of exact samples, and of start points that are never left.
+
+    Returns
+    -------
+    DataFrame
+        `times_exact` is the median MMD in units of that of exact samples; `way_from_start` is 0
+        for that of never moving and 1 for that of exact samples; `ess` is a chain's, in the
+        median, and `r_hat` that of all chains of the cell.
+    """
+    keys = ["model", "algorithm", "epsilon"]
+    cells = chains.groupby(keys, sort=False)
     columns = {"iterations": cells["iterations"].first(), "chains": cells.size()}
     for metric in ("mmd", "clip_fraction"):
         for name, q in QUARTILES.items():
             columns[f"{metric}_{name}"] = cells[metric].quantile(q)
-    return pd.DataFrame(columns).reset_index()
+    table = pd.DataFrame(columns | {"ess": cells["ess"].median()}).reset_index()
+    table = table.merge(mixing[[*keys, "r_hat"]], on=keys, how="left")
+    exact, start = (
+        table["model"].map(samples.groupby("model")["mmd"].median())
+        for samples in (baselines, starts)
+    )
+    table["times_exact"] = table["mmd_median"] / exact
+    table["way_from_start"] = (start - table["mmd_median"]) / (start - exact)
+    return table

@@ -26,7 +26,9 @@ def notebook(spec, notebook, output, html, failed):
             Path(failed).parent.mkdir(parents=True, exist_ok=True)
             os.replace(executed.name, failed)
             raise JobError(f"{error}; the notebook with its traceback is {failed}") from None
-        page.write(pages.notebook_page(executed.name).encode())
+        study = Path(spec.get("results", ""), "study.json")
+        order = read_json(study)["notebooks"] if study.exists() else {}
+        page.write(pages.notebook_page(executed.name, Path(output).stem, order).encode())
 
 
 def provenance(spec, output):

@@ -6,16 +6,17 @@ from dpmcmc.evaluation import tables
 from dpmcmc.frames import read_csv, write_csv
 
 
-def study_tables(spec, chains, timings, baselines, budgets, output):
+def study_tables(spec, output, **parts):
     """Put the tables of all models together, and summarise them, in the directory `output`."""
-    write_tables(tables.study_tables(spec, chains, timings, baselines, budgets), output)
+    write_tables(tables.study_tables(spec, **parts), output)
 
 
-def analysis_tables(spec, chains, baselines, models, accounting, output):
+def analysis_tables(spec, output, summary, accounting, **paths):
     """Rank the algorithms and judge the chapter's claims, in the directory `output`."""
-    given = [read_csv(path) for path in (chains, baselines, models)]
-    curves = read_csv(*accounting) if accounting else None
-    write_tables(tables.analysis_tables(*given, **spec, accounting=curves), output)
+    given = {name: read_csv(path) for name, path in paths.items()}
+    for name, listed in (("summary", summary), ("accounting", accounting)):
+        given[name] = read_csv(*listed) if listed else None
+    write_tables(tables.analysis_tables(**given, **spec), output)
 
 
 def write_tables(tables, directory):

@@ -1,24 +1,37 @@
 """Pages to read: rendered notebooks, and the index of a study. They fetch nothing."""
 
+import re
 from pathlib import Path
 
 import jinja2
+import nbconvert.filters
 import nbformat
 import pandas as pd
 import yaml
 from markupsafe import Markup
 from nbconvert import HTMLExporter
+from pygments import highlight
 from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
+from dpmcmc.evaluation.claims import ABSENT
 from dpmcmc.files import read_json
 from dpmcmc.frames import read_csv
 from dpmcmc.reporting.captions import TABLES
+from dpmcmc.reporting.recommendation import (
+    described,
+    problem_rows,
+    problems,
+    recommendations,
+)
+from dpmcmc.reporting.words import about_seeds
 from dpmcmc.study.notebooks import heading
 
 TEMPLATES = Path(__file__).with_name("templates")
 PREVIEWED_ROWS = 20  # of a table, on the index
+# A number, an interval after it, or what stands for none: texts of a column of numbers.
+NUMBER = re.compile(r"[-+<]?[\d.,]+( ?%)?( \[.*\])?|–|none|nan")
 LONG = 30  # letters: a column of longer texts stays wide on a phone
-FEW = 6  # seeds, below which a bootstrap interval is far too short
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -33,15 +46,18 @@ def render(template, **values):
     return ENVIRONMENT.get_template(template).render(**values)
 
 
-def notebook_page(path):
-    """HTML of an executed notebook: prose and results, the code folded away.
-
-    The default parameters are left out, as those of the study follow them.
+def notebook_page(path, name, notebooks):
+    """HTML of an executed notebook: prose and results, and at its end the code, folded away.
 
     Parameters
     ----------
     path : path
         An executed notebook.
+    name : str
+        Its name in the study.
+    notebooks : dict of str to dict
+        Those of the study in the order of reading, as in `study.json`, for links to the pages
+        before and after this one; empty outside of a study.
     """
     exporter = HTMLExporter(
         template_name="classic",
@@ -49,14 +65,21 @@ def notebook_page(path):
         exclude_anchor_links=True,
     )
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells = [
-        cell for cell in notebook.cells if "parameters" not in cell.metadata.get("tags", [])
-    ]
     body, _ = exporter.from_notebook_node(notebook)
+    code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    names = list(notebooks)
+    place = names.index(name) if names else 0
+    around = {"previous": names[:place][-1:], "next": names[place + 1 :][:1]}
     return render(
         "page.html.j2",
         title=heading(notebook.cells)[0] or "A notebook",
         body=Markup(body),
+        code=Markup(highlight(code, PythonLexer(), HtmlFormatter())),
+        around={
+            side: {"name": other, "title": notebooks[other]["title"]}
+            for side, found in around.items()
+            for other in found
+        },
         highlight_css=HtmlFormatter().get_style_defs(".highlight"),
     )
 
@@ -72,22 +95,21 @@ def contents(directory):
     """
     directory = Path(directory)
     provenance = read_json(directory / "provenance.json")
-    notebooks = [
-        entry | {"name": name, "thumbnail": next(iter(entry["figures"]), None)}
-        for name, entry in read_json(directory / "study.json")["notebooks"].items()
-    ]
-    figures = [
-        {
-            "name": figure,
-            "caption": caption,
-            "notebook": notebook["name"],
-            "title": notebook["title"],
-            "pdf": (directory / f"figures/{figure}.pdf").exists(),
-        }
-        for notebook in notebooks
-        for figure, caption in notebook["figures"].items()
-    ]
-    claims = directory / "tables/claims.csv"
+    study = read_json(directory / "study.json")
+    notebooks = [entry | {"name": name} for name, entry in study["notebooks"].items()]
+    pdfs = {path.stem for path in directory.glob("figures/*.pdf")}
+    claims, ranking, timings = (
+        read_csv(path) if (path := directory / f"tables/{name}.csv").exists() else None
+        for name in ("claims", "ranking", "timings")
+    )
+    judged = [] if claims is None else claims[claims["verdict"] != ABSENT].to_dict("records")
+    answers, solved, algorithms = [], [], []
+    if ranking is not None:
+        labels = study["models"], study["algorithms"]
+        best = problems(ranking, timings)
+        answers, solved = recommendations(*labels, best), problem_rows(*labels, best)
+        answers.insert(0, about_seeds(timings["seed"].nunique()))
+        algorithms = described(study["algorithms"], ranking)
     tables = [
         {"name": name, "caption": caption} | describe_table(path)
         for name, caption in TABLES.items()
@@ -103,12 +125,36 @@ def contents(directory):
         "title": f"Results of the study {provenance['study']}",
         "provenance": provenance,
         "notebooks": notebooks,
-        "figures": figures,
+        "pdfs": pdfs,
         "tables": tables,
-        "claims": read_csv(claims).to_dict("records") if claims.exists() else [],
+        "answers": answers,
+        "algorithms": algorithms,
+        "problems": solved,
+        "problem_table": problem_table(solved) if solved else "",
+        "remarks": study["remarks"],
+        "related": study["related"],
+        "claims": judged,
         "made": made,
         "settings": yaml.safe_dump(provenance["config"], sort_keys=False, width=100),
     }
+
+
+def markdown(text):
+    """HTML of Markdown, as notebooks show it."""
+    return Markup(nbconvert.filters.markdown2html(text))
+
+
+ENVIRONMENT.filters["markdown"] = markdown
+
+
+def problem_table(rows):
+    """HTML of rows of `problem_rows`, with ε and names, which are long, in a line above each."""
+    titled = [
+        {key: value for key, value in row.items() if key not in ("ε", "nearest")}
+        | {"title": f"ε = {row['ε']}: {row['nearest']}"}
+        for row in rows
+    ]
+    return Markup(table_html(titled, group="posterior", title="title"))
 
 
 def describe_table(path):
@@ -118,7 +164,7 @@ def describe_table(path):
     return {"rows": len(table), "shown": shown, "preview": Markup(table_html(table.head(shown)))}
 
 
-def table_html(table, formats=None, group=None):
+def table_html(table, formats=None, group=None, title=None):
     """HTML of a data frame for a page: text escaped, numbers to the right.
 
     Parameters
@@ -128,8 +174,9 @@ def table_html(table, formats=None, group=None):
     formats : dict of str to str, optional
         Format specification of a column's numbers, e.g. ".3f"; by default ".4g". Missing values
         show as a dash.
-    group : str, optional
-        A column that is shown in the first of successive rows with one value only.
+    group, title : str, optional
+        Columns that are shown as lines above rows: where the value of `group` changes, and above
+        each row.
     """
     table = pd.DataFrame(table)
     formats = formats or {}
@@ -143,44 +190,20 @@ def table_html(table, formats=None, group=None):
         return format(value, formats.get(column, default))
 
     def kind(values):
-        if pd.api.types.is_numeric_dtype(values):
+        texts = values.map(str)
+        if pd.api.types.is_numeric_dtype(values) or texts.str.fullmatch(NUMBER).all():
             return "number"
-        return "long" if values.map(str).map(len).max() > LONG else ""
+        return "long" if texts.map(len).max() > LONG else ""
 
-    columns = [{"name": column, "kind": kind(table[column])} for column in table]
-    rows, previous = [], None
+    names = [column for column in table if column not in (group, title)]
+    columns = [{"name": column, "kind": kind(table[column])} for column in names]
+    rows, previous = [], object()
     for record in table.to_dict("records"):
-        is_new = group is not None and record[group] != previous
-        previous = record[group] if group is not None else None
-        cells = [text(column, value) for column, value in record.items()]
-        if group is not None and not is_new:
-            cells[list(record).index(group)] = ""
-        rows.append({"cells": cells, "is_new": is_new})
+        lines = []
+        if group is not None and record[group] != previous:
+            lines.append({"kind": "group", "text": text(group, record[group])})
+            previous = record[group]
+        if title is not None:
+            lines.append({"kind": "title", "text": record[title]})
+        rows.append({"lines": lines, "cells": [text(name, record[name]) for name in names]})
     return render("table.html.j2", columns=columns, rows=rows)
-
-
-def interval(value, low, high, spec=".3f"):
-    """Text of an estimate with its interval, on one line."""
-    return f"{value:{spec}}\N{NO-BREAK SPACE}[{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
-
-
-def percent(fraction):
-    """Text of a small fraction, such as that of clipped rows."""
-    return "<0.01 %" if 0 < fraction < 1e-4 else f"{100 * fraction:.2f} %"
-
-
-def about_seeds(number):
-    """A warning for readers of intervals that rest on few chains; empty otherwise."""
-    if number >= FEW:
-        return ""
-    chains = "one chain" if number == 1 else f"{number} chains"
-    return (
-        f"**This study has {chains} a cell: too few for intervals, ranks and verdicts to mean "
-        "anything.** They are shown as they would be for more.\n\n"
-    )
-
-
-def listing(items):
-    """Words for a list: "a", "a and b", "a, b and c"."""
-    *rest, last = items
-    return f"{', '.join(rest)} and {last}" if rest else last

@@ -34,6 +34,10 @@ class Study:
         Names of the tables.
     notebooks : dict of str to dict
         Titles, questions and figures, in the order of reading.
+    remarks : list of str
+        What to bear in mind when reading the study.
+    related : dict of str to str
+        How other studies, by name, differ.
     """
 
     results: str
@@ -45,6 +49,8 @@ class Study:
     algorithms: dict = field(default_factory=dict)
     tables: list = field(default_factory=list)
     notebooks: dict = field(default_factory=dict)
+    remarks: list = field(default_factory=list)
+    related: dict = field(default_factory=dict)
 
     @classmethod
     def load(cls, results):

@@ -7,7 +7,7 @@ import pandas as pd
 from dpmcmc.files import read_json, reading
 
 # What a row is about; rows alike in these are compared in their order.
-LABELS = ("model", "algorithm", "epsilon", "accountant", "seed", "baseline", "claim", "cell")
+LABELS = ("model", "algorithm", "epsilon", "accountant", "seed", "baseline", "claim", "comparison")
 LABELS += ("case", "bound", "clip_bound")
 JUDGED = ("rank", "verdict")  # columns that readers go by: each change of these is named
 APART = {"timings"}  # tables of what only this machine can say

@@ -42,6 +42,7 @@ class AlgorithmEntry(NamedTuple):
     accountant: str | None  # None without privacy
     in_place_of: str | None
     settings: dict  # by model id, as configured
+    about: str  # for readers of the pages; may be empty
 
     @property
     def sampler_class(self):
@@ -156,8 +157,8 @@ def read_algorithm(name, entry, sampler_directory, move_directory):
     elif "accountant" in entry:
         raise ConfigError(f"{where}.accountant: {cls.__name__} is not private, so takes none")
     optional = (entry.get(key) for key in ("accountant", "in_place_of"))
-    label = entry.get("label", name)
-    return AlgorithmEntry(name, label, sampler, move, *optional, entry.get("settings", {}))
+    told = entry.get("settings", {}), entry.get("about", "")
+    return AlgorithmEntry(name, entry.get("label", name), sampler, move, *optional, *told)
 
 
 def check_accountant(name, where):

@@ -4,19 +4,34 @@ A job is told its own settings and nothing else (`Study.chain` and its like), so
 the configuration reruns what it changes and no more.
 """
 
+from colorsys import hls_to_rgb
 from pathlib import Path
 
 from dpmcmc.settings import needed
+from dpmcmc.study.chapter_6 import speak_of
 from dpmcmc.study.checks import check_all_settings, check_curves, check_places, check_tuning
-from dpmcmc.study.config import ConfigError, check_extent, check_schema, merged, read_config
+from dpmcmc.study.config import ConfigError, check_extent, check_schema, listed, merged, read_config
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import all_cells, check_runs
 
-# Colours of Okabe and Ito (wine in place of black), told apart with any colour vision, and some
-# more; given out in the order of the configuration.
-COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#882255", "#F0E442"]
-COLOURS += ["#332288", "#999933", "#44AA99", "#AA4499", "#777777"]
+# One an algorithm, in the order of the configuration; the first seven, which meet in one figure,
+# differ in lightness (L* 24 to 88), so in grey and to any eye as well.
+COLOURS = ["#0067A5", "#84BFE6", "#D2551B", "#661A44", "#F2AFC3", "#2BB58B", "#F5DF4D"]
+COLOURS += ["#3E7CB1", "#B0477F", "#3B8D6B", "#332288", "#E69F00", "#999999", "#7A6A58"]
+
+
+def colour(index):
+    """Colour of an algorithm by its place in the configuration, as #rrggbb; none comes twice."""
+    if index < len(COLOURS):
+        return COLOURS[index]
+    hue, lightness = index * (5**0.5 - 1) / 2 % 1, 0.35 + 0.1 * (index % 4)
+    red, green, blue = hls_to_rgb(hue, lightness, 0.6)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
+
+
+# Keys that change nothing of what is there: more seeds add chains, others are of pages and tuning.
+ADDED = {"seeds", "notebooks", "remarks", "related", "tuning"}
 
 
 class Study:
@@ -133,6 +148,15 @@ class Study:
         )
 
     @property
+    def is_judged(self):
+        """Whether claims of the chapter speak of what is compared."""
+        return speak_of(
+            (cell.model, cell.algorithm)
+            for cell, run in self.runs.items()
+            if run.epsilon is not None and not run.varied
+        )
+
+    @property
     def needed(self):
         """References of what samplers that run need beside settings, by the name of its class."""
         found = {}
@@ -233,14 +257,15 @@ class Study:
 
     def baseline_table(self, model):
         """What the metrics of a model's samples depend on, beside the samples."""
-        return self.dataset(model) | {"mmd": self.config["mmd"]}
+        settings = {"mmd": self.config["mmd"], "seeds": len(self.seeds)}
+        return self.dataset(model) | settings
 
     def chain_table(self, model):
         """What the table of a model's chains depends on, beside the chains."""
         cells = [
             [cell.algorithm, cell.run, self.runs[cell].stream] for cell in self.cells_of(model)
         ]
-        return self.baseline_table(model) | {"cells": cells, "seeds": len(self.seeds)}
+        return self.baseline_table(model) | {"cells": cells}
 
     def study_tables(self):
         """What the tables of the study depend on, beside those of its models."""
@@ -253,7 +278,8 @@ class Study:
 
     def analysis(self):
         """What the tables that follow depend on, beside those of the study."""
-        return {"stand_ins": self.stand_ins, "swept": self.swept}
+        told = {"stand_ins": self.stand_ins, "swept": self.swept}
+        return told | {"is_judged": self.is_judged}
 
     @property
     def swept(self):
@@ -308,15 +334,17 @@ class Study:
     def tables(self):
         """Tables that gather what the jobs of the study measured."""
         compared = ["summary"] * self.is_comparison
-        return ["chains", "timings", "baselines", "budgets", "models", *compared]
+        parts = ["chains", "timings", "baselines", "starts", "budgets", "mixing"]
+        return [*parts, "models", *compared]
 
     @property
     def analysis_tables(self):
         """Tables that follow from those."""
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
-        certified = ["claims-certified", "claim-cells-certified"] * bool(self.doubled_cells)
-        compared = ["ranking", "claims", "claim-cells"] * self.is_comparison
-        return [*compared, *certified, *clipping]
+        compared = ["ranking"] * self.is_comparison
+        claims = ["claims", "claim-comparisons"] * self.is_judged
+        certified = [f"{name}-certified" for name in claims if self.doubled_cells]
+        return [*compared, *claims, *certified, *clipping]
 
     @property
     def all_tables(self):
@@ -328,8 +356,7 @@ class Study:
 
     def description(self):
         """What notebooks and pages are told of the study, beside its tables."""
-        plain = [name for name, entry in self.algorithms.items() if entry.in_place_of is None]
-        colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(plain)}
+        colours = {name: colour(i) for i, name in enumerate(self.algorithms)}
         models, algorithms = {}, {}
         for name in self.model_ids:
             entry = self.models[name]
@@ -344,7 +371,8 @@ class Study:
             on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]
             algorithms[name] = {
                 "label": entry.label,
-                "colour": colours[entry.in_place_of or name],
+                "about": entry.about,
+                "colour": colours[name],
                 "sampler": entry.sampler_class.__name__,
                 "accountant": entry.accountant,
                 "in_place_of": entry.in_place_of,
@@ -358,6 +386,8 @@ class Study:
             "models": models,
             "algorithms": algorithms,
             "tables": self.all_tables,
+            "remarks": self.config.get("remarks", []),
+            "related": self.config.get("related", {}),
             "notebooks": {name: page.described() for name, page in self.notebooks.items()},
         }
 
@@ -394,7 +424,23 @@ def load_study(default, overlays, overrides, schema):
         for keys in named_files(read_config(path)):
             directories[keys] = Path(path).parent
     check_extent(overrides)
-    return Study(merged(config, overrides), schema, root, directories)
+    study = Study(merged(config, overrides), schema, root, directories)
+    check_name(config, study.config)
+    return study
+
+
+def check_name(default, config):
+    """A study that runs something else than config.yaml may not write over its results."""
+    if config["study"] != default["study"]:
+        return
+    keys = {**default, **config}.keys() - ADDED
+    changed = sorted(key for key in keys if default.get(key) != config.get(key))
+    changed += ["seeds"] * (config["seeds"] < default["seeds"])
+    if changed:
+        raise ConfigError(
+            f"study: {config['study']} is the study of config.yaml, whose results this one would "
+            f"overwrite, as it has other {listed(changed)}; give it a name of its own"
+        )
 
 
 def named_files(config):

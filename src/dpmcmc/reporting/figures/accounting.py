@@ -3,17 +3,17 @@
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 
-from dpmcmc.reporting.figures.metrics import metric_handles
+from dpmcmc.reporting.figures.metrics import algorithm_handles
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
 
 # Names of accountants, and how their lines are drawn: dashed by way of a Rényi divergence.
 ACCOUNTANTS = {
-    "gaussian": ("exact (ADP)", "-"),
+    "gaussian": ("exact", "-"),
     "zcdp": ("zCDP", "--"),
-    "published-pld": ("PLD (ADP), as published", "-"),
+    "published-pld": ("PLD as published", "-"),
     "rdp": ("RDP", "--"),
     "barker-rdp": ("RDP", "--"),
-    "certified": ("PLD (ADP), certified", "-"),
+    "certified": ("certified PLD", "-"),
 }
 
 
@@ -84,7 +84,7 @@ def certified_iterations_panels(study, certified):
         axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
     figure.tight_layout()
     handles = [
-        *metric_handles(study, certified),
+        *algorithm_handles(study, certified),
         Line2D([], [], color=NEUTRAL, linestyle="--", label="Published accountant"),
         Line2D([], [], color=NEUTRAL, label="Certified accountant"),
     ]

@@ -1,6 +1,7 @@
 """Metrics of chains, as box plots against epsilon or the clip bound."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -15,7 +16,7 @@ METRICS = {
 }
 
 
-def metric_panels(study, chains, metrics, models, baselines=None, columns=2):
+def metric_panels(study, chains, metrics, models, baselines=None, starts=None, columns=2):
     """Box plots over the seeds against epsilon, one colour an algorithm, one panel a model.
 
     Parameters
@@ -29,9 +30,9 @@ def metric_panels(study, chains, metrics, models, baselines=None, columns=2):
         model, else one metric.
     models : list of str
         Panels; models without chains are left out.
-    baselines : DataFrame, optional
-        Table `baselines`, for lines of exact posterior samples in panels of the MMD and the mean
-        error.
+    baselines, starts : DataFrame, optional
+        Tables of the study, for lines of exact samples and of never moving in panels of the MMD and
+        the mean error.
     columns : int
         Panels in a row.
 
@@ -44,10 +45,10 @@ def metric_panels(study, chains, metrics, models, baselines=None, columns=2):
     columns = max(1, min(columns, len(panels)))
     figure, axes = panel_grid(len(panels), columns)
     for axis, (model, metric) in zip(axes, panels, strict=True):
-        draw_metric(study, axis, chains, metric, model, baselines)
+        draw_metric(study, axis, chains, metric, model, baselines, starts)
         axis.set(title=study.model_label(model), ylabel=METRICS.get(metric, metric))
     present = chains[chains["model"].isin(models)]
-    handles = metric_handles(study, present, baselines)
+    handles = [*algorithm_handles(study, present), *line_handles(metrics, baselines, starts)]
     figure.tight_layout()
     columns_of_legend = max(1, min(len(handles), columns + 1))
     legend_below(figure, handles, columns_of_legend)
@@ -56,7 +57,7 @@ def metric_panels(study, chains, metrics, models, baselines=None, columns=2):
     return figure
 
 
-def accounting_comparison(study, published, certified, metric, models, baselines):
+def accounting_comparison(study, published, certified, metric, models, baselines, starts):
     """Box plots as of `metric_panels`, a row a model, the two kinds of accounting side by side.
 
     Parameters
@@ -66,8 +67,8 @@ def accounting_comparison(study, published, certified, metric, models, baselines
         Chains by either, with the same ids of algorithms.
     metric : str
     models : list of str
-    baselines : DataFrame
-        Table `baselines`.
+    baselines, starts : DataFrame
+        Tables of the study.
     """
     figure, axes = plt.subplots(
         len(models), 2, figsize=(8.4, 0.8 + 2.4 * len(models)), squeeze=False, sharey="row"
@@ -76,12 +77,12 @@ def accounting_comparison(study, published, certified, metric, models, baselines
     for row, model in zip(axes, models, strict=True):
         tops = []
         for axis, (kind, chains) in zip(row, kinds.items(), strict=True):
-            draw_metric(study, axis, chains, metric, model, baselines)
+            draw_metric(study, axis, chains, metric, model, baselines, starts)
             axis.set(title=f"{study.model_label(model)}: {kind}", ylabel="")
             tops.append(axis.get_ylim()[1])  # at once: the next panel sets the limits of both
         row[0].set(ylabel=METRICS[metric], ylim=(0, max(tops)))
-    shown = baselines if metric in baselines else None
-    handles = metric_handles(study, published[published["model"].isin(models)], shown)
+    handles = algorithm_handles(study, published[published["model"].isin(models)])
+    handles += line_handles([metric], baselines, starts)
     figure.tight_layout()
     legend_below(figure, handles, 3)
     notes = (
@@ -121,49 +122,61 @@ def clipping_panels(study, chains, baselines):
                 color=study.algorithm_colour(algorithm),
             )
         for axis in (top, bottom):
-            draw_baselines(axis, baselines.loc[baselines["model"] == model, "mmd"])
+            draw_exact(axis, values_of(baselines, "mmd", model))
             axis.set(ylabel=METRICS["mmd"], ylim=(0, 1.05 * of_model["mmd"].max()))
         top.set(title=study.model_label(model), xlabel="Clip bound (times the length of the step)")
         bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
     figure.tight_layout()
-    legend_below(figure, metric_handles(study, chains, baselines), 3)
+    legend_below(figure, [*algorithm_handles(study, chains), EXACT], 3)
     return figure
 
 
-def draw_metric(study, axis, chains, metric, model, baselines=None):
-    """Box plots of one metric on one model, with lines of exact posterior samples."""
+def draw_metric(study, axis, chains, metric, model, baselines=None, starts=None):
+    """Box plots of one metric on one model, with lines of exact samples and of never moving."""
     of_model = chains[chains["model"] == model]
-    lines = []
-    if baselines is not None and metric in baselines:
-        lines = baselines.loc[baselines["model"] == model, metric]
+    exact, unmoved = (values_of(table, metric, model) for table in (baselines, starts))
+    lines = [*exact, *([np.median(unmoved)] if unmoved else [])]
     draw_boxes(study, axis, of_model, metric)
-    draw_baselines(axis, lines)
+    draw_exact(axis, exact)
+    if unmoved:
+        axis.axhline(lines[-1], **UNMOVED_LINE, zorder=3)
     highest = scale_of(metric) * max([0, *of_model[metric].dropna(), *lines])
     axis.set(xlabel="Privacy bound ε", ylim=(0, 1.08 * highest if highest > 0 else 1))
 
 
-def metric_handles(study, chains, baselines=None):
-    """Entries of a legend: the algorithms, and the lines if there are any."""
-    handles = [
-        Patch(facecolor=study.algorithm_colour(algorithm), label=study.algorithm_label(algorithm))
-        for algorithm in chains["algorithm"].unique()
-    ]
-    if baselines is not None:
-        is_shown = baselines["model"].isin(chains["model"].unique())
-        handles.append(baseline_handle(baselines[is_shown]))
-    return handles
+def values_of(table, metric, model):
+    """A metric of samples of a model; empty for a table that is not there, or has it not."""
+    if table is None or metric not in table:
+        return []
+    return table.loc[table["model"] == model, metric].tolist()
 
 
-def draw_baselines(axis, values):
+EXACT = Line2D([], [], color=NEUTRAL, linewidth=0.8, label="Exact samples of the posterior")
+UNMOVED_LINE = {"color": NEUTRAL, "linewidth": 1.2, "linestyle": (0, (5, 2))}
+UNMOVED = Line2D([], [], **UNMOVED_LINE, label="Never moving (median)")
+
+
+def draw_exact(axis, values):
     """A line for the metric of each exact posterior sample."""
     for value in values:
         axis.axhline(value, color=NEUTRAL, linewidth=0.6, alpha=0.7, zorder=3)
 
 
-def baseline_handle(baselines):
-    """Entry of a legend for these lines."""
-    label = f"Exact posterior samples ({baselines['baseline'].nunique()} baselines)"
-    return Line2D([], [], color=NEUTRAL, linewidth=0.8, label=label)
+def algorithm_handles(study, chains):
+    """Entries of a legend: the algorithms."""
+    return [
+        Patch(facecolor=study.algorithm_colour(algorithm), label=study.algorithm_label(algorithm))
+        for algorithm in chains["algorithm"].unique()
+    ]
+
+
+def line_handles(metrics, baselines, starts):
+    """Entries of a legend: the lines that panels of the metrics have."""
+    return [
+        line
+        for table, line in ((baselines, EXACT), (starts, UNMOVED))
+        if table is not None and any(metric in table for metric in metrics)
+    ]
 
 
 def scale_of(metric):

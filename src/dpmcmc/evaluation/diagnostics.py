@@ -1,0 +1,53 @@
+"""Whether chains have mixed: effective sample size and split R-hat, by ArviZ.
+
+Vehtari et al. (2021), Rank-normalization, folding, and localization: an improved R-hat.
+"""
+
+import math
+import warnings
+
+import arviz
+import numpy as np
+
+LEAST_DRAWS = 4  # of a chain, for either number
+
+
+def effective_sample_size(draws):
+    """Bulk effective sample size of one chain: the least over the components.
+
+    Parameters
+    ----------
+    draws : (k, d) array
+
+    Returns
+    -------
+    float
+        1 for a chain that never moves, which says no more than one draw; NaN for fewer than
+        `LEAST_DRAWS` draws.
+    """
+    if len(draws) < LEAST_DRAWS:
+        return math.nan
+    return min(1.0 if not np.ptp(x) else arviz.ess(x[None]) for x in draws.T)
+
+
+def split_r_hat(chains):
+    """Rank-normalised split R-hat of chains as long as each other: the largest over the components.
+
+    Parameters
+    ----------
+    chains : (m, k, d) array
+
+    Returns
+    -------
+    float
+        Infinite where no chain moves, and they start apart; NaN for fewer than two chains or fewer
+        than `LEAST_DRAWS` draws.
+    """
+    if len(chains) < 2 or chains.shape[1] < LEAST_DRAWS:
+        return math.nan
+    if not np.ptp(chains, axis=1).any():
+        return math.inf
+    with warnings.catch_warnings():  # of a component in which no chain moves, and of ArviZ's end
+        warnings.simplefilter("ignore")
+        r_hats = [float(arviz.rhat(x)) for x in np.moveaxis(chains, 2, 0)]
+    return max(math.inf if math.isnan(r_hat) else r_hat for r_hat in r_hats)

@@ -1,0 +1,49 @@
+"""R-hat and effective sample size: known answers, and chains that never move."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
+
+
+def test_independent_draws_are_worth_their_number_and_agree():
+    chains = np.random.default_rng(3).standard_normal((4, 1000, 2))
+    assert 700 < effective_sample_size(chains[0]) < 1300
+    assert 0.99 < split_r_hat(chains) < 1.01
+
+
+def test_correlated_draws_are_worth_what_the_autocorrelation_says():
+    """AR(1) with coefficient phi: k (1 - phi) / (1 + phi)."""
+    rng, phi, size = np.random.default_rng(4), 0.9, 20_000
+    x = np.zeros((size, 2))
+    noise = rng.standard_normal((size, 2))
+    for i in range(1, size):
+        x[i] = phi * x[i - 1] + noise[i]
+    x[:, 1] = noise[:, 1]  # the worst component counts
+    assert effective_sample_size(x) == pytest.approx(size * 0.1 / 1.9, rel=0.25)
+
+
+def test_chains_apart_and_chains_that_drift_do_not_agree():
+    chains = np.random.default_rng(5).standard_normal((4, 500, 3))
+    apart = chains + 3 * np.arange(4)[:, None, None] * [0, 0, 1]
+    assert split_r_hat(apart) > 2
+    drifting = chains + np.linspace(0, 5, 500)[:, None]
+    within, between = 1 + 2.5**2 / 12, 8 / 7 * 1.25**2  # of eight halves
+    assert split_r_hat(drifting) == pytest.approx(np.sqrt(1 + between / within), rel=0.05)
+
+
+def test_what_never_moves_is_one_draw_and_never_agrees():
+    starts = np.arange(4.0)[:, None, None] * np.ones((4, 50, 2))
+    assert effective_sample_size(starts[0]) == 1 and math.isinf(split_r_hat(starts))
+    stuck = np.random.default_rng(6).standard_normal((4, 50, 2))
+    stuck[:, :, 1] = starts[:, :, 0]  # in one component
+    assert effective_sample_size(stuck[0]) == 1 and math.isinf(split_r_hat(stuck))
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 2), (1, 50, 2), (4, 0, 2)])
+def test_too_little_is_missing(shape):
+    chains = np.random.default_rng(7).standard_normal(shape)
+    assert math.isnan(split_r_hat(chains))
+    assert math.isnan(effective_sample_size(chains[0])) is (shape[1] < 4)
