@@ -1,6 +1,9 @@
 """R-hat and effective sample size: known answers, and chains that never move."""
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -47,3 +50,18 @@ def test_too_little_is_missing(shape):
     chains = np.random.default_rng(7).standard_normal(shape)
     assert math.isnan(split_r_hat(chains))
     assert math.isnan(effective_sample_size(chains[0])) is (shape[1] < 4)
+
+
+@pytest.mark.parametrize(
+    ("module", "is_silent"), [("dpmcmc.evaluation.diagnostics", True), ("arviz", False)]
+)
+def test_the_notice_that_arviz_gives_once_a_day_is_not_given(tmp_path, module, is_silent):
+    """It keeps the day in a user's directory, and a new user has none."""
+    places = {"HOME": str(tmp_path)} | {
+        f"XDG_{x}_HOME": str(tmp_path) for x in ("CACHE", "CONFIG", "DATA", "STATE")
+    }
+    command = [sys.executable, "-c", f"import {module}"]
+    result = subprocess.run(
+        command, env=os.environ | places, capture_output=True, text=True, check=True
+    )
+    assert (result.stderr == "") is is_silent, result.stderr

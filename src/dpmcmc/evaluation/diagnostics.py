@@ -6,8 +6,11 @@ Vehtari et al. (2021), Rank-normalization, folding, and localization: an improve
 import math
 import warnings
 
-import arviz
 import numpy as np
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)  # a notice of its next version, once a day
+    import arviz
 
 LEAST_DRAWS = 4  # of a chain, for either number
 
