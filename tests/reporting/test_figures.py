@@ -153,7 +153,7 @@ def luminance(colour):
 
 
 def test_colours_of_algorithms_come_once_and_differ_in_grey():
-    from dpmcmc.study.study import colour
+    from dpmcmc.study.colours import colour
 
     assert len({colour(i) for i in range(60)}) == 60
     lightness = sorted(116 * np.cbrt(luminance(colour(i))) - 16 for i in range(7))

@@ -19,7 +19,6 @@ RESAMPLES = 9999
 LARGEST_R_HAT = 1.1
 MOST_TIMES_EXACT = 3
 
-
 KEYS = ["model", "algorithm", "epsilon"]  # of a cell that is compared
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import (
+    KEYS,
     clipping_chains,
     clipping_effects,
     clipping_thresholds,
@@ -132,14 +133,13 @@ def summarise(chains, baselines, starts, mixing):
         for that of never moving and 1 for that of exact samples; `ess` is a chain's, in the
         median, and `r_hat` that of all chains of the cell.
     """
-    keys = ["model", "algorithm", "epsilon"]
-    cells = chains.groupby(keys, sort=False)
+    cells = chains.groupby(KEYS, sort=False)
     columns = {"iterations": cells["iterations"].first(), "chains": cells.size()}
     for metric in ("mmd", "clip_fraction"):
         for name, q in QUARTILES.items():
             columns[f"{metric}_{name}"] = cells[metric].quantile(q)
     table = pd.DataFrame(columns | {"ess": cells["ess"].median()}).reset_index()
-    table = table.merge(mixing[[*keys, "r_hat"]], on=keys, how="left")
+    table = table.merge(mixing[[*KEYS, "r_hat"]], on=KEYS, how="left")
     exact, start = (
         table["model"].map(samples.groupby("model")["mmd"].median())
         for samples in (baselines, starts)

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from dpmcmc.evaluation.analysis import LARGEST_R_HAT, MOST_TIMES_EXACT
+from dpmcmc.evaluation.analysis import KEYS, LARGEST_R_HAT, MOST_TIMES_EXACT
 from dpmcmc.reporting.words import among, interval, listing
 
 RULE = (
@@ -16,6 +16,12 @@ RULE = (
     f"{LARGEST_R_HAT:g} and their median MMD (maximum mean discrepancy from the posterior) at most "
     f"{MOST_TIMES_EXACT:g} times that of exact samples."
 )
+
+
+def with_seconds(ranking, timings):
+    """The ranking with `seconds`, the median CPU time of a chain of each cell."""
+    seconds = timings.groupby(KEYS)["cpu_seconds"].median().rename("seconds").reset_index()
+    return ranking.merge(seconds, on=KEYS, how="left")
 
 
 def problems(ranking, timings):
@@ -33,9 +39,7 @@ def problems(ranking, timings):
         chain; and `best`, a list of ids: the usable algorithms, if there are any, else those of
         the first rank that are nearer than never moving.
     """
-    keys = ["model", "algorithm", "epsilon"]
-    seconds = timings.groupby(keys)["cpu_seconds"].median().rename("seconds").reset_index()
-    ranking = ranking.dropna(subset="rank").merge(seconds, on=keys, how="left")
+    ranking = with_seconds(ranking.dropna(subset="rank"), timings)
     rows = []
     for _, problem in ranking.groupby(["model", "epsilon"], sort=False):
         is_best = problem["is_usable"]

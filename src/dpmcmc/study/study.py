@@ -4,31 +4,16 @@ A job is told its own settings and nothing else (`Study.chain` and its like), so
 the configuration reruns what it changes and no more.
 """
 
-from colorsys import hls_to_rgb
 from pathlib import Path
 
 from dpmcmc.settings import needed
 from dpmcmc.study.chapter_6 import speak_of
 from dpmcmc.study.checks import check_all_settings, check_curves, check_places, check_tuning
+from dpmcmc.study.colours import colour
 from dpmcmc.study.config import ConfigError, check_extent, check_schema, listed, merged, read_config
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import all_cells, check_runs
-
-# One an algorithm, in the order of the configuration; the first seven, which meet in one figure,
-# differ in lightness (L* 24 to 88), so in grey and to any eye as well.
-COLOURS = ["#0067A5", "#84BFE6", "#D2551B", "#661A44", "#F2AFC3", "#2BB58B", "#F5DF4D"]
-COLOURS += ["#3E7CB1", "#B0477F", "#3B8D6B", "#332288", "#E69F00", "#999999", "#7A6A58"]
-
-
-def colour(index):
-    """Colour of an algorithm by its place in the configuration, as #rrggbb; none comes twice."""
-    if index < len(COLOURS):
-        return COLOURS[index]
-    hue, lightness = index * (5**0.5 - 1) / 2 % 1, 0.35 + 0.1 * (index % 4)
-    red, green, blue = hls_to_rgb(hue, lightness, 0.6)
-    return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
-
 
 # Keys that change nothing of what is there: more seeds add chains, others are of pages and tuning.
 ADDED = {"seeds", "notebooks", "remarks", "related", "tuning"}

@@ -1,0 +1,17 @@
+"""Colours of algorithms in figures."""
+
+from colorsys import hls_to_rgb
+
+# One an algorithm, in the order of the configuration; the first seven, which meet in one figure,
+# differ in lightness (L* 24 to 88), so in grey and to any eye as well.
+COLOURS = ["#0067A5", "#84BFE6", "#D2551B", "#661A44", "#F2AFC3", "#2BB58B", "#F5DF4D"]
+COLOURS += ["#3E7CB1", "#B0477F", "#3B8D6B", "#332288", "#E69F00", "#999999", "#7A6A58"]
+
+
+def colour(index):
+    """Colour of an algorithm by its place in the configuration, as #rrggbb; none comes twice."""
+    if index < len(COLOURS):
+        return COLOURS[index]
+    hue, lightness = index * (5**0.5 - 1) / 2 % 1, 0.35 + 0.1 * (index % 4)
+    red, green, blue = hls_to_rgb(hue, lightness, 0.6)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
