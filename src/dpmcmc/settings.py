@@ -16,6 +16,7 @@ from msgspec import Meta
 
 Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+Noise = Annotated[Positive, Meta(title="noise")]  # the noise for privacy vanishes with it
 Bound = Annotated[float, Meta(gt=0)]  # may be infinite
 PerComponent = Positive | Annotated[list[Positive], Meta(min_length=1)]  # one for all, or d of them
 Numbers = Annotated[list[Number], Meta(min_length=1)]

@@ -38,16 +38,16 @@ def test_studies_audit_cases_that_there_are(name):
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found_stays_below_the_accountant(name):
     most = allowed(name)
-    statistic, accepted = audit(CASES[name], seed=1, runs=3000, delta=DELTA)
-    assert statistic.epsilon <= most and accepted.epsilon <= most
-    assert statistic.epsilon > 0.02 * most  # and is no empty statement
+    values, positions = audit(CASES[name], seed=1, runs=3000, delta=DELTA)
+    assert values.epsilon <= most and positions.epsilon <= most
+    assert values.epsilon > 0.02 * most  # and is no empty statement
 
 
 @pytest.mark.parametrize("name", ["dp-penalty-1", "minibatch-dp-penalty-1"])
 def test_what_is_found_comes_close_where_the_accountant_is_tight(name):
     most = allowed(name)
-    statistic, _ = audit(CASES[name], seed=2, runs=60_000, delta=DELTA)
-    assert 0.7 * most < statistic.epsilon <= most
+    values, _ = audit(CASES[name], seed=2, runs=60_000, delta=DELTA)
+    assert 0.7 * most < values.epsilon <= most
 
 
 class Weak(np.random.Generator):
@@ -71,10 +71,10 @@ CAUGHT = {
 
 @pytest.mark.parametrize("name", CAUGHT)
 def test_noise_that_is_too_small_is_caught(name):
-    statistic, _ = audit(
+    values, _ = audit(
         CASES[name], seed=3, runs=CAUGHT[name], delta=DELTA, noise=Weak, confidence=0.99
     )
-    assert statistic.epsilon > allowed(name)
+    assert values.epsilon > allowed(name)
 
 
 class Clipping(Target):
@@ -117,8 +117,8 @@ class NumbersOnly(Careless):
 
 @pytest.mark.parametrize("name", ["dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1"])
 def test_a_clip_of_one_side_is_caught(name):
-    statistic, _ = audit(CASES[name], seed=4, runs=2000, delta=DELTA, target_class=ClippedAboveOnly)
-    assert statistic.epsilon > allowed(name)
+    values, _ = audit(CASES[name], seed=4, runs=2000, delta=DELTA, target_class=ClippedAboveOnly)
+    assert values.epsilon > allowed(name)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_a_clip_of_one_side_is_caught(name):
 def test_a_row_that_is_no_number_is_caught_where_it_passes_and_harmless_where_not(name):
     case = CASES[name]
     case = case._replace(rows=np.concatenate([[np.nan], case.rows[1:]]))
-    statistic, accepted = audit(case, seed=5, runs=3000, delta=DELTA, target_class=NumbersOnly)
-    assert max(statistic.epsilon, accepted.epsilon) > case.epsilon(DELTA)
-    statistic, accepted = audit(case, seed=5, runs=3000, delta=DELTA, target_class=Clipping)
-    assert max(statistic.epsilon, accepted.epsilon) <= case.epsilon(DELTA)
+    values, positions = audit(case, seed=5, runs=3000, delta=DELTA, target_class=NumbersOnly)
+    assert max(values.epsilon, positions.epsilon) > case.epsilon(DELTA)
+    values, positions = audit(case, seed=5, runs=3000, delta=DELTA, target_class=Clipping)
+    assert max(values.epsilon, positions.epsilon) <= case.epsilon(DELTA)
 
 
 def test_barker_stops_by_itself_where_a_batch_varies_more_than_the_clip_allows():

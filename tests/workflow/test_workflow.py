@@ -184,7 +184,7 @@ def test_the_audit_has_a_row_for_every_case_below_the_accountant(results):
     assert set(audit["sampler"]) == {type(case.sampler).__name__ for case in cases().values()}
     settings = {"runs": 2000, "delta": 0.01, "confidence": 0.999}
     assert all((audit[key] == value).all() for key, value in settings.items())
-    bounds = audit[["epsilon_by_values", "epsilon_by_accepts"]]
+    bounds = audit[["epsilon_by_values", "epsilon_by_positions"]]
     assert (bounds >= 0).all(axis=None) and (bounds["epsilon_by_values"] > 0).any()
     assert bounds.le(audit["epsilon_at_most"], axis=0).all(axis=None)
     name, fitted = read_needed(results / "needed/Correction.json")

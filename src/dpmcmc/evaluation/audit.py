@@ -1,8 +1,8 @@
 """Empirical audit: a lower bound of the epsilon that a sampler's own code really costs.
 
 Many runs of a few iterations, on two data sets that differ in one row, the worst there are. Each
-run is scored by the log-likelihood ratio of all that the proofs release (noisy ratios, noisy
-gradients), or by its accept bits alone. An event "score above t" is chosen on one half of the
+run is scored by the log-likelihood ratio of all that it releases (`dpmcmc.evaluation.watching`), or
+by how far the chain came, which takes no sampler's word for its noise. An event "score above t" is chosen on one half of the
 runs; on the other half, exact binomial confidence bounds of its two probabilities give
 
     epsilon >= ln((P(event) - delta) / Q(event))
@@ -11,25 +11,20 @@ runs; on the other half, exact binomial confidence bounds of its two probabiliti
 where its bound is tight. Noise that is too small, or a row that is not clipped, shows.
 """
 
-import contextlib
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 from scipy.stats import beta
 
 from dpmcmc.accounting import certified
+from dpmcmc.evaluation.watching import WatchedStreams, log_density
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.samplers.batches import batch_variance_factor
-from dpmcmc.samplers.chain import Streams
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
-from dpmcmc.samplers.hmc import kinetic_energy
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import Move
 
@@ -50,14 +45,6 @@ class FixedStep(Move):
         return theta + STEP, None, None
 
 
-class Release(NamedTuple):
-    """One value that a proof counts as released."""
-
-    value: float  # with the noise
-    position: float  # theta that it belongs to
-    proposal: float | None  # theta_new of a ratio; None for a gradient
-
-
 class Case(NamedTuple):
     """A sampler on two data sets of one statistic that differ in the first row."""
 
@@ -75,7 +62,7 @@ class Case(NamedTuple):
 class Bound(NamedTuple):
     """What an audit found, for one kind of score."""
 
-    observed: str  # "statistic" or "accepted"
+    observed: str  # "values" or "positions"
     epsilon: float  # at least this, with confidence; 0 if nothing was found
 
 
@@ -135,134 +122,53 @@ def gaussian_model(num_rows):
     return Gaussian(num_rows=num_rows, **settings)
 
 
-@contextlib.contextmanager
-def watched(sampler, releases, accepted):
-    """Note what the sampler's code compares and draws on; nothing of it is changed."""
-    module = sys.modules[type(sampler).__module__]
-    accepts, last, prior = module.accepts, {}, gaussian_model(2)
+def observe(sampler, iterations, targets, rng, runs):
+    """Many runs on the first of two targets whose data differ in the first row.
 
-    def noting_accepts(rng, log_ratio, *rest):
-        is_accepted = accepts(rng, log_ratio, *rest)
-        theta, theta_new = last["position"], last.get("proposal", last["position"] + STEP)
-        value = log_ratio - prior.log_prior_ratio(theta, theta_new) - last.get("energy", 0.0)
-        releases.append(Release(value, theta[0], theta_new[0]))
-        accepted.append(is_accepted)
-        return is_accepted
-
-    patches = [mock.patch.object(module, "accepts", noting_accepts)]
-    if isinstance(sampler, DPHMC):
-        leapfrog, noisy_gradient = module.leapfrog, DPHMC.noisy_gradient
-
-        def noting_leapfrog(theta, p, gradient, step_size, steps, inverse_mass):
-            for theta_new, p_new in leapfrog(theta, p, gradient, step_size, steps, inverse_mass):
-                last["proposal"] = theta_new
-                last["energy"] = kinetic_energy(p, inverse_mass) - kinetic_energy(
-                    p_new, inverse_mass
-                )
-                yield theta_new, p_new
-
-        def noting_gradient(self, rng, target, theta):
-            gradient, num_clipped = noisy_gradient(self, rng, target, theta)
-            value = (gradient - target.model.grad_log_prior(theta))[0]
-            releases.append(Release(value, theta[0], None))
-            return gradient, num_clipped
-
-        patches += [
-            mock.patch.object(module, "leapfrog", noting_leapfrog),
-            mock.patch.object(DPHMC, "noisy_gradient", noting_gradient),
-        ]
-    with contextlib.ExitStack() as stack:
-        for patch in patches:
-            stack.enter_context(patch)
-        yield last
-
-
-def observe(case, rows, rng, runs, target_class=Target):
-    """Scores of many runs on one of the data sets: by statistic and by accept bits, (2, runs)."""
-    target = target_class(gaussian_model(len(rows)), rows[None])
-    scores = np.empty((2, runs))
-    releases, accepted = [], []
-    with watched(case.sampler, releases, accepted) as last:
-        for i in range(runs):
-            releases.clear()
-            accepted.clear()
-            state = case.sampler.init(rng, np.zeros(1))
-            for _ in range(case.iterations):
-                last["position"] = state.position
-                state, _ = case.sampler.step(rng, state, target)
-            scores[0, i] = sum(log_ratio(case, release) for release in releases)
-            scores[1, i] = -sum(accepted)  # the row speaks against an upward step
-    return scores
-
-
-def log_ratio(case, release):
-    """ln of the densities of a released value, `rows` over `neighbour`; from the papers' formulas.
-
-    A value that is no number betrays the data set.
+    Returns
+    -------
+    losses : (runs,) array
+        ln of the densities of all that a run released, on the first target over on the second.
+    ways : (runs,) array
+        How far it came from its start, in the sum of the components.
     """
-    if not math.isfinite(release.value):
+    losses, ways = np.zeros(runs), np.empty(runs)
+    start = np.zeros(targets[0].model.dimension)
+    for i in range(runs):
+        state = sampler.init(rng, start)
+        for _ in range(iterations):
+            step = rng.step(sampler, state, targets[0])
+            losses[i] += log_ratio(rng, sampler, state, targets, step)
+            state = step.state
+        ways[i] = state.position.sum()
+    return losses, ways
+
+
+def log_ratio(rng, sampler, state, targets, step):
+    """ln of the densities of what an iteration released, on the first target over on the second.
+
+    Of a batch it is not told whether the differing row, the first, is in it. All other rows are
+    alike, or all rows are in the batch, so that nothing else of it matters. A value that is no
+    number betrays the data set.
+    """
+    if not all(np.isfinite(released.value).all() for released in step.released):
         return math.inf
-    sampler, n = case.sampler, len(case.rows)
-    first, other = case.rows[0], case.neighbour[0]
-    rest = case.neighbour[1:]
-    theta, new = release.position, release.proposal
 
-    def ratios(x, bound):
-        x = np.nan_to_num(np.asarray(x), nan=(theta + (new or 0)) / 2)  # a NaN row counts as 0
-        return np.clip((new - theta) * (x - (new + theta) / 2), -bound, bound)
+    def log_density_on(target, batch=None):
+        repeated = rng.repeat(sampler, state, target, step, batch)
+        return log_density(repeated.released, step.released)
 
-    match sampler:
-        case DPHMC() if new is None:
-            bound = sampler.gradient_clip_bound
-            sigma = 2 * sampler.gradient_noise_scale * math.sqrt(n) * bound
-            means = [np.clip(x - theta, -bound, bound) for x in (first, other)]
-            centre = np.clip(rest - theta, -bound, bound).sum()
-            return normal_log_ratio(release.value - centre, *means, sigma, sigma)
-        case DPHMC() | DPPenalty():
-            bound = sampler.clip_bound * abs(new - theta)
-            sigma = 2 * sampler.noise_scale * math.sqrt(n) * bound
-            value = release.value + sigma**2 / 2 - ratios(rest, bound).sum()
-            return normal_log_ratio(value, ratios(first, bound), ratios(other, bound), sigma, sigma)
-        case FullDataDPBarker():
-            bound, sigma = sampler.clip_bound, math.sqrt(2)
-            value = release.value - ratios(rest, bound).sum()
-            return normal_log_ratio(value, ratios(first, bound), ratios(other, bound), sigma, sigma)
-        case MinibatchDPPenalty() | DPBarker():
-            b = sampler.batch_size
-            a, q = n / b, b / n
-            f = batch_variance_factor(sampler.batch_variance, b, n)
-            # All other rows are alike, or all rows are in the batch.
-            others = rest[: b - 1]
-            if isinstance(sampler, DPBarker):
-                bound = math.sqrt(b) / n
-            else:
-                bound = sampler.clip_bound * abs(new - theta)
-                sigma = math.sqrt(sampler.noise_variance) * (
-                    2 * a * bound + 2 * f * (1 - 1 / b) * (a * bound) ** 2
-                )
-            means, sds = [], []
-            for x in (first, other):
-                r = ratios([x, *others], bound)
-                variance = f * a**2 * ((r**2).sum() - r.sum() ** 2 / b)
-                if isinstance(sampler, DPBarker):
-                    means.append(a * r.sum())
-                    sds.append(math.sqrt(2 - variance))
-                else:
-                    means.append(a * r.sum() - variance / 2 - sigma**2 / 2)
-                    sds.append(sigma)
-            with_row = normal_log_ratio(release.value, *means, *sds)
-            return np.logaddexp(math.log(q) + with_row, math.log1p(-q) if q < 1 else -math.inf)
-    raise TypeError(f"no audit of {type(sampler).__name__}")
-
-
-def normal_log_ratio(value, mean_p, mean_q, sd_p, sd_q):
-    """ln N(value; mean_p, sd_p^2) - ln N(value; mean_q, sd_q^2)."""
-    z_p, z_q = (value - mean_p) / sd_p, (value - mean_q) / sd_q
-    return (z_q**2 - z_p**2) / 2 + math.log(sd_q / sd_p)
+    n, b = targets[0].num_rows, step.batch_size
+    if b is None or b == n:
+        return log_density(step.released, step.released) - log_density_on(targets[1])
+    q, rows = b / n, np.arange(n)
+    without = math.log1p(-q) + log_density_on(targets[0], rows[-b:])
+    first, second = (math.log(q) + log_density_on(target, rows[:b]) for target in targets)
+    return np.logaddexp(first, without) - np.logaddexp(second, without)
 
 
 def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=None):
-    """Lower bounds of epsilon at delta, a list of `Bound`: by the statistic, and by accept bits.
+    """Lower bounds of epsilon at delta, a list of `Bound`: by released values, and by positions.
 
     Parameters
     ----------
@@ -277,24 +183,25 @@ def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=
         For tests of the audit: a target, and a function that wraps the noise generator, with a
         deliberate error.
     """
-    scores = []
-    for i, rows in enumerate((case.rows, case.neighbour)):
+    n = case.rows.size
+    targets = [target_class(gaussian_model(n), x[None]) for x in (case.rows, case.neighbour)]
+    scores = {"values": [], "positions": []}
+    for i in range(2):
         generators = [np.random.default_rng([*np.atleast_1d(seed), i, j]) for j in range(3)]
         if noise is not None:
             generators[2] = noise(generators[2])
-        scores.append(observe(case, rows, Streams(*generators), runs, target_class))
+        ordered = targets[::-1] if i else targets
+        rng = WatchedStreams(*generators)
+        losses, ways = observe(case.sampler, case.iterations, ordered, rng, runs)
+        scores["values"].append(-losses if i else losses)
+        scores["positions"].append(-ways)  # the first row speaks against upward steps
+    error = (1 - confidence) / 4
     return [
         Bound(
             observed,
-            max(
-                0.0,
-                *(
-                    one_direction(p, q, delta, (1 - confidence) / 4)
-                    for p, q in ((scores[0][i], scores[1][i]), (-scores[1][i], -scores[0][i]))
-                ),
-            ),
+            max(0.0, one_direction(p, q, delta, error), one_direction(-q, -p, delta, error)),
         )
-        for i, observed in enumerate(("statistic", "accepted"))
+        for observed, (p, q) in scores.items()
     ]
 
 

@@ -22,7 +22,7 @@ def audit_case(spec, output):
     case = case._replace(sampler=replace(case.sampler, **parts))
     seed = seed_sequence(spec["study_seed"], "audit", spec["case"]).entropy
     settings = {key: spec[key] for key in ("runs", "delta", "confidence")}
-    values, accepts = audit(case, seed, **settings)
+    values, positions = audit(case, seed, **settings)
     row = {
         "case": spec["case"],
         "sampler": type(case.sampler).__name__,
@@ -30,6 +30,6 @@ def audit_case(spec, output):
         **settings,
         "epsilon_at_most": rounded_up(case.epsilon(spec["delta"])),
         "epsilon_by_values": values.epsilon,
-        "epsilon_by_accepts": accepts.epsilon,
+        "epsilon_by_positions": positions.epsilon,
     }
     write_csv(pd.DataFrame([row]), output)

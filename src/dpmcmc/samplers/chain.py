@@ -7,13 +7,18 @@ A sampler is a frozen dataclass of settings with
     release(num_rows, likelihood_power)
                                what one iteration releases, for the accountant (private ones only)
 
-so that the same object serves the accountant, which sees no data, and the chain.
+so that the same object serves the accountant, which sees no data, and the chain. A private sampler
+learns of its rows by `Streams.release` and draws batches by `Streams.batch`, so that both can be
+watched: `python -m dpmcmc check` compares them with what it tells the accountant. One that leaves
+the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from dpmcmc.samplers.batches import draw_batch
 
 
 class Generators(NamedTuple):
@@ -48,6 +53,29 @@ class Streams(Generators):
         if any(isinstance(g.bit_generator, np.random.MT19937) for g in generators):
             raise ValueError("streams: must have words of 64 bits, such as PCG64, not MT19937")
         return super().__new__(cls, *generators)
+
+    def release(self, statistic, sensitivity, sd):
+        """A statistic of the rows with the noise that makes it private.
+
+        Parameters
+        ----------
+        statistic : float or (d,) array
+            It may hold terms without rows, such as the log prior ratio.
+        sensitivity : float
+            The most that it can change, in the Euclidean norm, when one row is replaced by another.
+        sd : float
+            Standard deviation of the noise, of each component.
+
+        Returns
+        -------
+        float or (d,) array
+            All that the rest of the iteration may use of the statistic.
+        """
+        return statistic + sd * self.noise.standard_normal(getattr(statistic, "shape", ()) or None)
+
+    def batch(self, num_rows, batch_size):
+        """A secret batch of rows, drawn without replacement: see `draw_batch`."""
+        return draw_batch(self, num_rows, batch_size)
 
     @classmethod
     def _make(cls, generators):  # of which `_replace` makes use

@@ -11,7 +11,7 @@ from typing import Literal
 
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
-from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
+from dpmcmc.samplers.batches import batch_variance_factor, sampling_probability
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Count, Positive, Settings
@@ -47,6 +47,8 @@ class DPBarker(Settings):
     correction: Correction | None = field(default=None, metadata={"needed": Correction})
     batch_variance: Literal["published", "exact"] = "exact"
 
+    exact_with_noise = True  # as the correction is, and but for the error of the batch
+
     def release(self, num_rows, likelihood_power=1.0):
         """One acceptance test on a batch; T cancels."""
         b = self.batch_size
@@ -63,16 +65,16 @@ class DPBarker(Settings):
         a = n * T / b
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
-        batch = draw_batch(rng, n, b)
+        batch = rng.batch(n, b)
         bound = math.sqrt(b) / (n * T)
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, bound, batch)
         largest = batch_variance_factor(self.batch_variance, b, n)
         variance_b = largest * a**2 * max(0.0, squares - R * R / b)
         if not variance_b <= largest + 1e-9:
             raise ArithmeticError("the clip does not bound the variance of a batch")
-        noise = math.sqrt(NOISE_VARIANCE - variance_b) * rng.noise.standard_normal()
         lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
-        is_accepted = accepts(rng, lambda_b + noise, self.correction)
+        noisy_ratio = rng.release(lambda_b, 2 * a * bound, math.sqrt(NOISE_VARIANCE - variance_b))
+        is_accepted = accepts(rng, noisy_ratio, self.correction)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)
 
@@ -94,6 +96,8 @@ class FullDataDPBarker(Settings):
     clip_bound: Positive
     correction: Correction | None = field(default=None, metadata={"needed": Correction})
 
+    exact_with_noise = True  # as the correction is
+
     def release(self, num_rows, likelihood_power=1.0):
         """T times the summed ratio: sensitivity 2 T B over the noise's sqrt(C)."""
         mu = 2 * likelihood_power * self.clip_bound / math.sqrt(NOISE_VARIANCE)
@@ -108,9 +112,9 @@ class FullDataDPBarker(Settings):
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
         R, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, self.clip_bound)
-        noise = math.sqrt(NOISE_VARIANCE) * rng.noise.standard_normal()
         T = target.likelihood_power
         log_ratio = T * R + target.model.log_prior_ratio(theta, theta_new)
-        is_accepted = accepts(rng, log_ratio + noise, self.correction)
+        noisy_ratio = rng.release(log_ratio, 2 * T * self.clip_bound, math.sqrt(NOISE_VARIANCE))
+        is_accepted = accepts(rng, noisy_ratio, self.correction)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / target.num_rows)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.hmc import draw_momentum, kinetic_energy, leapfrog
-from dpmcmc.settings import PerComponent, Positive, Settings, Steps
+from dpmcmc.settings import Noise, PerComponent, Positive, Settings, Steps
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,15 @@ class DPHMC(Settings):
         Diagonal of M^-1, one number for all components or one for each.
     """
 
-    noise_scale: Positive
-    gradient_noise_scale: Positive
+    noise_scale: Noise
+    gradient_noise_scale: Noise
     step_size: Positive
     num_integration_steps: Steps
     clip_bound: Positive
     gradient_clip_bound: Positive
     inverse_mass_matrix: PerComponent = 1.0
+
+    exact_with_noise = True
 
     def release(self, num_rows, likelihood_power=1.0):
         """One ratio and L + 1 gradients: mu^2 = 1 / (tau_l^2 n) + (L + 1) / (tau_g^2 n)."""
@@ -60,7 +62,7 @@ class DPHMC(Settings):
         bound = self.gradient_clip_bound
         sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
         total, num_clipped = target.clipped_gradient(theta, bound)
-        noisy_total = total + sigma * rng.noise.standard_normal(theta.size)
+        noisy_total = rng.release(total, 2 * bound, sigma)
         gradient = target.likelihood_power * noisy_total + target.model.grad_log_prior(theta)
         return gradient, num_clipped
 
@@ -87,7 +89,7 @@ class DPHMC(Settings):
         bound = ratio_bound(self.clip_bound, theta, theta_new)
         sigma = 2 * self.noise_scale * math.sqrt(target.num_rows) * bound
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
-        noisy_ratio = ratio + sigma * rng.noise.standard_normal()
+        noisy_ratio = rng.release(ratio, 2 * bound, sigma)
         penalty = (T * sigma) * (T * sigma) / 2  # a power would raise where it overflows
         log_ratio = (
             T * noisy_ratio

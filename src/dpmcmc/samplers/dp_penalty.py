@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Positive, Settings
+from dpmcmc.settings import Noise, Positive, Settings
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,10 @@ class DPPenalty(Settings):
     """
 
     move: Move
-    noise_scale: Positive
+    noise_scale: Noise
     clip_bound: Positive
+
+    exact_with_noise = True
 
     def release(self, num_rows, likelihood_power=1.0):
         """One ratio: sensitivity 2 b |theta - theta'| over sigma is 1 / (tau sqrt(n))."""
@@ -47,7 +49,7 @@ class DPPenalty(Settings):
         bound = ratio_bound(self.clip_bound, theta, theta_new)
         sigma = 2 * self.noise_scale * math.sqrt(target.num_rows) * bound
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
-        noisy_ratio = ratio + sigma * rng.noise.standard_normal()
+        noisy_ratio = rng.release(ratio, 2 * bound, sigma)
         penalty = (T * sigma) * (T * sigma) / 2  # a power would raise where it overflows
         log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
         is_accepted = accepts(rng, T * noisy_ratio + log_prior_ratio - penalty)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
-from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
+from dpmcmc.samplers.batches import batch_variance_factor, sampling_probability
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Count, Positive, Settings
+from dpmcmc.settings import Count, Noise, Positive, Settings
 
 # Sensitivity of the batch variance over 2, in units of f (1 - 1/b) (a c)^2 with the factor f of
 # `batch_variance_factor`: Lemma 3.4 proves 3, it is exactly 2.
@@ -37,11 +37,13 @@ class MinibatchDPPenalty(Settings):
     """
 
     move: Move
-    noise_variance: Positive
+    noise_variance: Noise
     batch_size: Count
     clip_bound: Positive
     sensitivity: Literal["published", "exact"] = "exact"
     batch_variance: Literal["published", "exact"] = "exact"
+
+    exact_with_noise = True  # but for the error of the batch, which is nearly normal
 
     def release(self, num_rows, likelihood_power=1.0):
         """One noisy value of lambda - f sigma_b^2 / 2 on a batch."""
@@ -64,11 +66,12 @@ class MinibatchDPPenalty(Settings):
         of_variance = VARIANCE_SENSITIVITY[self.sensitivity] * f * (1 - 1 / b) * (ac * ac)
         sensitivity = 2 * ac + of_variance
         sigma = math.sqrt(self.noise_variance) * sensitivity
-        batch = draw_batch(rng, n, b)
+        batch = rng.batch(n, b)
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, c, batch)
         variance_b = f * a**2 * max(0.0, squares - R * R / b)
         log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
-        noisy = a * R + log_prior_ratio - variance_b / 2 + sigma * rng.noise.standard_normal()
-        is_accepted = accepts(rng, noisy - sigma * sigma / 2)
+        log_ratio = a * R + log_prior_ratio - variance_b / 2
+        noisy_ratio = rng.release(log_ratio, sensitivity, sigma)
+        is_accepted = accepts(rng, noisy_ratio - sigma * sigma / 2)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)

@@ -1,0 +1,1 @@
+"""Is a model or an algorithm right, and is it private?"""

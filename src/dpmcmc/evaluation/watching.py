@@ -1,0 +1,100 @@
+"""Watching a sampler: what it releases of its rows, and what it would have released of others."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpmcmc.samplers.chain import State, Streams
+
+
+class Released(NamedTuple):
+    """One call of `Streams.release`."""
+
+    statistic: Any  # float or (d,) array
+    sensitivity: float  # as the sampler declares it
+    sd: float
+    value: Any  # the statistic with its noise
+
+
+class Step(NamedTuple):
+    """One iteration."""
+
+    state: State
+    released: list  # of Released
+    batch_size: int | None  # None if it drew no batch
+
+
+class WatchedStreams(Streams):
+    """Random streams that note what is released, or repeat what was released before."""
+
+    def __new__(cls, *generators):
+        """Three generators, as for `Streams`."""
+        streams = super().__new__(cls, *generators)
+        streams._forget()
+        return streams
+
+    def _forget(self, values=None, batch=None):
+        self.released, self.batch_size = [], None
+        self._values = None if values is None else iter(values)
+        self._batch = batch
+
+    def release(self, statistic, sensitivity, sd):
+        """As `Streams.release`; or, in a repetition, the value that was released then."""
+        if self._values is None:
+            value = super().release(statistic, sensitivity, sd)
+        else:
+            value = next(self._values, np.nan)
+        self.released.append(Released(statistic, sensitivity, sd, value))
+        return value
+
+    def batch(self, num_rows, batch_size):
+        """As `Streams.batch`; or, in a repetition, the batch that is given."""
+        self.batch_size = batch_size
+        return super().batch(num_rows, batch_size) if self._batch is None else self._batch
+
+    def step(self, sampler, state, target):
+        """One iteration, noted; `repeat` starts from the same random numbers."""
+        self._start = [generator.bit_generator.state for generator in self]
+        self._forget()
+        return self._step(sampler, state, target)
+
+    def repeat(self, sampler, state, target, step, batch=None):
+        """The last iteration again, on other rows, as if the same had been released.
+
+        Since all that a private sampler knows of its rows is what it has released, the same state
+        must come out, whatever the rows; what it would have released may differ.
+
+        Parameters
+        ----------
+        sampler, state, target
+            As for `step`; the state is that before the iteration.
+        step : Step
+        batch : (b,) array of int, optional
+            Rows of the batch, in place of those drawn at random.
+        """
+        after = [generator.bit_generator.state for generator in self]
+        self._forget([released.value for released in step.released], batch)
+        self._set(self._start)
+        try:
+            return self._step(sampler, state, target)
+        finally:
+            self._set(after)
+
+    def _step(self, sampler, state, target):
+        with np.errstate(over="ignore", invalid="ignore"):  # as in `run_chain`
+            state, _ = sampler.step(self, state, target)
+        return Step(state, self.released, self.batch_size)
+
+    def _set(self, states):
+        for generator, state in zip(self, states, strict=True):
+            generator.bit_generator.state = state
+
+
+def log_density(released, values):
+    """ln of the density of releases, up to a constant, at values that others have released."""
+    with np.errstate(all="ignore"):
+        return sum(
+            float(-0.5 * np.sum(((v.value - r.statistic) / r.sd) ** 2))
+            - np.size(r.statistic) * float(np.log(r.sd))
+            for r, v in zip(released, values, strict=True)
+        )
