@@ -22,14 +22,16 @@ from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.settings import Noise, annotations
 
 ROWS = 60  # of the data, where the sampler draws no batches
-CHAINS, ITERATIONS = 400, 150  # of the test of invariance
+CHAINS, ITERATIONS = 400, 100  # of the test of invariance
 LARGEST_Z = 4.5  # of the largest of six: a right sampler passes it once in 2 * 10^4 times
 LEAST_WAY = 0.2  # of a chain: 1 for one that has forgotten its start
 QUIET = 1e-12  # what a setting of the noise is set to where there should be none
+LOUDER = (16, 8, 4, 2)  # times the noise of the settings, lest it be too little to matter
+LEAST_ACCEPTED = 0.2  # of the proposals, with that noise
 WATCHED = 12  # iterations whose releases are compared on other rows
 REPLACED = 8  # rows that are replaced, one at a time
 ROUNDING = 1e-9
-AUDITED_RUNS, AUDITED_ITERATIONS, DELTA = 1500, (1, 3), 0.01
+AUDITED_RUNS, AUDITED_ITERATIONS, DELTA = 1000, (1, 3), 0.01
 
 
 def check_sampler(sampler, seed=0):
@@ -46,22 +48,20 @@ def check_sampler(sampler, seed=0):
     Finding
     """
     sampler = for_any_dimension(sampler)
-    is_private = hasattr(sampler, "release")
-    quiet = {name: QUIET for name, kind in annotations(type(sampler)).items() if kind == Noise}
-    if not is_private:
+    if not hasattr(sampler, "release"):
         yield from tried("leaves the posterior invariant", invariance, sampler, seed)
         return
+    yield from tried("releases", releases, sampler, seed)
     what = "without noise and clipping, leaves the posterior invariant"
-    if quiet:
-        yield from tried(what, invariance, replace(sampler, **quiet), seed)
+    if noises(sampler):
+        yield from tried(what, invariance, with_noise(sampler, 0), seed)
     else:
         yield Finding.not_tried(what, "it has no setting of type dpmcmc.settings.Noise")
     what = "with noise, without clipping, leaves the posterior invariant"
     if getattr(sampler, "exact_with_noise", False):
-        yield from tried(what, invariance, sampler, seed)
+        yield from tried(what, invariance, loudest(sampler, seed), seed)
     else:
         yield Finding.not_tried(what, "it does not claim so (exact_with_noise = True)")
-    yield from tried("releases", releases, sampler, seed)
     for iterations in AUDITED_ITERATIONS:
         yield from tried(f"audit of {iterations} iterations", bounds, sampler, iterations, seed)
 
@@ -104,6 +104,35 @@ def streams(kind, *seed):
 # -- The posterior ---------------------------------------------------------------------------------
 
 
+def noises(sampler):
+    """Settings of a sampler with which its noise vanishes, by name."""
+    kinds = annotations(type(sampler)).items()
+    return {name: getattr(sampler, name) for name, kind in kinds if kind == Noise}
+
+
+def with_noise(sampler, factor):
+    """A sampler with so many times its noise."""
+    return replace(sampler, **{k: max(QUIET, factor * v) for k, v in noises(sampler).items()})
+
+
+def loudest(sampler, seed):
+    """A sampler with as much more noise as still lets it move, for it to matter."""
+    target = posterior(sampler, seed)
+    for factor in LOUDER:
+        louder = with_noise(sampler, factor)
+        rng = streams(Streams, seed, 5)
+        chain = run_chain(louder, target, rng, target.model.true_theta, 10 * ITERATIONS)
+        if chain.is_accepted.mean() >= LEAST_ACCEPTED:
+            return louder
+    return sampler
+
+
+def posterior(sampler, seed):
+    """The target of the checks; a batch is of all its rows, as only then there is no error of it."""
+    model = banana(getattr(sampler, "batch_size", ROWS))
+    return Unclipped(model, model.simulate(np.random.default_rng([seed, 0])))
+
+
 class Unclipped(Target):
     """A target that clips nothing."""
 
@@ -125,13 +154,9 @@ class Unclipped(Target):
 
 
 def invariance(what, sampler, seed):
-    """Chains that start in the posterior stay in it: means over each, against exact draws.
-
-    A batch is of all rows, as only then there is no error of it.
-    """
-    model = banana(getattr(sampler, "batch_size", ROWS))
-    rng = np.random.default_rng([seed, 0])
-    target = Unclipped(model, model.simulate(rng))
+    """Chains that start in the posterior stay in it: means over each, against exact draws."""
+    target, rng = posterior(sampler, seed), np.random.default_rng([seed, 6])
+    model = target.model
     starts = model.sample_posterior(rng, target.data, CHAINS)
     exact = model.sample_posterior(rng, target.data, 200_000)
     centre, spread = exact.mean(axis=0), exact.std(axis=0)

@@ -1,0 +1,327 @@
+"""The check of samplers: ours pass, and deliberate errors of a stranger's are caught, by name."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dpmcmc import registry
+from dpmcmc.accounting.releases import GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.evaluation.checking import samplers
+from dpmcmc.evaluation.checking.samplers import check_move, check_sampler, for_any_dimension
+from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.barker_correction import fit_correction
+from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
+from dpmcmc.samplers.dp_hmc import DPHMC
+from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.exact_posterior import ExactPosterior
+from dpmcmc.samplers.hmc import HMC
+from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.start_point import StartPoint
+from dpmcmc.settings import Noise, Positive, Settings
+
+WALK = GaussianWalk(0.15)
+CORRECTION = fit_correction()
+OURS = [
+    DPPenalty(WALK, 0.1, 2),
+    DPPenalty(GuidedWalk([0.2, 0.2, 0.2]), 0.1, 2),
+    MinibatchDPPenalty(WALK, 1.5, 50, 1),
+    MinibatchDPPenalty(WALK, 1.5, 50, 1, sensitivity="published"),
+    DPBarker(WALK, 50, CORRECTION),
+    FullDataDPBarker(WALK, 0.05, CORRECTION),
+    DPHMC(0.1, 0.4, 0.1, 4, 2, 1, [1.0, 2.0]),
+    HMC(0.15, 5),
+    Metropolis(OneComponentWalk(0.3)),
+    ExactPosterior(),
+]
+
+
+def failed(sampler, seed=0):
+    return [finding.tried for finding in check_sampler(sampler, seed) if finding.passed is False]
+
+
+@pytest.mark.parametrize("sampler", OURS, ids=lambda sampler: type(sampler).__name__)
+def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler):
+    findings = list(check_sampler(sampler))
+    assert not [finding for finding in findings if finding.passed is False]
+    untried = [finding for finding in findings if finding.passed is None]
+    is_quiet = "Barker" not in type(sampler).__name__  # whose noise is part of the test
+    assert len(untried) == (0 if is_quiet else 1)
+
+
+def test_all_samplers_of_the_package_are_checked_here_but_the_one_that_never_moves():
+    names = {type(sampler).__name__ for sampler in OURS} | {"StartPoint"}
+    assert names == set(registry.names("sampler"))
+    assert failed(StartPoint()) == ["100 iterations forget the start"]
+
+
+@pytest.mark.parametrize("move", [WALK, OneComponentWalk(0.3), GuidedWalk(0.3)])
+def test_our_moves_pass(move):
+    assert all(finding.passed for finding in check_move(move))
+
+
+def test_published_variances_of_batches_are_not_exact():
+    """Batches of all rows have no error, for which the published version allows all the same."""
+    sampler = MinibatchDPPenalty(WALK, 1.5, 50, 1, batch_variance="published")
+    invariance = "with noise, without clipping, leaves the posterior invariant"
+    quiet = invariance.replace("with noise, without", "without noise and")
+    assert {invariance, quiet} & set(failed(sampler))
+
+
+# -- Errors of a stranger --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Right(Settings):
+    """DP penalty as a stranger may write it; the classes below have one error each."""
+
+    noise_scale: Noise = 0.1
+    clip_bound: Positive = 2.0
+    scale: Positive = 0.15
+
+    exact_with_noise = True
+
+    def release(self, num_rows, likelihood_power=1.0):
+        return GaussianRelease(1 / (self.noise_scale * math.sqrt(num_rows)))
+
+    def init(self, rng, position):
+        return State(position)
+
+    def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+        ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        return rng.release(ratio, 2 * bound, sigma)
+
+    def log_prior_ratio(self, target, theta, theta_new):
+        return target.model.log_prior_ratio(theta, theta_new)
+
+    def penalty(self, sigma):
+        return sigma**2 / 2
+
+    def propose(self, rng, theta):
+        return theta + self.scale * rng.proposal.standard_normal(theta.size)
+
+    def step(self, rng, state, target):
+        T, theta = target.likelihood_power, state.position
+        theta_new = self.propose(rng, theta)
+        bound = ratio_bound(self.clip_bound, theta, theta_new)
+        sigma = 2 * self.noise_scale * math.sqrt(target.num_rows) * bound
+        noisy = self.noisy_ratio(rng, target, theta, theta_new, bound, sigma)
+        log_ratio = T * noisy + self.log_prior_ratio(target, theta, theta_new)
+        is_accepted = accepts(rng, log_ratio - self.penalty(T * sigma))
+        return (State(theta_new) if is_accepted else state), Info(is_accepted, 0.0)
+
+
+def test_a_strangers_sampler_passes():
+    assert failed(Right()) == []
+
+
+RATIO = "a row moves a released statistic by at most its declared sensitivity"
+STATE = "rows change nothing but what is released"
+COST = "(sensitivity / noise)^2 of an iteration, against what release() says"
+COUNT = "releases of an iteration"
+DECLARED = "declared sensitivity and noise do not depend on a row"
+QUIET = "without noise and clipping, leaves the posterior invariant"
+NOISY = "with noise, without clipping, leaves the posterior invariant"
+BATCH = "releases of a batch, and share of its rows, against what release() says"
+
+
+class WrongSign(Right):
+    """The penalty is added."""
+
+    def penalty(self, sigma):
+        return -(sigma**2) / 2
+
+
+class NoPrior(Right):
+    """The prior is forgotten."""
+
+    def log_prior_ratio(self, target, theta, theta_new):
+        return 0.0
+
+
+class Untempered(Right):
+    """The power of the likelihood is forgotten."""
+
+    def noisy_ratio(self, rng, target, *arguments):
+        return super().noisy_ratio(rng, target, *arguments) / target.likelihood_power
+
+
+class Drifting(Right):
+    """A proposal that is not symmetric, as if it were."""
+
+    def propose(self, rng, theta):
+        return super().propose(rng, theta) + 0.05
+
+
+class ClippedAbove(Right):
+    """Ratios of rows are clipped from above only."""
+
+    def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+        slope, intercept = target.model.ratio_coefficients(theta, theta_new)
+        ratios = np.minimum(slope @ target.data - intercept, bound)
+        return rng.release(ratios.sum(), 2 * bound, sigma)
+
+
+class HalfTheNoise(Right):
+    """Noise of half the size that the accountant is told of."""
+
+    def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+        return super().noisy_ratio(rng, target, theta, theta_new, bound, sigma / 2)
+
+
+class HalfTheSensitivity(Right):
+    """As if a row could only come in, and none go."""
+
+    def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+        ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        return rng.release(ratio, bound, sigma)
+
+
+class Peeking(Right):
+    """A proposal that the bare ratio forbids is not even tried."""
+
+    def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+        noisy = super().noisy_ratio(rng, target, theta, theta_new, bound, sigma)
+        ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        return noisy if ratio > -10 * bound else -math.inf
+
+
+class OwnNoise(Right):
+    """Noise that is drawn past the one place."""
+
+    def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+        ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        return ratio + 0.5 * sigma * rng.noise.standard_normal()
+
+
+class NoiseOfTheData(Right):
+    """Noise, and a sensitivity, that shrink with what the rows happen to be."""
+
+    def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+        ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        share = 0.5 + num_clipped / target.num_rows
+        return rng.release(ratio, 2 * share * bound, share * sigma)
+
+
+class Twice(Right):
+    """Two releases at the price of one."""
+
+    def noisy_ratio(self, *arguments):
+        super().noisy_ratio(*arguments)
+        return super().noisy_ratio(*arguments)
+
+
+class GradientNotClipped(DPHMC):
+    """Gradients of the rows as they are."""
+
+    def noisy_gradient(self, rng, target, theta):
+        bound = self.gradient_clip_bound
+        sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
+        total, _ = target.clipped_gradient(theta, math.inf)
+        noisy = rng.release(total, 2 * bound, sigma)
+        return target.likelihood_power * noisy + target.model.grad_log_prior(theta), 0
+
+
+class NormOfTheSum(DPHMC):
+    """The norm that clips the rows is that of their mean."""
+
+    def noisy_gradient(self, rng, target, theta):
+        bound = self.gradient_clip_bound
+        sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
+        total, _ = target.clipped_gradient(theta, math.inf)
+        total = total * min(1.0, bound * target.num_rows / np.linalg.norm(total))
+        noisy = rng.release(total, 2 * bound, sigma)
+        return target.likelihood_power * noisy + target.model.grad_log_prior(theta), 0
+
+
+class BatchesTooLarge(MinibatchDPPenalty):
+    """An accountant that is told of batches of half the size."""
+
+    def release(self, num_rows, likelihood_power=1.0):
+        return SubsampledGaussianRelease(self.noise_variance, self.batch_size / num_rows / 2)
+
+
+HMC_SETTINGS = (0.1, 0.4, 0.1, 4, 2, 1)
+ERRORS = [
+    (WrongSign(), NOISY),
+    (NoPrior(), QUIET),
+    (Untempered(), QUIET),
+    (Drifting(), QUIET),
+    (ClippedAbove(), RATIO),
+    (HalfTheNoise(), COST),
+    (HalfTheSensitivity(), RATIO),
+    (Peeking(), STATE),
+    (OwnNoise(), COUNT),
+    (NoiseOfTheData(), DECLARED),
+    (Twice(), COST),
+    (GradientNotClipped(*HMC_SETTINGS), RATIO),
+    (NormOfTheSum(*HMC_SETTINGS), RATIO),
+    (BatchesTooLarge(WALK, 1.5, 50, 1), BATCH),
+]
+
+
+@pytest.mark.parametrize(("sampler", "what"), ERRORS, ids=[type(s).__name__ for s, _ in ERRORS])
+def test_a_deliberate_error_is_caught_by_the_check_of_its_kind(sampler, what):
+    findings = check_sampler(sampler)  # one after the other: the rest is not waited for
+    assert any(finding.tried == what and finding.passed is False for finding in findings)
+
+
+def test_noise_past_the_one_place_is_found_by_the_positions_too():
+    """Which take no sampler's word: here the price of much noise, and next to none drawn."""
+
+    class Loud(OwnNoise):
+        def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
+            ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+            return ratio + 0.01 * sigma * rng.noise.standard_normal()
+
+        def penalty(self, sigma):
+            return 0.0
+
+        def propose(self, rng, theta):
+            return theta + 0.5
+
+    found = failed(dataclasses.replace(Loud(), noise_scale=1.0))
+    assert any(tried.endswith("by positions") for tried in found)
+
+
+class Broken(Right):
+    def step(self, rng, state, target):
+        raise RuntimeError("this\nbreaks")
+
+
+def test_what_a_sampler_raises_is_a_finding_in_one_line():
+    findings = list(check_sampler(Broken()))
+    assert all(finding.passed is False for finding in findings)
+    assert {finding.found for finding in findings} == {"RuntimeError: this breaks"}
+
+
+# -- Watching --------------------------------------------------------------------------------------
+
+
+def watched(seed):
+    return samplers.streams(WatchedStreams, seed)
+
+
+@pytest.mark.parametrize("sampler", OURS[:7], ids=lambda sampler: type(sampler).__name__)
+def test_a_repetition_on_the_same_rows_is_the_same_and_leaves_the_streams_as_they_were(sampler):
+    sampler = for_any_dimension(sampler)
+    model = samplers.banana(100)
+    target = Target(model, model.simulate(np.random.default_rng(1)))
+    rng, plain = watched(2), samplers.streams(samplers.Streams, 2)
+    state = other = sampler.init(rng, np.array([0.5, 0.5]))
+    assert np.array_equal(sampler.init(plain, np.array([0.5, 0.5])).memory, state.memory)
+    for _ in range(5):
+        step = rng.step(sampler, state, target)
+        again = rng.repeat(sampler, state, target, step)
+        assert samplers.same(step.state, again.state) and step.released
+        for a, b in zip(step.released, again.released, strict=True):
+            assert np.array_equal(a.statistic, b.statistic) and np.array_equal(a.value, b.value)
+        other, _ = sampler.step(plain, other, target)  # as if nobody had watched
+        assert np.array_equal(other.position, step.state.position)
+        state = step.state
