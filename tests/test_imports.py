@@ -33,6 +33,7 @@ ALLOWED |= {
     "study": COMPUTING,
     "evaluation": {"study", *COMPUTING},
     "reporting": {"study", "evaluation", *COMPUTING},
+    "library": {"study", *COMPUTING},
     "jobs": {"study", "evaluation", "reporting", *COMPUTING},
     "cli": {"jobs", "study", "evaluation", "reporting", *COMPUTING},
     "__main__": {"cli"},

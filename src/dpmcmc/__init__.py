@@ -1,8 +1,36 @@
 """Differentially private Markov chain Monte Carlo: samplers, models, accounting and metrics.
 
-To be imported before NumPy, for the same digits on every machine: see `dpmcmc.machine`.
+To be imported before NumPy, for the same digits on every machine: see `dpmcmc.machine`. Public names
+come from the modules that `__init__.pyi` says, imported when they are asked for: jobs start without
+what they do not use, and what a job depends on (`dpmcmc.study.sources`) is not all there is.
 """
 
 from dpmcmc.machine import pin
 
 pin()
+
+
+def __getattr__(name):
+    modules = _public_names()
+    if name == "__all__":
+        return list(modules)
+    if name not in modules:
+        raise AttributeError(f"module {__name__} has no attribute {name}; see dir({__name__})")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(modules[name]), name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_public_names()} - {"_public_names", "pin"})
+
+
+def _public_names():
+    """Modules of the public names, by name, as the stub beside this file imports them."""
+    import ast
+    from pathlib import Path
+
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    froms = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module for node in froms for alias in node.names}

@@ -11,7 +11,7 @@ from dpmcmc.accounting.search import max_iterations
 
 
 @cache
-def accountants():
+def accountants() -> list[str]:
     """Names of the accountants: their files, with hyphens."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     is_accountant = re.compile(r"^def check\(release\)", re.MULTILINE)

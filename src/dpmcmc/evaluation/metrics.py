@@ -7,7 +7,7 @@ import numpy as np
 BLOCK = 64  # points whose kernel values with all others are in memory at once
 
 
-def kept_draws(positions):
+def kept_draws(positions: np.ndarray) -> np.ndarray:
     """The draws after burn-in: the last k - floor((k - 1) / 2) of k, (kept, d)."""
     return positions[max(0, (len(positions) - 1) // 2) :]
 

@@ -1,0 +1,40 @@
+# The public names: `__init__.py` reads here which module each comes from, as type checkers do.
+# What is not loaded without an extra of the package is not here: `dpmcmc.models.jax.JaxModel`.
+
+from dpmcmc.accounting.accountants import accountants as accountants
+from dpmcmc.accounting.costs import epsilon as epsilon
+from dpmcmc.accounting.costs import iterations as iterations
+from dpmcmc.accounting.costs import noise_scale as noise_scale
+from dpmcmc.accounting.releases import BarkerRelease as BarkerRelease
+from dpmcmc.accounting.releases import GaussianRelease as GaussianRelease
+from dpmcmc.accounting.releases import SubsampledGaussianRelease as SubsampledGaussianRelease
+from dpmcmc.evaluation.inference_data import to_arviz as to_arviz
+from dpmcmc.evaluation.metrics import kept_draws as kept_draws
+from dpmcmc.library import streams as streams
+from dpmcmc.likelihoods.target import Target as Target
+from dpmcmc.models.banana import Banana as Banana
+from dpmcmc.models.circle import Circle as Circle
+from dpmcmc.models.exponential_family import ExponentialFamily as ExponentialFamily
+from dpmcmc.models.gaussian import Gaussian as Gaussian
+from dpmcmc.models.model import Model as Model
+from dpmcmc.models.rows import RowsModel as RowsModel
+from dpmcmc.samplers.barker_correction import Correction as Correction
+from dpmcmc.samplers.chain import Chain as Chain
+from dpmcmc.samplers.chain import Info as Info
+from dpmcmc.samplers.chain import State as State
+from dpmcmc.samplers.chain import Streams as Streams
+from dpmcmc.samplers.chain import run_chain as run_chain
+from dpmcmc.samplers.dp_barker import DPBarker as DPBarker
+from dpmcmc.samplers.dp_barker import FullDataDPBarker as FullDataDPBarker
+from dpmcmc.samplers.dp_hmc import DPHMC as DPHMC
+from dpmcmc.samplers.dp_penalty import DPPenalty as DPPenalty
+from dpmcmc.samplers.exact_posterior import ExactPosterior as ExactPosterior
+from dpmcmc.samplers.hmc import HMC as HMC
+from dpmcmc.samplers.metropolis import Metropolis as Metropolis
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty as MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk as GaussianWalk
+from dpmcmc.samplers.moves import GuidedWalk as GuidedWalk
+from dpmcmc.samplers.moves import Move as Move
+from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
+from dpmcmc.samplers.start_point import StartPoint as StartPoint
+from dpmcmc.settings import Settings as Settings

@@ -1,0 +1,246 @@
+"""What iterations of a sampler cost, how many a budget allows, and the noise that so many need.
+
+For those who plan a chain of their own; no data is touched. The jobs of a study do the same by
+`dpmcmc.jobs.budgets`. All numbers are rounded to the safe side: what is answered never costs more
+than was asked for.
+"""
+
+import dataclasses
+import math
+from decimal import ROUND_CEILING, Context, Decimal
+from functools import cache
+from numbers import Integral
+from typing import Any
+
+from dpmcmc.accounting.accountants import accountant as accountant_named
+from dpmcmc.accounting.accountants import first_guess
+from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up
+
+DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
+DIGITS = 6  # of a noise setting that was searched
+SMALLEST, LARGEST = 1e-9, 1e9  # noise that is searched
+
+
+def iterations(
+    sampler: Any,
+    num_rows: int,
+    epsilon: float,
+    delta: float | None = None,
+    accountant: str = "certified",
+    likelihood_power: float = 1.0,
+) -> int:
+    """Most iterations of a private sampler that (epsilon, delta) allows: the length of a chain.
+
+    Parameters
+    ----------
+    sampler
+        With its settings; private, so with a `release`.
+    num_rows : int
+        n.
+    epsilon, delta : float
+        Bound under substitution of one row. By default delta = 0.1 / n, as in the studies.
+    accountant : str
+        By default `certified`, which is sound and tight for every release of this package.
+    likelihood_power : float
+        Tempering T of the model, `model.likelihood_power`. Only what FullDataDPBarker releases
+        depends on it.
+
+    Returns
+    -------
+    int
+        0 if not even one fits; at most 10^9, where the search ends.
+
+    Raises
+    ------
+    TypeError
+        If the accountant does not price what the sampler releases.
+    ValueError
+        If a number is out of range, the sampler is not private or the accountant unknown.
+
+    Examples
+    --------
+    With the noise of the thesis, meant for a hundred thousand rows, five thousand allow little:
+
+    >>> import dpmcmc
+    >>> sampler = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.008), noise_scale=0.1, clip_bound=2)
+    >>> dpmcmc.iterations(sampler, num_rows=100_000, epsilon=2)
+    201
+    >>> dpmcmc.iterations(sampler, num_rows=5000, epsilon=2)
+    13
+    """
+    module, delta = _priced(accountant, num_rows, delta)
+    _require(0 < epsilon < math.inf, "epsilon: must be a positive number", epsilon)
+    release = _release(sampler, num_rows, likelihood_power)
+    guess, spread = first_guess(module, release, epsilon, delta)
+    return max_iterations(cache(module.delta), release, epsilon, delta, guess, spread)
+
+
+def epsilon(
+    sampler: Any,
+    num_rows: int,
+    iterations: int,
+    delta: float | None = None,
+    accountant: str = "certified",
+    likelihood_power: float = 1.0,
+) -> float:
+    """Epsilon that iterations of a private sampler cost at delta, rounded up to six decimals.
+
+    Several chains of the same data cost as much as one of their total length.
+
+    Parameters
+    ----------
+    sampler, num_rows, delta, accountant, likelihood_power
+        As for `iterations`.
+    iterations : int
+        k >= 0, of all chains together.
+
+    Returns
+    -------
+    float
+        Infinite above a million, or where delta is too small for any epsilon.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `iterations`.
+
+    Examples
+    --------
+    >>> import dpmcmc
+    >>> sampler = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.008), noise_scale=0.1, clip_bound=2)
+    >>> dpmcmc.epsilon(sampler, num_rows=5000, iterations=13)
+    1.950968
+    """
+    module, delta = _priced(accountant, num_rows, delta)
+    _require_count(iterations, "iterations", 0)
+    release = _release(sampler, num_rows, likelihood_power)
+    if hasattr(module, "epsilon"):
+        return rounded_up(module.epsilon(release, iterations, delta))
+    return rounded_up(cost_epsilon(cache(module.delta), release, iterations, delta))
+
+
+def noise_scale(
+    sampler: Any,
+    num_rows: int,
+    iterations: int,
+    epsilon: float,
+    delta: float | None = None,
+    accountant: str = "certified",
+    likelihood_power: float = 1.0,
+    setting: str | None = None,
+) -> float:
+    """Least noise with which (epsilon, delta) allows so many iterations.
+
+    Parameters
+    ----------
+    sampler
+        With its settings; that of the noise, whose value counts for nothing, is searched.
+    num_rows, epsilon, delta, accountant, likelihood_power
+        As for `iterations`.
+    iterations : int
+        k >= 1, of all chains together.
+    setting : str, optional
+        Field of the sampler that makes an iteration cheaper as it grows. By default its one field
+        with "noise" in its name; DPHMC has two, of which one must be named.
+
+    Returns
+    -------
+    float
+        Value of that field, in its own units (`noise_scale` is a standard deviation,
+        `noise_variance` a variance), rounded up to six digits.
+
+    Raises
+    ------
+    TypeError
+        As for `iterations`.
+    ValueError
+        Likewise, and if the sampler has no such field, several, or no value is enough.
+
+    Examples
+    --------
+    >>> import dataclasses, dpmcmc
+    >>> sampler = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.008), noise_scale=0.1, clip_bound=2)
+    >>> tau = dpmcmc.noise_scale(sampler, num_rows=5000, iterations=1000, epsilon=2)
+    >>> tau
+    0.857921
+    >>> sampler = dataclasses.replace(sampler, noise_scale=tau)
+    >>> dpmcmc.iterations(sampler, num_rows=5000, epsilon=2)
+    1000
+    """
+    from scipy.optimize import brentq
+
+    module, delta = _priced(accountant, num_rows, delta)
+    _require(0 < epsilon < math.inf, "epsilon: must be a positive number", epsilon)
+    _require_count(iterations, "iterations", 1)
+    setting = _noise_setting(sampler, setting)
+
+    @cache
+    def cost(value):
+        changed = dataclasses.replace(sampler, **{setting: value})
+        release = _release(changed, num_rows, likelihood_power)
+        return module.delta(release, iterations, epsilon)
+
+    def excess(log_value):  # of the cost, as a logarithm, which is smooth
+        return math.log(max(cost(math.exp(log_value)), 1e-300) / delta)
+
+    low = high = 1.0
+    while cost(high) > delta and high < LARGEST:
+        low, high = high, 4 * high
+    while cost(low) <= delta and low > SMALLEST:
+        low, high = low / 4, low
+    if cost(high) > delta:
+        raise ValueError(
+            f"{setting}: no value up to {LARGEST:g} makes {iterations} iterations of "
+            f"{type(sampler).__name__} cost at most epsilon {epsilon:g} at delta {delta:g}"
+        )
+    if cost(low) > delta:
+        low = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-8))
+    value = _up_to_digits(low)
+    while cost(value) > delta:  # by what the root was off
+        value = _up_to_digits(value * (1 + 10**-DIGITS))
+    return value
+
+
+def _up_to_digits(value):
+    """A number of `DIGITS` digits, not below the value."""
+    return float(Context(prec=DIGITS, rounding=ROUND_CEILING).plus(Decimal(value)))
+
+
+def _noise_setting(sampler, setting):
+    """Name of the field of a sampler that is searched."""
+    name, fields = type(sampler).__name__, [f.name for f in dataclasses.fields(sampler)]
+    noisy = [field for field in fields if "noise" in field]
+    if setting in fields:
+        return setting
+    if setting is not None:
+        raise ValueError(f"setting: {name} has no field {setting}; it has {', '.join(fields)}")
+    if len(noisy) == 1:
+        return noisy[0]
+    has = f"several noise settings, {', '.join(noisy)}" if noisy else "no noise setting"
+    raise ValueError(f"setting: {name} has {has}; name the field that is to be searched")
+
+
+def _priced(accountant, num_rows, delta):
+    """Module of the accountant, and delta, by default that of the studies."""
+    _require_count(num_rows, "num_rows", 1)
+    delta = DELTA_TIMES_N / num_rows if delta is None else delta
+    _require(0 < delta < 1, "delta: must be between 0 and 1", delta)
+    return accountant_named(accountant), delta
+
+
+def _release(sampler, num_rows, likelihood_power):
+    """What one iteration of a sampler releases."""
+    name = type(sampler).__name__
+    if not hasattr(sampler, "release"):
+        raise ValueError(f"{name} is not private: it has no release, so no epsilon covers it")
+    return sampler.release(num_rows, likelihood_power)
+
+
+def _require(is_valid, problem, value):
+    if not is_valid:
+        raise ValueError(f"{problem}, not {value}")
+
+
+def _require_count(value, name, least):
+    is_count = isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+    _require(is_count, f"{name}: must be a whole number of at least {least}", repr(value))
