@@ -1,8 +1,9 @@
 """Differentially private Markov chain Monte Carlo: samplers, models, accounting and metrics.
 
-To be imported before NumPy, for the same digits on every machine: see `dpmcmc.machine`. Public names
-come from the modules that `__init__.pyi` says, imported when they are asked for: jobs start without
-what they do not use, and what a job depends on (`dpmcmc.study.sources`) is not all there is.
+To be imported before NumPy, for the same digits on every machine: see `dpmcmc.machine`.
+
+Public names come from the modules that `__init__.pyi` says, imported when they are asked for: so a
+job neither loads what it does not use nor, by `dpmcmc.study.sources`, depends on it.
 """
 
 from dpmcmc.machine import pin

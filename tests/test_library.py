@@ -1,0 +1,144 @@
+"""The package from Python: what the page shows runs, and its import brings no more than before."""
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import dpmcmc
+from dpmcmc import registry
+
+PAGE = ROOT / "docs/library.md"  # with the ten lines, its first block of Python
+UNANNOTATED = {"run_chain"}
+
+
+def python_blocks(page):
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def printed_by(code):
+    """What code prints in a Python of its own, before which nothing is loaded."""
+    path = {"PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-W", "error", "-c", code]
+    result = subprocess.run(
+        command, env=os.environ | path, capture_output=True, text=True, check=False
+    )
+    assert not result.returncode, result.stderr
+    return result.stdout
+
+
+def test_the_ten_lines_sample_the_posterior_and_say_what_it_cost():
+    code = python_blocks(PAGE)[0]
+    assert len([line for line in code.splitlines() if line]) <= 10
+    printed = printed_by(code)
+    mean, sd, epsilon = re.fullmatch(r"\[(.*)\] \[(.*)\] (\S+)\n", printed).groups()
+    # The posterior is Normal(mean of the data, 1 / n): 0.02 are six standard deviations.
+    np.testing.assert_allclose([float(x) for x in mean.split()], [0.3, -0.2], atol=0.02)
+    assert all(0.0015 < float(x) < 0.006 for x in sd.split())
+    assert 1.99 < float(epsilon) <= 2
+
+
+def test_what_the_page_says_beside_its_calls_is_what_they_give():
+    blocks = python_blocks(PAGE)
+    said = 0
+    code = "import dpmcmc\n"
+    for line in "".join(blocks[1:]).splitlines():
+        call, _, comment = line.partition("  # ")
+        code += f"print({call})\n" if comment else f"{line}\n"
+        said += bool(comment)
+    comments = re.findall(r"  # (\S+)$", "".join(blocks[1:]), re.MULTILINE)
+    assert printed_by(code).split() == comments and said == len(comments) >= 3
+    k = re.search(r"\)  # (\d+), at delta", blocks[0]).group(1)
+    lines = [line for line in blocks[0].splitlines() if "np.random" not in line]
+    assert printed_by("\n".join([*lines[:6], "print(k)"])) == f"{k}\n"
+
+
+def test_every_public_name_can_be_imported_and_is_documented():
+    assert len(dpmcmc.__all__) > 30
+    assert set(dpmcmc.__all__) < set(dir(dpmcmc))
+    assert not {"pin", "import_module"} & set(dir(dpmcmc))
+    for name in dpmcmc.__all__:
+        public = getattr(dpmcmc, name)
+        assert public.__name__ == name
+        assert inspect.getdoc(public) and not inspect.getdoc(public).startswith(f"{name}(")
+    everything = {}
+    exec("from dpmcmc import *", everything)
+    assert everything.keys() - {"__builtins__"} == set(dpmcmc.__all__)
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_every_class_of_the_package_that_a_study_can_name_is_public(kind):
+    for name, module in registry.names(kind).items():
+        assert getattr(dpmcmc, name).__module__ == module
+
+
+def test_public_functions_say_their_types():
+    functions = {
+        n: f for n in dpmcmc.__all__ if inspect.isfunction(inspect.unwrap(f := getattr(dpmcmc, n)))
+    }
+    without = set()
+    for name, function in functions.items():
+        signature = inspect.signature(function)
+        kinds = [p.annotation for p in signature.parameters.values()]
+        if inspect.Signature.empty in [*kinds, signature.return_annotation]:
+            without.add(name)
+    assert len(functions) >= 8 and without == UNANNOTATED
+
+
+def test_the_stub_and_the_mark_of_types_are_installed():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert {"py.typed", "__init__.pyi"} <= set(settings["package-data"]["dpmcmc"])
+    assert all((ROOT / "src/dpmcmc" / name).is_file() for name in ("py.typed", "__init__.pyi"))
+
+
+def test_importing_the_package_loads_nothing_but_the_choice_of_machine_code():
+    loaded = json.loads(
+        printed_by(
+            "import sys; before = set(sys.modules); import dpmcmc; dir(dpmcmc), dpmcmc.__all__\n"
+            "hasattr(dpmcmc, 'no_such_name')\n"
+            "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
+        )
+    )
+    tops = {name.partition(".")[0] for name in loaded}
+    assert tops <= {"dpmcmc", *sys.stdlib_module_names}
+    assert {name for name in loaded if name.startswith("dpmcmc")} == {"dpmcmc", "dpmcmc.machine"}
+
+
+def test_planning_and_documentation_need_neither_arviz_nor_pandas():
+    """As after `pip install dpmcmc`, without extras."""
+    missing = ["arviz", "pandas", "yaml", "jax", "matplotlib"]
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
+    code += "import dpmcmc; print(*(getattr(dpmcmc, n).__name__ for n in dpmcmc.__all__))"
+    assert printed_by(code).split() == dpmcmc.__all__
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module dpmcmc has no attribute Banan; see dir"):
+        dpmcmc.Banan  # noqa: B018
+    with pytest.raises(ImportError, match="Banan"):
+        from dpmcmc import Banan  # noqa: F401
+
+
+def test_streams_are_the_same_for_a_seed_and_never_without_one():
+    def draws(*seed):
+        return [generator.random() for generator in dpmcmc.streams(*seed)]
+
+    assert draws(3) == draws(3) != draws(4)
+    assert len({*draws(), *draws(), *draws(3)}) == 9
+
+
+def test_citation_is_of_this_version_and_of_what_the_package_rests_on():
+    import yaml
+
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert cited["cff-version"] == "1.2.0" and cited["message"]
+    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
+    assert all(reference["title"] and reference["authors"] for reference in cited["references"])
