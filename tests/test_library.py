@@ -14,6 +14,7 @@ from conftest import ROOT
 
 import dpmcmc
 from dpmcmc import registry
+from dpmcmc.study import sources
 
 PAGE = ROOT / "docs/library.md"  # with the ten lines, its first block of Python
 UNANNOTATED = {"run_chain"}
@@ -109,6 +110,11 @@ def test_importing_the_package_loads_nothing_but_the_choice_of_machine_code():
     tops = {name.partition(".")[0] for name in loaded}
     assert tops <= {"dpmcmc", *sys.stdlib_module_names}
     assert {name for name in loaded if name.startswith("dpmcmc")} == {"dpmcmc", "dpmcmc.machine"}
+
+
+def test_no_job_depends_on_what_the_public_names_stand_for():
+    files, libraries = sources.imported("dpmcmc")
+    assert {path.name for path in files} == {"__init__.py", "machine.py"} and not libraries
 
 
 def test_planning_and_documentation_need_neither_arviz_nor_pandas():
