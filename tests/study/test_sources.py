@@ -75,3 +75,17 @@ def test_kernels_bring_their_build(monkeypatch):
 def test_libraries_of_another_name_than_their_module(module, library):
     assert library in sources.version_of(module).lower()
     assert sources.version_of("no_such_module_at_all") is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from dpmcmc import RowsModel\n",
+        "import dpmcmc\n\nclass M(dpmcmc.RowsModel):\n    pass\n",
+    ],
+)
+def test_a_public_name_brings_its_module_and_no_other(tmp_path, code):
+    (tmp_path / "own.py").write_text(code)
+    files, _ = names(f"{tmp_path}/own.py")
+    assert {"own.py", "rows.py", "model.py", "settings.py"} <= files
+    assert not {"banana.py", "costs.py", "inference_data.py", "dp_penalty.py"} & files

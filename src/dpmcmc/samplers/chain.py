@@ -111,7 +111,14 @@ class Chain(NamedTuple):
     is_changed: np.ndarray  # (k,) bool
 
 
-def run_chain(sampler, target, rng, start, num_iterations, max_positions=None):
+def run_chain(
+    sampler: Any,
+    target: Any,
+    rng: Streams,
+    start: Any,
+    num_iterations: int,
+    max_positions: int | None = None,
+) -> Chain:
     """Run a sampler from a start point.
 
     Parameters

@@ -8,6 +8,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
+import dpmcmc
+
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -51,6 +53,7 @@ def imported(*modules):
         seen.add((file, root))
         files.add(file)
         for level, name in imports(file):
+            name = name if level else public_modules().get(name, name)
             beside = file.parents[level - 1] if level else root
             places = [beside] if level else [PACKAGE.parent, root]
             found = next(filter(None, (file_of(name, place) for place in places)), None)
@@ -78,7 +81,7 @@ def imports(file):
     """Modules that a file may import, at its top or in a function, with their parents.
 
     Each is its level, 0 unless the import is relative, and its name. Of `from a import b`, a and
-    a.b are named, whatever b is.
+    a.b are named, whatever b is; so is `dpmcmc.b`, which loads what the public name stands for.
     """
     names = set()
     for node in ast.walk(ast.parse(code_of(file))):
@@ -87,11 +90,19 @@ def imports(file):
         elif isinstance(node, ast.ImportFrom):
             start = f"{node.module}." if node.module else ""
             names.update((node.level, f"{start}{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "dpmcmc":
+            names.add((0, f"dpmcmc.{node.attr}"))
     return {
         (level, ".".join(name.split(".")[:length]))
         for level, name in names
         for length in range(1, len(name.split(".")) + 1)
     }
+
+
+@cache
+def public_modules():
+    """Modules of the public names of the package, by "dpmcmc.name"."""
+    return {f"dpmcmc.{name}": module for name, module in dpmcmc._public_names().items()}
 
 
 def code_of(file):

@@ -351,6 +351,8 @@ class Study:
                 "num_rows": entry.model.num_rows,
                 "entry": entry.spec,
             }
+            if hasattr(entry.model, "parameter_names"):
+                models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:
             entry = self.algorithms[name]
             on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]

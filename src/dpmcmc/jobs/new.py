@@ -1,0 +1,61 @@
+"""The command `new`: a model or an algorithm of one's own to start from, and a study of it."""
+
+import keyword
+import re
+import sys
+from pathlib import Path
+from string import Template
+
+from dpmcmc.files import replacing
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def new(kind, path):
+    """Write a model or an algorithm that runs as it stands, and a study of it, to start from.
+
+    Parameters
+    ----------
+    kind : str
+        "model" or "algorithm".
+    path : str
+        Of the Python file; the study file lies beside it, with the suffix .yaml.
+
+    Returns
+    -------
+    int
+        Exit status: 0, or 2 where nothing was written, for a kind or name that cannot be or a file
+        that is there already.
+    """
+    file = Path(path)
+    problem = refused(kind, file)
+    if problem:
+        print(f"new: {problem}", file=sys.stderr)
+        return 2
+    words = {"file": file.name, "id": file.stem.lower().replace("_", "-"), "path": file.as_posix()}
+    words |= {"class": "".join(part.capitalize() for part in file.stem.split("_"))}
+    words |= {"study": file.with_suffix(".yaml").as_posix()}
+    for suffix in (".yaml", ".py"):
+        text = Template((TEMPLATES / f"{kind}{suffix}.txt").read_text(encoding="utf-8"))
+        with replacing(file.with_suffix(suffix)) as output:
+            output.write(text.substitute(words).encode())
+    print(f"{file} has the {kind}, {words['study']} a study of it. Next:")
+    print(f"    python -m dpmcmc check {words['path']}:{words['class']}")
+    print(f"    snakemake --cores all --configfile {words['study']}")
+    return 0
+
+
+def refused(kind, file):
+    """Why files cannot be written, in one line; None if they can."""
+    kinds = sorted({template.name.split(".")[0] for template in TEMPLATES.glob("*.txt")})
+    if kind not in kinds:
+        return f"unknown kind {kind}; valid kinds: {', '.join(kinds)}"
+    is_name = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", file.stem)
+    if file.suffix != ".py" or not is_name or keyword.iskeyword(file.stem):
+        return f"{file}: must be a Python file, named by letters, digits and _, such as my_{kind}.py"
+    if file.stem in sys.stdlib_module_names or file.stem == "dpmcmc":
+        return f"{file}: there is a module {file.stem} already; give it another name"
+    for written in (file, file.with_suffix(".yaml")):
+        if written.exists():
+            return f"{written} is there already, and is not written over"
+    return None
