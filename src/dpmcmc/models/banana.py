@@ -92,9 +92,13 @@ class Banana(ExponentialFamily):
         theta.T[1] -= self.curvature * theta.T[0] ** 2
         return theta
 
-    def simulate(self, rng):
-        """A data set at the true position, (d, n)."""
-        mean = self.straighten(self.true_theta)
+    def sample_prior(self, rng):
+        """A draw of the prior, (d,)."""
+        return self.bend(np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension))
+
+    def simulate(self, rng, theta=None):
+        """A data set at theta, by default the true position, (d, n)."""
+        mean = self.straighten(self.true_theta if theta is None else theta)
         noise = rng.standard_normal((self.dimension, self.num_rows))
         return mean[:, None] + noise / np.sqrt(self.precisions)[:, None]
 

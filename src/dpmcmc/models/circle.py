@@ -49,8 +49,14 @@ class Circle(ExponentialFamily):
         """Centre of the start points, (2,); no theta of the model generates the data."""
         return read_only(np.array(self.start_mean, dtype=float))
 
-    def simulate(self, rng):
-        """A data set as the squared radii, (1, n)."""
+    def statistics(self, rows):
+        """Squares of radii (n, 1), as (1, n)."""
+        return rows.T**2
+
+    def simulate(self, rng, theta=None):
+        """A data set as the squared radii, (1, n); at no theta, as none generates data."""
+        if theta is not None:
+            raise NotImplementedError("Circle has no simulate at a theta: it is no density of r")
         return rng.normal(self.radius_mean, self.radius_sd, size=(1, self.num_rows)) ** 2
 
     def ratio_coefficients(self, theta, theta_new):

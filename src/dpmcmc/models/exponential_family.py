@@ -1,5 +1,7 @@
 """Models whose log-likelihood is affine in a statistic of the row."""
 
+import numpy as np
+
 from dpmcmc.likelihoods.affine import AffineLikelihood
 from dpmcmc.likelihoods.blocks import arranged
 from dpmcmc.models.model import Model
@@ -35,5 +37,19 @@ class ExponentialFamily(Model):
 
     def dataset(self, rng):
         """A simulated data set, (m, n), with rows near each other next to each other."""
-        jacobian, _ = self.gradient_coefficients(self.true_theta)
-        return arranged(self.simulate(rng), jacobian)
+        return arranged(self.simulate(rng), self.typical_jacobian)
+
+    def statistics(self, rows):
+        """t(x) of rows (n, p) from `prepare`: (m, n); by default t(x) = x."""
+        return rows.T
+
+    def from_rows(self, rows):
+        """The statistics of rows, (m, n), with rows near each other next to each other."""
+        return arranged(self.statistics(rows), self.typical_jacobian)
+
+    @property
+    def typical_jacobian(self):
+        """Jacobian (m, d) at the true theta, which orders the rows; the identity without one."""
+        if self.true_theta is None:
+            return np.eye(self.num_statistics)
+        return self.gradient_coefficients(self.true_theta)[0]

@@ -56,11 +56,16 @@ class Gaussian(ExponentialFamily):
         """Inverse of the covariance, (d, d)."""
         return read_only(np.linalg.inv(np.array(self.covariance, dtype=float)))
 
-    def simulate(self, rng):
-        """A data set at the true position, (d, n)."""
+    def sample_prior(self, rng):
+        """A draw of the prior, (d,)."""
+        return np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
+
+    def simulate(self, rng, theta=None):
+        """A data set at theta, by default the true position, (d, n)."""
+        mean = self.true_theta if theta is None else theta
         factor = np.linalg.cholesky(np.array(self.covariance, dtype=float))
         noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
-        return self.true_theta[:, None] + noise
+        return mean[:, None] + noise
 
     def ratio_coefficients(self, theta, theta_new):
         """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""

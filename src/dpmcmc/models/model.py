@@ -12,8 +12,6 @@ class Model(Settings):
 
     dimension, num_rows : int
         d and n.
-    true_theta : (d,) array
-        Centre of the start points; where a model has one, the theta its data are drawn at.
     log_prior_ratio(theta, theta_new), grad_log_prior(theta)
         ln p(theta_new) - ln p(theta), and the gradient (d,) of ln p(theta).
 
@@ -23,15 +21,41 @@ class Model(Settings):
         Shape of a data set.
     likelihood(data)
         What answers `dpmcmc.likelihoods.target.Target` for one data set.
-    dataset(rng)
-        A simulated data set in the order that the likelihood reads fastest.
+    dataset(rng), from_rows(rows)
+        A data set, simulated or made of the rows of a file, in the order that the likelihood reads
+        fastest.
+
+    What follows has defaults.
     """
 
     likelihood_power = 1.0  # tempering T = n0 / n
+    true_theta = None  # (d,): what simulated data are drawn at, and the centre of the start points
     posterior_mean = None  # (d,) where it is known exactly: mean errors are then taken from it
+    columns = ()  # names of the columns of a file that a row is made of, in their order
 
-    def simulate(self, rng):
+    def prepare(self, rows):
+        """Rows of the model, (k, p'), from those of a file; by default as they are.
+
+        It may leave out rows and compute with their entries, and must look at each row by itself:
+        what becomes of a row may depend on no other row, nor on how many there are. Privacy rests
+        on it. A mean that is subtracted, say, is itself a release of the data that no accountant
+        has priced, and by it one row changes all others, each of which is clipped as if it had not.
+
+        Parameters
+        ----------
+        rows : (n, p) array
+            Columns of a file, as `columns` orders them; finite.
+        """
+        return rows
+
+    def simulate(self, rng, theta=None):
         """A data set, in any order of its rows; only for models whose data are simulated.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        theta : (d,) array, optional
+            What the data are drawn at; `true_theta` by default.
 
         Raises
         ------
@@ -39,6 +63,18 @@ class Model(Settings):
             Unless the model defines it.
         """
         raise NotImplementedError(f"{type(self).__name__} has no simulate: it cannot make data")
+
+    def sample_prior(self, rng):
+        """A draw of the prior, (d,); only for models that have a proper one.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless the model defines it.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no sample_prior: its prior has no draws"
+        )
 
     def sample_posterior(self, rng, data, size):
         """Exact draws of the tempered posterior, (size, d); only for models that have them.
@@ -56,10 +92,18 @@ class Model(Settings):
         """A simulated data set in the order that its likelihood reads fastest."""
         return self.simulate(rng)
 
+    def from_rows(self, rows):
+        """The data set that rows (n, p) from `prepare` make: as they are."""
+        return rows
+
     def start_point(self, rng, reference):
-        """Where a chain starts (section 5.2): Normal(true theta, s^2 I).
+        """Where a chain starts (section 5.2): Normal(start centre, s^2 I).
 
         s is the mean of the component-wise standard deviations of the reference sample (size, d).
         """
         spread = reference.std(axis=0, ddof=1).mean()
-        return self.true_theta + spread * rng.standard_normal(self.dimension)
+        return self.start_centre(reference) + spread * rng.standard_normal(self.dimension)
+
+    def start_centre(self, reference):
+        """Centre of the start points, (d,): the true theta, else the mean of the reference."""
+        return reference.mean(axis=0) if self.true_theta is None else self.true_theta

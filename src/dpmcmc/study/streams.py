@@ -70,10 +70,10 @@ def start_point(study_seed, model_id, model, reference, seed, start_sd=None):
     seed : int
         Index of the chain.
     start_sd : float, optional
-        Start points are Normal(true theta, start_sd^2 I), as in section 6.2; by default what the
+        Start points are Normal(start centre, start_sd^2 I), as in section 6.2; by default what the
         model says.
     """
     rng = generator(study_seed, "start", model_id, seed)
     if start_sd is None:
         return model.start_point(rng, reference)
-    return model.true_theta + start_sd * rng.standard_normal(model.dimension)
+    return model.start_centre(reference) + start_sd * rng.standard_normal(model.dimension)
