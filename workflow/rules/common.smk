@@ -25,6 +25,7 @@ os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
 from dpmcmc.accounting.accountants import module_name
+from dpmcmc.jobs.data import FILES, REFERENCES
 from dpmcmc.reporting.captions import TABLES
 from dpmcmc.reporting.provenance import tree_digest
 from dpmcmc.study.config import ConfigError
@@ -80,8 +81,19 @@ def sampler_modules(algorithm):
     return [module_of(reference) for reference in (entry.sampler, entry.move) if reference]
 
 
-def data_source(wildcards):
-    return digest("dpmcmc.jobs.data", *model_modules(wildcards.model))
+def dataset_source(wildcards):
+    files = [FILES] if study.models[wildcards.model].data else []
+    return digest("dpmcmc.jobs.data", *model_modules(wildcards.model), *files)
+
+
+def reference_modules(model):
+    kind = study.models[model].reference
+    return [REFERENCES[kind]] if kind in REFERENCES else []
+
+
+def reference_source(wildcards):
+    model = wildcards.model
+    return digest("dpmcmc.jobs.data", *model_modules(model), *reference_modules(model))
 
 
 def needed_source(wildcards):
@@ -129,6 +141,7 @@ def notebook_source(notebook):
 def search_source(wildcards):
     entry = study.algorithms[wildcards.algorithm]
     modules = model_modules(wildcards.model) + sampler_modules(wildcards.algorithm)
+    modules += reference_modules(wildcards.model)
     return digest("dpmcmc.jobs.tuning", *modules, module_name(entry.accountant))
 
 
@@ -338,6 +351,10 @@ def notebook_memory(wildcards, attempt):
 
 def short_runtime(wildcards, attempt):
     return attempt * 10
+
+
+def reference_runtime(wildcards, attempt):
+    return attempt * (240 if reference_modules(wildcards.model) else 10)
 
 
 def chain_runtime(wildcards, attempt):

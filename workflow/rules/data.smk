@@ -1,4 +1,4 @@
-# Data sets and exact posterior samples.
+# Data sets and posterior samples.
 
 
 rule simulate_dataset:
@@ -13,9 +13,9 @@ rule simulate_dataset:
         runtime=short_runtime,
     params:
         spec=dataset_settings,
-        source=data_source,
+        source=dataset_source,
     message:
-        "Simulate the data set of {wildcards.model}"
+        "Make the data set of {wildcards.model}"
     shell:
         "python -m dpmcmc dataset --spec {params.spec:q} --output {output.dataset:q} > {log:q} 2>&1"
 
@@ -31,10 +31,10 @@ rule draw_reference:
         CONDA
     resources:
         mem_mb=dataset_memory,
-        runtime=short_runtime,
+        runtime=reference_runtime,
     params:
         spec=reference_settings,
-        source=data_source,
+        source=reference_source,
     message:
         "Draw the reference sample of {wildcards.model}"
     shell:
@@ -53,10 +53,10 @@ rule draw_baselines:
         CONDA
     resources:
         mem_mb=dataset_memory,
-        runtime=short_runtime,
+        runtime=reference_runtime,
     params:
         spec=baseline_settings,
-        source=data_source,
+        source=reference_source,
     message:
         "Draw the baseline samples of {wildcards.model}"
     shell:

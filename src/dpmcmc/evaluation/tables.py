@@ -98,7 +98,7 @@ def concatenate(paths):
 
 
 def models_table(models):
-    """Table 5.1: dimension d, rows n, n0, curvature or sharpness a, and prior variance."""
+    """Table 5.1: dimension d, rows n, n0, curvature or sharpness a, prior variance, reference."""
     rows = []
     for entry in models:
         settings = entry["settings"]
@@ -111,6 +111,7 @@ def models_table(models):
                 "n0": settings.get("tempered_rows"),
                 "a": settings.get("curvature", settings.get("sharpness")),
                 "prior_variance": settings.get("prior_variance"),
+                "reference": entry["reference"],
             }
         )
     return pd.DataFrame(rows).astype({"n0": "Int64"})

@@ -1,22 +1,46 @@
-"""Data sets, exact posterior samples, and what samplers need beside their settings."""
+"""Data sets, posterior samples, and what samplers need beside their settings."""
+
+from importlib import import_module
 
 import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.files import JobError, read_npy, replacing
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.study.streams import generator
+
+# Modules that few data sets and references need, imported by name when they do: they bring pandas
+# and SciPy, which the digests of all others (`workflow/rules/common.smk`) so do without.
+FILES = "dpmcmc.study.data_files"
+REFERENCES = {"grid": "dpmcmc.evaluation.grid", "long-run": "dpmcmc.evaluation.long_run"}
 
 
 def dataset(spec, output):
-    """Simulate the data set of a model, as .npy, in the order that passes over it read fastest."""
+    """Simulate or read the data set of a model, as .npy, in the order that passes read fastest."""
+    data = read(spec) if "data" in spec else simulate(spec, "data")
     with replacing(output) as file:
-        np.save(file, simulate(spec, "data"))
+        np.save(file, data)
 
 
 def simulate(spec, purpose):
     """A data set of a model, from a stream of its own."""
     rng = generator(spec["study_seed"], purpose, spec["model"])
     return registry.build(spec["model_entry"]).dataset(rng)
+
+
+def read(spec):
+    """The data set of a model from the file that the configuration was checked with."""
+    files, told = import_module(FILES), spec["data"]
+    try:
+        file = files.DataFile(told["file"])
+        if file.digest == told["digest"]:
+            return files.data_set(registry.build(spec["model_entry"]), file, told["columns"])
+    except files.DataError as error:
+        raise JobError(f"model {spec['model']}: {error}") from None
+    raise JobError(
+        f"model {spec['model']}: {told['file']} has changed since the workflow was started; "
+        "run it again"
+    )
 
 
 def reference(spec, dataset, output):
@@ -27,16 +51,34 @@ def reference(spec, dataset, output):
 
 def baselines(spec, dataset, output):
     """Draw further samples of the posterior, (samples, draws, d), as .npy."""
-    samples = [draw_posterior(spec, dataset, "baseline", i) for i in range(spec["samples"])]
+    count = spec["samples"]
+    if "reference" in spec:  # one run for them all, whose draws are in random order
+        draws = draw_posterior(spec | {"draws": count * spec["draws"]}, dataset, "baseline")
+        samples = np.split(draws, count)
+    else:
+        samples = [draw_posterior(spec, dataset, "baseline", i) for i in range(count)]
     with replacing(output) as file:
         np.save(file, np.stack(samples))
 
 
 def draw_posterior(spec, dataset, purpose, *labels):
-    """Exact draws of a model's posterior, from a stream of their own."""
+    """Draws of a model's posterior, from a stream of their own."""
     rng = generator(spec["study_seed"], purpose, spec["model"], *labels)
-    model = registry.build(spec["model_entry"])
+    return draw_reference(rng, spec, registry.build(spec["model_entry"]), read_npy(dataset))
+
+
+def draw_reference(rng, spec, model, data):
+    """Draws of the posterior that chains are compared with, (draws, d): exact, or as the spec says.
+
+    Raises
+    ------
+    JobError
+        If the model has no exact draws, or a run for others did not converge.
+    """
     try:
-        return model.sample_posterior(rng, read_npy(dataset), spec["draws"])
-    except NotImplementedError as error:
+        if "reference" not in spec:
+            return model.sample_posterior(rng, data, spec["draws"])
+        module = import_module(REFERENCES[spec["reference"]])
+        return module.sample(rng, Target(model, data), spec["draws"])
+    except (NotImplementedError, JobError) as error:
         raise JobError(f"model {spec['model']}: {error}") from None

@@ -22,7 +22,7 @@ from dpmcmc.files import read_json, reading, replacing, write_json
 from dpmcmc.frames import write_csv
 from dpmcmc.jobs.budgets import allowed_iterations
 from dpmcmc.jobs.chains import mean
-from dpmcmc.jobs.data import simulate
+from dpmcmc.jobs.data import draw_reference, simulate
 from dpmcmc.jobs.samplers import build_sampler
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
@@ -88,7 +88,7 @@ class Runner:
         data = simulate(spec, "tuning-data")
         rng = generator(spec["study_seed"], "tuning-reference", spec["model"])
         self.target = Target(self.model, data)
-        self.reference = self.model.sample_posterior(rng, data, spec["draws"])
+        self.reference = draw_reference(rng, spec, self.model, data)
 
     def measure(self, settings, purpose="tuning", seeds=None):
         """Iterations that settings are allowed, and of chains by each seed what decides.

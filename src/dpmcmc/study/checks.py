@@ -1,7 +1,7 @@
 """Checks of a study that span its models, algorithms and sections; each raises a ConfigError."""
 
 from dpmcmc.study.config import ConfigError, listed
-from dpmcmc.study.entries import check_accountant, check_settings
+from dpmcmc.study.entries import check_accountant, check_settings, simulates
 from dpmcmc.study.runs import check_known
 
 
@@ -88,6 +88,13 @@ def check_tuning(study):
     for key in study.tuning.get("factors", {}):
         if key not in known:
             raise ConfigError(f"tuning.factors: unknown key {key}; valid keys: {listed(known)}")
+    for model in study.tuning["models"]:
+        cls = type(study.models[model].model)
+        if not simulates(cls):
+            raise ConfigError(
+                f"tuning.models: {model} cannot be tuned, which is done on simulated data, and "
+                f"{cls.__name__} has no simulate"
+            )
     for model, algorithm in study.searches:
         settings = study.algorithms[algorithm].settings.get(model)
         if settings is None:

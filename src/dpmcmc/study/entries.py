@@ -1,7 +1,9 @@
 """Models and algorithms of a configuration: classes, whose fields are the settings they take."""
 
 import json
+import os
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from dpmcmc import registry
@@ -10,8 +12,10 @@ from dpmcmc.models.model import Model
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Settings, annotations, schema
 from dpmcmc.study.config import ConfigError, check_schema, listed
+from dpmcmc.study.data_files import DataError, DataFile
+from dpmcmc.study.data_files import read_model as read_model_of
 
-MODEL_WORDS = ("kind", "label")  # keys of a model's entry that are no settings
+MODEL_WORDS = ("kind", "label", "data", "columns", "reference")  # keys that are no settings
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
 
 
@@ -30,6 +34,8 @@ class ModelEntry(NamedTuple):
     label: str
     model: object  # made of its settings
     spec: dict  # for `dpmcmc.registry.build`
+    data: dict | None  # file, columns, and digest of its bytes; None for simulated data
+    reference: str  # how its reference sample is drawn: exact, grid or long-run
 
 
 class AlgorithmEntry(NamedTuple):
@@ -110,22 +116,91 @@ def check_sizes(settings, where):
             raise ConfigError(f"{place}: must be between {low:g} and {high:g} in size, not {value}")
 
 
-def read_model(name, entry, directory):
-    """A model's entry, checked; raises a ConfigError."""
+def read_model(name, entry, directory, data_directory):
+    """A model's entry, checked, and its data if they are in a file; raises a ConfigError.
+
+    The directories are those that paths of the class and of the data are relative to.
+    """
     where = f"models.{name}"
     reference, cls = load_class("model", entry["kind"], f"{where}.kind", directory)
+    if taken := [word for word in MODEL_WORDS if word in annotations(cls)]:
+        raise ConfigError(
+            f"{where}.kind: {cls.__name__} has a field {listed(taken)}, which an entry has for "
+            "something else; it must have another name"
+        )
     settings = {key: value for key, value in entry.items() if key not in MODEL_WORDS}
-    check_schema(settings, schema(cls), where)
-    check_sizes(settings, where)
+
+    def build(**found):
+        check_schema(settings | found, schema(cls), where)
+        check_sizes(settings, where)
+        return cls(**settings, **found)
+
+    data = None
     try:
-        model = cls(**settings)
+        if "data" in entry:
+            model, data = read_data(entry, build, cls, where, data_directory)
+            settings["num_rows"] = model.num_rows
+        else:
+            check_simulated(entry, cls, where)
+            model = build()
         told = {name: getattr(model, name) for name in ("dimension", "num_rows", "data_shape")}
         json.dumps(told)
+    except ConfigError:
+        raise
+    except DataError as error:
+        raise ConfigError(f"{where}.data: {error}") from None
     except ValueError as error:
         raise ConfigError(f"{where}.{error}") from None
     except Exception as error:  # a user's class may raise anything
         raise ConfigError(f"{where}: {type(error).__name__}: {error}") from None
-    return ModelEntry(name, entry.get("label", name), model, {"class": reference} | settings)
+    spec = {"class": reference} | settings
+    kind = reference_kind(entry, model, where)
+    return ModelEntry(name, entry.get("label", name), model, spec, data, kind)
+
+
+def read_data(entry, build, cls, where, directory):
+    """Model of an entry with a data file, which says how many rows there are, and `data` of it."""
+    if "num_rows" in entry:
+        raise ConfigError(
+            f"{where}.num_rows: must not be given with data, which say how many rows there are; "
+            "in a file that extends another one, null takes it out"
+        )
+    if "num_rows" not in annotations(cls):
+        raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
+    path = Path(os.path.relpath(Path(directory, entry["data"])))
+    file = DataFile(path)
+    model, columns = read_model_of(file, lambda n: build(num_rows=n), entry.get("columns"))
+    return model, {"file": path.as_posix(), "columns": columns, "digest": file.digest}
+
+
+def check_simulated(entry, cls, where):
+    """Raise a ConfigError for an entry without data whose class cannot make any."""
+    if "columns" in entry:
+        raise ConfigError(f"{where}.columns: are of data from a file, and there is no key data")
+    if not simulates(cls):
+        raise ConfigError(f"{where}: {cls.__name__} has no simulate, so missing key data: a file")
+
+
+def simulates(cls):
+    """Whether a model's class can make data."""
+    return cls.simulate is not Model.simulate
+
+
+def reference_kind(entry, model, where):
+    """How the reference sample is drawn: as the entry says, else in the most exact way there is."""
+    is_exact = type(model).sample_posterior is not Model.sample_posterior
+    possible = ["exact"] * is_exact + ["grid"] * (model.dimension == 2) + ["long-run"]
+    kind = entry.get("reference", possible[0])
+    if kind not in possible:
+        reasons = {
+            "exact": f"{type(model).__name__} has no sample_posterior",
+            "grid": f"a grid is for dimension = 2, not {model.dimension}",
+        }
+        raise ConfigError(
+            f"{where}.reference: {reasons.get(kind, f'unknown value {kind}')}; "
+            f"valid values: {listed(possible)}"
+        )
+    return kind
 
 
 def read_algorithm(name, entry, sampler_directory, move_directory):

@@ -31,7 +31,7 @@ class Study:
     root : path
         Top of the checkout.
     directories : dict of tuple to path, optional
-        Of the files that name a class or notebook by its path, by the keys that lead to it; `root`
+        Of the files that name a class, data or notebook by its path, by the keys that lead to it; `root`
         for all others.
 
     Attributes
@@ -58,7 +58,7 @@ class Study:
             return directories.get(keys, root)
 
         self.models = {
-            name: read_model(name, entry, directory("models", name, "kind"))
+            name: read_model(name, entry, *(directory("models", name, key) for key in ("kind", "data")))
             for name, entry in config["models"].items()
         }
         self.algorithms = {
@@ -163,12 +163,15 @@ class Study:
 
     def dataset(self, model):
         """What the data set of a model depends on."""
-        entry = {"model": model, "model_entry": self.models[model].spec}
-        return {"study_seed": self.config["seed"]} | entry
+        entry = self.models[model]
+        spec = {"study_seed": self.config["seed"], "model": model, "model_entry": entry.spec}
+        return spec | ({} if entry.data is None else {"data": entry.data})
 
     def reference(self, model):
         """What the reference sample of a model depends on."""
-        return self.dataset(model) | {"draws": self.config["reference_draws"]}
+        kind = self.models[model].reference
+        told = {} if kind == "exact" else {"reference": kind}
+        return self.dataset(model) | told | {"draws": self.config["reference_draws"]}
 
     def baselines(self, model):
         """What the baseline samples of a model depend on."""
@@ -255,7 +258,12 @@ class Study:
     def study_tables(self):
         """What the tables of the study depend on, beside those of its models."""
         models = [
-            {"model": name, "d": self.models[name].model.dimension, "settings": entry.spec}
+            {
+                "model": name,
+                "d": entry.model.dimension,
+                "settings": entry.spec,
+                "reference": entry.reference,
+            }
             for name, entry in self.models.items()
             if name in self.model_ids
         ]
@@ -431,8 +439,8 @@ def check_name(default, config):
 
 
 def named_files(config):
-    """Keys that lead to names of classes and to notebooks in one file, as tuples."""
-    for section, keys in (("models", ["kind"]), ("algorithms", ["sampler", "move"])):
+    """Keys that lead to names of classes, data and notebooks in one file, as tuples."""
+    for section, keys in (("models", ["kind", "data"]), ("algorithms", ["sampler", "move"])):
         entries = config.get(section)
         for name, entry in entries.items() if isinstance(entries, dict) else ():
             if isinstance(entry, dict):

@@ -1,0 +1,273 @@
+"""Data of one's own: the columns of a CSV, Parquet or .npy file as the data set of a model.
+
+Read when the configuration is, which checks everything, and once more by the job that writes the
+data set. No message quotes a value, since data may be secret; rows are counted from 1.
+"""
+
+import csv
+import hashlib
+import io
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+
+class DataError(ValueError):
+    """A file, or what a model makes of it, that is no data set; the message is one line."""
+
+
+class DataFile:
+    """A file that has been read, and whose numbers are looked at when they are asked for.
+
+    Parameters
+    ----------
+    path : path
+        Its suffix says what it is: one of `READERS`.
+
+    Attributes
+    ----------
+    digest : str
+        Of its bytes: the first 16 hexadecimal digits of their SHA-256.
+    num_rows : int
+    names : list of str, or None
+        None for the plain array of a .npy file, whose columns have none.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, or not what its suffix says.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        if self.path.suffix not in READERS:
+            raise DataError(f"{self.path.name}: must end in {', '.join(READERS)}")
+        try:
+            contents = self.path.read_bytes()
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        self.digest = hashlib.sha256(contents).hexdigest()[:16]
+        try:
+            self.names, self.num_rows, self._numbers = READERS[self.path.suffix](contents)
+        except DataError as error:
+            raise DataError(f"{self.path.name}: {error}") from None
+        except Exception as error:  # messages of libraries may quote values
+            raise DataError(
+                f"{self.path.name} is no valid {self.path.suffix} file ({type(error).__name__})"
+            ) from None
+
+    def rows(self, columns):
+        """Some columns, in their order, as (n, p).
+
+        Parameters
+        ----------
+        columns : list of str
+            Of a file without names of columns, these are its columns from the first to the last.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, or holds anything but finite numbers; with the first such row.
+        """
+        rows = np.empty((self.num_rows, len(columns)))
+        for i, (name, place) in enumerate(zip(columns, self._places(columns), strict=True)):
+            values, is_text = self._numbers(place)
+            is_bad = is_text | ~np.isfinite(values)
+            if is_bad.any():
+                first = int(is_bad.argmax())
+                what = "is no number" if is_text[first] else "is missing, NaN or infinite"
+                more = f" (and {is_bad.sum() - 1} more)" if is_bad.sum() > 1 else ""
+                raise DataError(f"{self.path.name}: row {first + 1} of column {name} {what}{more}")
+            rows[:, i] = values
+        return rows
+
+    def _places(self, columns):
+        if self.names is None:
+            count = self._numbers(slice(None))[0].shape[1]
+            if count != len(columns):
+                raise DataError(
+                    f"{self.path.name}: has {count} columns, and the model takes {len(columns)}: "
+                    f"{', '.join(columns)}"
+                )
+            return range(count)
+        for name in columns:
+            if self.names.count(name) != 1:
+                what = "no column" if name not in self.names else "more than one column"
+                raise DataError(
+                    f"{self.path.name}: has {what} {name}; its columns are {self.listed()}"
+                )
+        return map(self.names.index, columns)
+
+    def listed(self):
+        """Names of the columns, for messages."""
+        if self.names is None:
+            return "without names"
+        more = f" and {len(self.names) - 20} more" if len(self.names) > 20 else ""
+        return ", ".join(self.names[:20]) + more
+
+
+# Each takes the bytes of a file, and returns the names of its columns, the number of its rows and a
+# function from the place of a column to its numbers and to where it has text, (n,) each.
+
+
+def read_csv(contents):
+    """A table with a line of names, commas and points, in UTF-8; an empty line is a row."""
+    import pandas as pd
+
+    lines = io.StringIO(contents.decode("utf-8-sig"), newline="")
+    names = [name.strip() for name in next(csv.reader(lines), [])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the names
+        try:
+            table = pd.read_csv(
+                lines,
+                header=None,
+                names=range(len(names)),
+                index_col=False,
+                skip_blank_lines=False,
+                skipinitialspace=True,
+                low_memory=False,
+                float_precision="round_trip",
+            )
+        except pd.errors.EmptyDataError:
+            table = pd.DataFrame(columns=range(len(names)))
+        except (pd.errors.ParserWarning, pd.errors.ParserError):
+            raise DataError("a row has more entries than there are names of columns") from None
+
+    def numbers(place):
+        values = pd.to_numeric(table[place], errors="coerce")
+        is_text = values.isna() & table[place].notna()
+        return values.to_numpy(float, na_value=np.nan), is_text.to_numpy()
+
+    return names, len(table), numbers
+
+
+def read_parquet(contents):
+    """A Parquet file; whole numbers, truth values and decimals are numbers, dates are not."""
+    import pyarrow
+    from pyarrow import parquet
+
+    table = parquet.read_table(pyarrow.BufferReader(contents))
+
+    def numbers(place):
+        column, types = table.column(place), pyarrow.types
+        if types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if types.is_boolean(column.type):
+            column = column.cast(pyarrow.uint8())
+        kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+        if not any(is_of(column.type) for is_of in kinds):
+            return np.full(len(table), np.nan), ~column.is_null().to_numpy()
+        values = column.cast(pyarrow.float64(), safe=False).to_numpy()
+        return values, np.zeros(len(table), bool)
+
+    return table.column_names, len(table), numbers
+
+
+def read_npy(contents):
+    """An array (n, p), one (n,) of a single column, or a structured one (n,) with named fields."""
+    array = np.load(io.BytesIO(contents), allow_pickle=False)
+    names = list(array.dtype.names) if array.dtype.names else None
+    if names is None and array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != (1 if names else 2):
+        raise DataError(f"must be an array (n, p), or of named fields (n,), not {array.shape}")
+
+    def numbers(place):
+        column = array[names[place]] if names else array[:, place]
+        if column.dtype.kind not in "biuf" or (names and column.ndim > 1):
+            return np.full(column.shape, np.nan), np.ones(column.shape, bool)
+        return column.astype(float), np.zeros(column.shape, bool)
+
+    return names, len(array), numbers
+
+
+READERS = {".csv": read_csv, ".parquet": read_parquet, ".npy": read_npy}
+
+
+def read_model(build, file, columns=None):
+    """The model of a data file, and the columns that it takes.
+
+    Parameters
+    ----------
+    build : function
+        From a number of rows to the model.
+    file : DataFile
+    columns : list of str, optional
+        By default those that the model names.
+
+    Returns
+    -------
+    model : Model
+        With as many rows as its data set has.
+    columns : list of str
+
+    Raises
+    ------
+    DataError
+        If the file and the model do not make a data set.
+    """
+    if file.num_rows < 2:
+        raise DataError(f"{file.path.name}: has too few rows ({file.num_rows}); at least 2 needed")
+    model = build(file.num_rows)
+    columns = columns or model.columns
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise DataError(f"{type(model).__name__}.columns: must be a tuple of names")
+    if not columns:
+        raise DataError(
+            f"{type(model).__name__} names no columns; give columns: a list, of those of "
+            f"{file.path.name}: {file.listed()}"
+        )
+    rows = prepared(model, file, columns)
+    if len(rows) < 2:
+        raise DataError(
+            f"{type(model).__name__}.prepare: leaves {len(rows)} of {file.num_rows} rows; "
+            "at least 2 needed"
+        )
+    model = replace(model, num_rows=len(rows))
+    assembled(model, rows, columns)
+    return model, list(columns)
+
+
+def data_set(model, file, columns):
+    """Data set of a model from `read_model`; a DataError if the file does not make it."""
+    return assembled(model, prepared(model, file, columns), columns)
+
+
+def prepared(model, file, columns):
+    """Rows of the model from those of a file, (k, p), checked."""
+    rows = file.rows(columns)
+    where = f"{type(model).__name__}.prepare"
+    whole = np.asarray(model.prepare(rows.copy()))
+    halves = [np.asarray(model.prepare(half.copy())) for half in np.array_split(rows, 2)]
+    if whole.ndim != 2 or whole.dtype.kind not in "biuf" or len(whole) > len(rows):
+        raise DataError(
+            f"{where}: must return rows of numbers, (k, p) with k at most {len(rows)}, "
+            f"not {whole.dtype} {whole.shape}"
+        )
+    apart = np.concatenate(halves) if all(half.ndim == 2 for half in halves) else None
+    if apart is None or apart.shape != whole.shape or not np.allclose(apart, whole, equal_nan=True):
+        raise DataError(
+            f"{where}: must look at each row by itself, and makes other rows of half the file"
+        )
+    is_bad = ~np.isfinite(whole).all(axis=1)
+    if is_bad.any():
+        raise DataError(
+            f"{where}: row {is_bad.argmax() + 1} of those it keeps becomes NaN or infinite"
+        )
+    return whole.astype(float)
+
+
+def assembled(model, rows, columns):
+    """Data set of rows from `prepared`, of shape `model.data_shape`."""
+    data = np.ascontiguousarray(model.from_rows(rows), dtype=float)
+    if data.shape != tuple(model.data_shape):
+        raise DataError(
+            f"{type(model).__name__}: {rows.shape[1]} columns ({', '.join(columns)}) make data of "
+            f"shape {data.shape}, not {tuple(model.data_shape)}"
+        )
+    if not np.isfinite(data).all():
+        raise DataError(f"{type(model).__name__}: makes of finite rows data that are not finite")
+    return data
