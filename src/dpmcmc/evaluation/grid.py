@@ -156,7 +156,9 @@ class Neighbours:
         self.slopes, self.second = np.zeros(shape), np.zeros(shape)
         self.are_known = np.ones(shape, dtype=bool)
         for axis, step in enumerate((stride, 1)):
-            places = [np.searchsorted(keys, keys + s).clip(max=len(keys) - 1) for s in (-step, step)]
+            places = [
+                np.searchsorted(keys, keys + s).clip(max=len(keys) - 1) for s in (-step, step)
+            ]
             for s, found in zip((-step, step), places, strict=True):
                 self.are_known[:, axis] &= keys[found] == keys + s
             left, right = (self.values[found] for found in places)

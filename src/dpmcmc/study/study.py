@@ -58,7 +58,9 @@ class Study:
             return directories.get(keys, root)
 
         self.models = {
-            name: read_model(name, entry, *(directory("models", name, key) for key in ("kind", "data")))
+            name: read_model(
+                name, entry, *(directory("models", name, key) for key in ("kind", "data"))
+            )
             for name, entry in config["models"].items()
         }
         self.algorithms = {
