@@ -1,6 +1,4 @@
-"""Draws of a posterior of two dimensions from its density on a grid, which becomes fine where it
-matters.
-"""
+"""Draws of a posterior of two dimensions from its density on a grid, fine where it matters."""
 
 import numpy as np
 

@@ -1,6 +1,4 @@
-"""Draws of a posterior from a long run of HMC, without noise or clipping, that has to show that it
-has converged.
-"""
+"""Draws of a posterior from a long run of HMC that has to show that it has converged."""
 
 import math
 
@@ -34,9 +32,9 @@ def sample(rng, target, size):
     keeps R-hat high. Step size and diagonal mass matrix are adapted in a warm-up, and then fixed;
     numbers of leapfrog steps are random, lest trajectories come back to where they began.
 
-    A run is accepted with a rank-normalised split R-hat of at most 1.01, and bulk and tail effective
-    sample sizes of at least 1000 and at least `size`, in every component (Vehtari et al. 2021, by
-    ArviZ). Otherwise the chains go on to twice their length, at most 5 times.
+    A run is accepted with a rank-normalised split R-hat of at most 1.01, and bulk and tail
+    effective sample sizes of at least 1000 and at least `size`, in every component (Vehtari et al.
+    2021, by ArviZ). Otherwise the chains go on to twice their length, at most 5 times.
 
     Parameters
     ----------

@@ -129,7 +129,6 @@ def read_csv(contents):
                 skip_blank_lines=False,
                 skipinitialspace=True,
                 low_memory=False,
-                float_precision="round_trip",
             )
         except pd.errors.EmptyDataError:
             table = pd.DataFrame(columns=range(len(names)))
@@ -187,14 +186,14 @@ def read_npy(contents):
 READERS = {".csv": read_csv, ".parquet": read_parquet, ".npy": read_npy}
 
 
-def read_model(build, file, columns=None):
+def model_of(file, build, columns=None):
     """The model of a data file, and the columns that it takes.
 
     Parameters
     ----------
+    file : DataFile
     build : function
         From a number of rows to the model.
-    file : DataFile
     columns : list of str, optional
         By default those that the model names.
 
@@ -232,7 +231,7 @@ def read_model(build, file, columns=None):
 
 
 def data_set(model, file, columns):
-    """Data set of a model from `read_model`; a DataError if the file does not make it."""
+    """Data set of a model from `model_of`; a DataError if the file does not make it."""
     return assembled(model, prepared(model, file, columns), columns)
 
 
@@ -265,7 +264,7 @@ def assembled(model, rows, columns):
     data = np.ascontiguousarray(model.from_rows(rows), dtype=float)
     if data.shape != tuple(model.data_shape):
         raise DataError(
-            f"{type(model).__name__}: {rows.shape[1]} columns ({', '.join(columns)}) make data of "
+            f"{type(model).__name__}: columns {', '.join(columns)} make data of "
             f"shape {data.shape}, not {tuple(model.data_shape)}"
         )
     if not np.isfinite(data).all():

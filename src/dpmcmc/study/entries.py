@@ -12,8 +12,7 @@ from dpmcmc.models.model import Model
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Settings, annotations, schema
 from dpmcmc.study.config import ConfigError, check_schema, listed
-from dpmcmc.study.data_files import DataError, DataFile
-from dpmcmc.study.data_files import read_model as read_model_of
+from dpmcmc.study.data_files import DataError, DataFile, model_of
 
 MODEL_WORDS = ("kind", "label", "data", "columns", "reference")  # keys that are no settings
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
@@ -169,7 +168,7 @@ def read_data(entry, build, cls, where, directory):
         raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
     path = Path(os.path.relpath(Path(directory, entry["data"])))
     file = DataFile(path)
-    model, columns = read_model_of(file, lambda n: build(num_rows=n), entry.get("columns"))
+    model, columns = model_of(file, lambda n: build(num_rows=n), entry.get("columns"))
     return model, {"file": path.as_posix(), "columns": columns, "digest": file.digest}
 
 

@@ -31,8 +31,8 @@ class Study:
     root : path
         Top of the checkout.
     directories : dict of tuple to path, optional
-        Of the files that name a class, data or notebook by its path, by the keys that lead to it; `root`
-        for all others.
+        Of the files that name a class, data or notebook by its path, by the keys that lead to it;
+        `root` for all others.
 
     Attributes
     ----------

@@ -1,0 +1,190 @@
+"""Samples of the posterior without conjugacy, against exact ones; and what they refuse."""
+
+import re
+
+import numpy as np
+import pytest
+from conftest import ROOT, SMALL_MODELS
+from mixture import Mixture, exact_draws, mixture_data
+from scipy import stats
+
+from dpmcmc.evaluation import grid, long_run
+from dpmcmc.evaluation.metrics import median_bandwidth, mmd
+from dpmcmc.evaluation.modes import find_modes
+from dpmcmc.files import JobError
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.study.study import Study
+
+SIZE = 1000
+
+
+@pytest.fixture
+def published(config, schema):
+    """Function from the id of a model of config.yaml to its target and exact draws."""
+    models = Study(config, schema, ROOT).models
+
+    def make(name, seed=1):
+        model = models[name].model
+        data = model.dataset(np.random.default_rng(seed))
+        return Target(model, data), lambda rng, size: model.sample_posterior(rng, data, size)
+
+    return make
+
+
+def bimodal(distance, count):
+    model, data = Mixture(num_rows=count), mixture_data(distance, count)
+    return Target(model, data), lambda rng, size: exact_draws(rng, model, data, size)
+
+
+def compared(draws, draw_exactly):
+    """MMD of draws to an exact sample, and those of twenty exact samples to the same."""
+    rng = np.random.default_rng(3)
+    reference = draw_exactly(rng, SIZE)
+    bandwidth = median_bandwidth(rng, reference, reference, 500)
+    exact = [mmd(draw_exactly(rng, SIZE), reference, bandwidth) for _ in range(20)]
+    return mmd(draws, reference, bandwidth), exact
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        (grid, "flat-banana-2d"),
+        (grid, "narrow-banana-2d"),
+        (grid, "tempered-banana-2d"),
+        (grid, "correlated-gauss-2d"),
+        (grid, "circle"),
+        (long_run, "flat-banana-2d"),
+        (long_run, "gauss-30d"),
+    ],
+)
+def test_published_posteriors_are_met_as_by_exact_samples(published, method, name):
+    target, draw_exactly = published(name)
+    draws = method.sample(np.random.default_rng(100), target, SIZE)
+    assert draws.shape == (SIZE, target.model.dimension)
+    found, exact = compared(draws, draw_exactly)
+    assert found <= max(exact)
+
+
+@pytest.mark.parametrize(
+    ("method", "distance", "count"),
+    [(grid, 3.0, 12), (grid, 6.0, 12), (grid, 8.0, 40), (long_run, 3.0, 12)],
+)
+def test_both_modes_have_their_share(method, distance, count):
+    target, draw_exactly = bimodal(distance, count)
+    draws = method.sample(np.random.default_rng(100), target, SIZE)
+    share = (draws[:, 0] < draws[:, 1]).mean()
+    assert abs(share - 0.5) < 4.5 * np.sqrt(0.25 / SIZE)
+    found, exact = compared(draws, draw_exactly)
+    assert found <= max(exact)
+
+
+def test_modes_of_unequal_mass_keep_it():
+    """A prior that is no mirror image: the masses follow from it, each mode being as wide."""
+
+    class Tilted(Mixture):
+        def log_prior_ratio(self, theta, theta_new):
+            tilt = 0.1 * (theta_new[0] - theta[0])
+            return super().log_prior_ratio(theta, theta_new) + tilt
+
+        def grad_log_prior(self, theta):
+            return super().grad_log_prior(theta) + np.array([0.1, 0.0])
+
+    target = Target(Tilted(num_rows=40), mixture_data(8.0, 40))
+    draws = grid.sample(np.random.default_rng(2), target, 4 * SIZE)
+    is_lower = draws[:, 0] < draws[:, 1]
+    # Exchanging the components turns one mode into the other, which weighs e^(0.1 (t2 - t1)).
+    odds = np.exp(0.1 * (draws[is_lower, 1] - draws[is_lower, 0])).mean()
+    share = 1 / (1 + odds)
+    assert abs(is_lower.mean() - share) < 4.5 * np.sqrt(0.25 / (4 * SIZE))
+    assert share < 0.35
+
+
+def test_modes_too_far_apart_for_hmc_fail_with_one_line():
+    target, _ = bimodal(10.0, 60)
+    assert len(find_modes(np.random.default_rng(1), target)) == 2
+    with pytest.raises(JobError) as error:
+        long_run.sample(np.random.default_rng(2), target, SIZE)
+    line = str(error.value)
+    assert "\n" not in line
+    assert re.match(
+        r"the long run for its reference reached R-hat [1-9][\d.]* and an effective sample size of "
+        r"\d+ in component [12] after 4 x 10016 iterations, where 1.01 and 1000 are asked for; "
+        r"modes may be too far apart",
+        line,
+    )
+
+
+def test_more_draws_ask_for_more_effective_ones(monkeypatch):
+    target, _ = bimodal(0.5, 12)
+    monkeypatch.setattr(long_run, "DOUBLINGS", 0)
+    diagnosed = []
+    diagnose = long_run.diagnose
+
+    def noted(draws):
+        diagnosed.append(draws.shape)
+        return {"R-hat": np.ones(2), "ESS": np.array([5000.0, 2999.0])}
+
+    monkeypatch.setattr(long_run, "diagnose", noted)
+    with pytest.raises(
+        JobError, match="effective sample size of 2999 in component 2 after 4 x 938"
+    ):
+        long_run.sample(np.random.default_rng(2), target, 3000)
+    assert long_run.sample(np.random.default_rng(2), target, 2999).shape == (2999, 2)
+    assert set(diagnose(np.random.default_rng(1).standard_normal((4, 500, 3)))) == {"R-hat", "ESS"}
+
+
+@pytest.mark.parametrize("method", [grid, long_run])
+def test_the_same_stream_gives_the_same_draws(method):
+    target, _ = bimodal(1.0, 12)
+    first, again = (method.sample(np.random.default_rng(5), target, 200) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+def test_draws_are_in_random_order(published):
+    """So that the parts of one run serve as samples of their own."""
+    target, _ = published("correlated-gauss-2d")
+    draws = long_run.sample(np.random.default_rng(2), target, SIZE)
+    lagged = stats.pearsonr(draws[:-1, 0], draws[1:, 0])
+    assert abs(lagged.statistic) < 4.5 / np.sqrt(SIZE)
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_moments_of_small_posteriors_tempered_and_not(name):
+    model = SMALL_MODELS[name]
+    target = Target(model, model.simulate(np.random.default_rng(7)))
+    exact = model.sample_posterior(np.random.default_rng(1), target.data, 40_000)
+    for method in (grid, long_run) if model.dimension == 2 else (long_run,):
+        draws = method.sample(np.random.default_rng(4), target, 4000)
+        for power in (1, 2):
+            standard_errors = (draws**power).std(axis=0) / np.sqrt(4000)
+            z = ((draws**power).mean(axis=0) - (exact**power).mean(axis=0)) / standard_errors
+            assert abs(z).max() < 4.5
+
+
+def test_a_posterior_that_is_none_has_no_mode():
+    class Improper(Mixture):
+        def log_likelihood(self, theta, rows):
+            return np.full(len(rows), np.nan)
+
+    with pytest.raises(JobError, match="no mode of the posterior was found from 13 starts"):
+        find_modes(np.random.default_rng(1), Target(Improper(num_rows=4), np.zeros((4, 1))))
+
+
+def test_a_grid_that_would_be_endless_says_so(monkeypatch):
+    monkeypatch.setattr(grid, "MOST", 3000)
+    target, _ = bimodal(3.0, 12)
+    with pytest.raises(JobError, match=r"more than 3000 evaluations .* give reference: long-run"):
+        grid.sample(np.random.default_rng(1), target, 10)
+
+
+def test_draws_within_a_cell_are_log_linear():
+    rng = np.random.default_rng(1)
+    for slope in (0.0, 1e-8, 2.0, -3.0, 900.0):
+        x = grid.log_linear(rng.random((20_000, 1)), np.full((20_000, 1), slope))[:, 0]
+        assert (abs(x) <= 0.5).all()
+        if abs(slope) > 1e-3:
+            x = x if slope > 0 else -x
+            exact = stats.truncexpon(b=abs(slope), scale=1 / abs(slope))
+            assert stats.kstest(0.5 - x, exact.cdf).pvalue > 1e-3
+        else:
+            assert stats.kstest(x, stats.uniform(-0.5, 1).cdf).pvalue > 1e-3

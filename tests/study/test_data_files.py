@@ -1,0 +1,314 @@
+"""Data of one's own: what files give, and one line for everything that they cannot."""
+
+import io
+import re
+import sys
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow
+import pytest
+from conftest import SMALL_MODELS
+from pyarrow import parquet
+
+from dpmcmc.models.circle import Circle
+from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.settings import Rows
+from dpmcmc.study.data_files import DataError, DataFile, data_set, model_of
+
+SECRET = 31415.926535
+ROWS = np.array([[1.5, 0.0], [-2e-3, 1.0], [SECRET, 1.0], [7.0, 0.0]])
+
+
+@dataclass(frozen=True)
+class Plain(RowsModel):
+    num_rows: Rows
+    kept: float = -np.inf
+
+    dimension = row_length = 2
+    columns = ("x", "y")
+
+    def prepare(self, rows):
+        return rows[rows[:, 0] > self.kept]
+
+    def log_prior_ratio(self, theta, theta_new):
+        return 0.0
+
+
+def write(directory, kind, rows=ROWS, names=("x", "y")):
+    """The same table in a format."""
+    path = directory / f"data{kind.rpartition('-')[2]}"
+    if kind == ".csv":
+        lines = [",".join(names), *(",".join(map(str, row)) for row in rows)]
+        path.write_text("\n".join(lines) + "\n")
+    elif kind == ".parquet":
+        columns = {name: rows[:, i] for i, name in enumerate(names)}
+        parquet.write_table(pyarrow.table(columns), path)
+    elif kind == "plain-.npy":
+        np.save(path, rows)
+    else:
+        array = np.empty(len(rows), dtype=[(name, float) for name in names])
+        for i, name in enumerate(names):
+            array[name] = rows[:, i]
+        np.save(path, array)
+    return path
+
+
+KINDS = [".csv", ".parquet", "plain-.npy", "named-.npy"]
+
+
+def read(path, columns=None, cls=Plain, **settings):
+    return model_of(DataFile(path), lambda n: cls(num_rows=n, **settings), columns)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_table_in_every_format(tmp_path, kind):
+    path = write(tmp_path, kind)
+    model, columns = read(path)
+    assert model.num_rows == 4 and columns == ["x", "y"]
+    data = data_set(model, DataFile(path), columns)
+    np.testing.assert_array_equal(data, ROWS)
+    assert data.dtype == float and data.flags.c_contiguous
+    if kind != "plain-.npy":
+        model, columns = read(path, ["y", "x"])
+        np.testing.assert_array_equal(data_set(model, DataFile(path), columns), ROWS[:, ::-1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_named_and_no_value_quoted(tmp_path, kind, bad):
+    rows = ROWS.copy()
+    rows[2:, 1] = bad
+    path = write(tmp_path, kind, rows)
+    expected = "row 3 of column y is missing, NaN or infinite (and 1 more)"
+    with pytest.raises(DataError, match=re.escape(expected)):
+        read(path)
+
+
+def refusal(path, columns=None, **options):
+    with pytest.raises(DataError) as error:
+        read(path, columns, **options)
+    line = str(error.value)
+    assert "\n" not in line and "31415" not in line and "secret" not in line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,y\n1,2\n3,secret\n", "data.csv: row 2 of column y is no number"),
+        ("x,y\n1,2\n3,\n", "data.csv: row 2 of column y is missing, NaN or infinite"),
+        ("x,y\n1,2\n3\n", "data.csv: row 2 of column y is missing, NaN or infinite"),
+        ("x,y\n1,2\n\n3,4\n", "data.csv: row 2 of column x is missing, NaN or infinite"),
+        ("x,y\n1,2\n3,1e999\n", "data.csv: row 2 of column y is missing, NaN or infinite"),
+        ("x,y\n1,2\n3,4,5\n", "data.csv: a row has more entries than there are names of columns"),
+        ("x,y\n1,2,3\n3,4,5\n", "data.csv: a row has more entries than there are names"),
+        ("x,y\n1,5,2\n3,4,5\n", "data.csv: a row has more entries than there are names"),
+        ("x;y\n1;2\n3;4\n", "data.csv: has no column x; its columns are x;y"),
+        ("x,z\n1,2\n3,4\n", "data.csv: has no column y; its columns are x, z"),
+        ("x,y,y\n1,2,3\n3,4,5\n", "data.csv: has more than one column y; its columns are x, y, y"),
+        ("x,y\n1,2\n", "data.csv: has too few rows (1); at least 2 needed"),
+        ("x,y\n", "data.csv: has too few rows (0); at least 2 needed"),
+        ("", "data.csv: has too few rows (0); at least 2 needed"),
+    ],
+)
+def test_a_bad_csv(tmp_path, text, message):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    assert refusal(path).startswith(message)
+
+
+def test_a_csv_as_others_write_it(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes("\ufeffname, x,y\r\n\"a, b\", 1,True\r\n'c',0.1 ,False\r\n".encode())
+    model, columns = read(path)
+    np.testing.assert_array_equal(data_set(model, DataFile(path), columns), [[1, 1], [0.1, 0]])
+
+
+def test_what_is_no_such_file(tmp_path):
+    for name, contents, message in [
+        ("data.csv", b"x,y\n\xff,1\n", "data.csv is no valid .csv file (UnicodeDecodeError)"),
+        ("data.npy", b"secret", "data.npy is no valid .npy file (ValueError)"),
+        ("data.parquet", b"secret", "data.parquet is no valid .parquet file (ArrowInvalid)"),
+        ("data.xls", b"secret", "data.xls: must end in .csv, .parquet, .npy"),
+    ]:
+        (tmp_path / name).write_bytes(contents)
+        assert refusal(tmp_path / name) == message
+    assert refusal(tmp_path / "none.csv").endswith(
+        "none.csv cannot be read: No such file or directory"
+    )
+    assert "cannot be read: Is a directory" in refusal(
+        (tmp_path / "d.csv").mkdir() or tmp_path / "d.csv"
+    )
+
+
+def test_a_pickle_is_not_opened(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return sys.exit, (1,)
+
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
+    (tmp_path / "data.npy").write_bytes(buffer.getvalue())
+    assert refusal(tmp_path / "data.npy") == "data.npy is no valid .npy file (ValueError)"
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones((4, 3)), "data.npy: has 3 columns, and the model takes 2: x, y"),
+        (np.ones((4, 2, 1)), "data.npy: must be an array (n, p), or of named fields (n,)"),
+        (np.array([["1", "2"], ["3", "4"]]), "data.npy: row 1 of column x is no number"),
+        (np.ones((4, 2), complex), "data.npy: row 1 of column x is no number"),
+        (np.float64(3), "data.npy: must be an array (n, p), or of named fields (n,), not ()"),
+    ],
+)
+def test_a_bad_npy(tmp_path, array, message):
+    np.save(tmp_path / "data.npy", array)
+    assert refusal(tmp_path / "data.npy").startswith(message)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pyarrow.array([True, False, True]),
+        pyarrow.array([1, 0, 1], pyarrow.int8()),
+        pyarrow.array([Decimal("1.0"), Decimal("0.0"), Decimal("1.0")]),
+        pyarrow.array([1.0, 0.0, 1.0], pyarrow.float32()),
+        pyarrow.array([1.0, 0.0, 1.0]).dictionary_encode(),
+        pyarrow.array([True, False, True]).cast(pyarrow.int16()).dictionary_encode(),
+    ],
+)
+def test_numbers_of_parquet(tmp_path, column):
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pyarrow.table({"y": column, "x": [0.5, 1.5, 2.5]}), path)
+    model, columns = read(path)
+    np.testing.assert_array_equal(
+        data_set(model, DataFile(path), columns), [[0.5, 1], [1.5, 0], [2.5, 1]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (["1", "2", "3"], "row 1 of column y is no number (and 2 more)"),
+        (
+            pyarrow.array(["secret", None, "3"]).dictionary_encode(),
+            "row 1 of column y is no number",
+        ),
+        (pyarrow.array([1, 2, 3], pyarrow.timestamp("s")), "row 1 of column y is no number"),
+        ([1, None, 3], "row 2 of column y is missing, NaN or infinite"),
+        ([None, None, None], "row 1 of column y is missing, NaN or infinite (and 2 more)"),
+        ([[1], [2], [3]], "row 1 of column y is no number"),
+    ],
+)
+def test_what_is_no_number_in_parquet(tmp_path, column, message):
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pyarrow.table({"x": [1, 2, 3], "y": column}), path)
+    assert message in refusal(path)
+
+
+def test_rows_are_left_out_one_by_one(tmp_path):
+    path = write(tmp_path, ".csv")
+    model, columns = read(path, kept=0.0)
+    assert model.num_rows == 3 and model.data_shape == (3, 2)
+    np.testing.assert_array_equal(data_set(model, DataFile(path), columns), ROWS[[0, 2, 3]])
+    assert refusal(path, kept=100.0) == "Plain.prepare: leaves 1 of 4 rows; at least 2 needed"
+
+
+class Standardised(Plain):
+    def prepare(self, rows):
+        return rows - rows.mean(axis=0)
+
+
+class Scaled(Plain):
+    def prepare(self, rows):
+        return rows / len(rows)
+
+
+class Log(Plain):
+    def prepare(self, rows):
+        with np.errstate(all="ignore"):
+            return np.log(rows)
+
+
+class Flat(Plain):
+    def prepare(self, rows):
+        return rows.ravel()
+
+
+class Narrow(Plain):
+    def prepare(self, rows):
+        return rows[:, :1]
+
+
+class Words(Plain):
+    def prepare(self, rows):
+        return rows.astype(str)
+
+
+class Nameless(Plain):
+    columns = ()
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (
+            Standardised,
+            "Standardised.prepare: must look at each row by itself, and makes other rows",
+        ),
+        (Scaled, "Scaled.prepare: must look at each row by itself"),
+        (Log, "Log.prepare: row 1 of those it keeps becomes NaN or infinite"),
+        (
+            Flat,
+            "Flat.prepare: must return rows of numbers, (k, p) with k at most 4, not float64 (8,)",
+        ),
+        (Narrow, "Narrow: columns x, y make data of shape (4, 1), not (4, 2)"),
+        (Words, "Words.prepare: must return rows of numbers"),
+        (Nameless, "Nameless names no columns; give columns: a list, of those of data.csv: x, y"),
+    ],
+)
+def test_what_a_model_may_not_make_of_rows(tmp_path, cls, message):
+    assert refusal(write(tmp_path, ".csv"), cls=cls).startswith(message)
+
+
+@dataclass(frozen=True)
+class Cubes(ExponentialFamily):
+    num_rows: Rows
+
+    dimension = num_statistics = 1
+    columns = ("x",)
+
+    def statistics(self, rows):
+        return rows.T**3
+
+
+def test_an_exponential_family_takes_its_statistic(tmp_path):
+    path = write(tmp_path, ".csv", rows=np.array([[2.0], [-1.0], [3.0]]), names=("x",))
+    model, columns = read(path, cls=Cubes)
+    np.testing.assert_array_equal(data_set(model, DataFile(path), columns), [[-1, 8, 27]])
+    circle = dict(sharpness=1, radius_mean=1, radius_sd=1, start_mean=[0, 1], start_sd=1)
+    model, columns = read(path, ["x"], cls=Circle, **circle)
+    np.testing.assert_array_equal(data_set(model, DataFile(path), columns), [[1, 4, 9]])
+
+
+def test_data_of_a_file_are_arranged_as_those_that_are_simulated(tmp_path):
+    model = SMALL_MODELS["gaussian"]
+    data = model.dataset(np.random.default_rng(1))
+    np.save(tmp_path / "data.npy", np.random.default_rng(2).permutation(data.T))
+    settings = {name: getattr(model, name) for name in model.__dataclass_fields__}
+    del settings["num_rows"]
+    found, columns = read(tmp_path / "data.npy", ["a", "b"], cls=type(model), **settings)
+    read_data = data_set(found, DataFile(tmp_path / "data.npy"), columns)
+    np.testing.assert_array_equal(read_data, data)
+
+
+def test_a_digest_is_of_the_bytes(tmp_path):
+    path = write(tmp_path, ".csv")
+    before = DataFile(path).digest
+    assert re.fullmatch("[0-9a-f]{16}", before) and DataFile(path).digest == before
+    path.write_text(path.read_text().replace("7.0", "7.1"))
+    assert DataFile(path).digest != before

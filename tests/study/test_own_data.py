@@ -1,0 +1,271 @@
+"""Data and reference of a model's entry: what jobs are told, and what is refused at load time."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from dpmcmc.files import JobError
+from dpmcmc.jobs import data as jobs
+from dpmcmc.study.config import ConfigError, merged
+from dpmcmc.study.study import Study, load_study, named_files
+
+MODEL = '''
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.settings import Positive, Rows
+
+
+@dataclass(frozen=True)
+class Line(RowsModel):
+    """y ~ N(theta_1 + theta_2 x, 1), prior theta ~ N(0, prior_variance I)."""
+
+    num_rows: Rows
+    prior_variance: Positive = 100.0
+
+    dimension = row_length = 2
+    columns = ("x", "y")
+
+    def log_likelihood(self, theta, rows):
+        return -((rows[:, 1] - theta[0] - theta[1] * rows[:, 0]) ** 2) / 2
+
+    def gradient(self, theta, rows):
+        residuals = rows[:, 1] - theta[0] - theta[1] * rows[:, 0]
+        return np.column_stack([residuals, residuals * rows[:, 0]])
+
+    def log_prior_ratio(self, theta, theta_new):
+        return (theta - theta_new) @ (theta + theta_new) / (2 * self.prior_variance)
+
+    def grad_log_prior(self, theta):
+        return -theta / self.prior_variance
+
+
+@dataclass(frozen=True)
+class Columned(Line):
+    columns: int = 3
+
+
+@dataclass(frozen=True)
+class Fixed(Line):
+    num_rows = 7
+
+    def __init__(self):
+        pass
+
+
+@dataclass(frozen=True)
+class Failing(Line):
+    def prepare(self, rows):
+        return rows / {}
+
+
+@dataclass(frozen=True)
+class Simulating(Line):
+    def simulate(self, rng, theta=None):
+        return rng.standard_normal((self.num_rows, 2))
+'''
+
+
+def write_data(path, count=50, value=0.5):
+    x = np.linspace(-1, 1, count)
+    lines = [f"{a},{1 + a + value * np.sin(9 * a)},secret" for a in x]
+    path.write_text("\n".join(["x,y,name", *lines]) + "\n")
+
+
+@pytest.fixture
+def directory(tmp_path):
+    (tmp_path / "line.py").write_text(MODEL)
+    write_data(tmp_path / "line.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def make(config, schema, directory):
+    """Function from an entry of a model to the study in which it is beside the others."""
+
+    def study(entry, **changes):
+        models = {"line": {"kind": "line.py:Line"} | entry}
+        changed = merged(config, changes | {"models": models})
+        directories = dict.fromkeys(named_files({"models": models}), directory)
+        return Study(changed, schema, ROOT, directories)
+
+    return study
+
+
+def test_jobs_are_told_the_file_its_columns_and_digest(make, directory, config, schema):
+    study = make({"data": "line.csv"})
+    entry = study.models["line"]
+    assert entry.model.num_rows == entry.spec["num_rows"] == 50
+    spec = study.dataset("line")
+    assert spec["data"]["columns"] == ["x", "y"]
+    assert spec["data"]["file"].endswith("line.csv") and len(spec["data"]["digest"]) == 16
+    assert study.models["line"].reference == "grid"
+    assert study.reference("line")["reference"] == study.baselines("line")["reference"] == "grid"
+    json.dumps(study.reference("line"))
+    before = Study(config, schema, ROOT)
+    for told in ("dataset", "reference", "baselines"):  # of a simulated model nothing else
+        assert getattr(study, told)("circle") == getattr(before, told)("circle")
+        assert not {"data", "reference"} & getattr(study, told)("circle").keys()
+    write_data(directory / "line.csv", value=0.6)
+    after = make({"data": "line.csv"}).dataset("line")
+    assert after["data"].pop("digest") != spec["data"].pop("digest") and after == spec
+
+
+def test_columns_of_the_entry_win(make, directory):
+    study = make({"data": "line.csv", "columns": ["y", "x"]})
+    assert study.dataset("line")["data"]["columns"] == ["y", "x"]
+
+
+def test_a_reference_is_as_exact_as_can_be_or_as_asked(make):
+    entry = {"data": "line.csv"}
+    assert make(entry | {"reference": "long-run"}).reference("line")["reference"] == "long-run"
+    study = make(entry)
+    assert {study.models[name].reference for name in study.models if name != "line"} == {"exact"}
+    changes = {"kind": "Banana", "reference": "long-run"}
+    study = make(study.config["models"]["gauss-30d"] | changes)
+    assert study.reference("line")["reference"] == "long-run"
+
+
+BANANA = {"kind": "Banana", "dimension": 3, "curvature": 1, "prior_variance": 1}
+BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"data": "none.csv"}, "models.line.data: .*none.csv cannot be read: No such file"),
+        ({"data": "line.txt"}, "models.line.data: line.txt: must end in .csv, .parquet, .npy"),
+        ({"data": 3}, "models.line.data: must be a string, not 3"),
+        ({"data": "line.csv", "columns": "x"}, "models.line.columns: must be a list, not 'x'"),
+        ({"data": "line.csv", "columns": [1, 2]}, r"models.line.columns\[1\]: must be a string, not 2"),
+        ({"data": "line.csv", "columns": ["x", "x"]}, "models.line.columns: lists an entry twice"),
+        (
+            {"data": "line.csv", "columns": ["x", "z"]},
+            "models.line.data: line.csv: has no column z; its columns are x, y, name",
+        ),
+        (
+            {"data": "line.csv", "columns": ["x", "name"]},
+            r"models.line.data: line.csv: row 1 of column name is no number \(and 49 more\)",
+        ),
+        (
+            {"data": "line.csv", "columns": ["x"]},
+            r"models.line.data: Line: columns x make data of shape \(50, 1\), not \(50, 2\)",
+        ),
+        ({"data": "line.csv", "num_rows": 50}, "models.line.num_rows: must not be given with data"),
+        ({"data": "line.csv", "prior": 1}, "models.line: unknown key prior; valid keys: num_rows"),
+        ({"data": "line.csv", "prior_variance": -1}, "models.line.prior_variance: must be greater"),
+        ({"columns": ["x"], "num_rows": 9}, "models.line.columns: are of data from a file"),
+        ({"num_rows": 9}, "models.line: Line has no simulate, so missing key data: a file"),
+        ({"kind": "line.py:Columned"}, "models.line.kind: Columned has a field columns, which an"),
+        ({"kind": "line.py:Fixed", "data": "line.csv"}, "models.line: .*"),
+        ({"kind": "line.py:Failing", "data": "line.csv"}, "models.line: TypeError: unsupported"),
+        (
+            {"data": "line.csv", "reference": "exact"},
+            "models.line.reference: Line has no sample_posterior; valid values: grid, long-run",
+        ),
+        (
+            {"data": "line.csv", "reference": "mcmc"},
+            "models.line.reference: unknown value mcmc; valid values: grid, long-run",
+        ),
+        (
+            BANANA | {"reference": "grid"},
+            "models.line.reference: a grid is for dimension = 2, not 3; valid values: exact, long",
+        ),
+    ],
+)
+def test_a_bad_entry_gets_one_line(make, entry, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        make(entry)
+    assert "\n" not in str(error.value) and "secret" not in str(error.value)
+
+
+TUNING = {"tuning": {"models": ["line"], "algorithms": ["dp-penalty"]}}
+SETTINGS = {"noise_scale": 1, "clip_bound": 1, "proposal_scale": 0.1}
+ALGORITHM = {"dp-penalty": {"settings": {"line": SETTINGS}}}
+
+
+def test_only_a_model_that_simulates_is_tuned(make):
+    entry = {"data": "line.csv"}
+    with pytest.raises(ConfigError, match=r"tuning.models: line cannot be tuned.*Line has no sim"):
+        make(entry, algorithms=ALGORITHM, **TUNING)
+    study = make(entry | {"kind": "line.py:Simulating"}, algorithms=ALGORITHM, **TUNING)
+    spec = study.search("line", "dp-penalty")
+    assert spec["reference"] == "grid" and spec["num_rows"] == 50
+
+
+def test_the_file_is_relative_to_the_one_that_names_it(directory, schema, config):
+    overlay = directory / "study.yaml"
+    overlay.write_text("study: own\nmodels: {line: {kind: 'line.py:Line', data: line.csv}}\n")
+    changes = {"study": "own", "models": {"line": {"kind": "line.py:Line", "data": "line.csv"}}}
+    study = load_study(ROOT / "config.yaml", [overlay], changes, schema)
+    assert study.models["line"].model.num_rows == 50
+
+
+def test_the_job_reads_what_was_checked_and_nothing_else(make, directory, tmp_path):
+    study = make({"data": "line.csv", "reference": "long-run"})
+    spec, output = study.dataset("line"), tmp_path / "line.npy"
+    jobs.dataset(spec, output)
+    data = np.load(output)
+    assert data.shape == (50, 2) and data[0, 0] == -1
+    reference = tmp_path / "reference.npy"
+    jobs.reference(study.reference("line") | {"draws": 500}, output, reference)
+    baselines = study.baselines("line") | {"draws": 200, "samples": 3}
+    jobs.baselines(baselines, output, tmp_path / "baselines.npy")
+    samples = np.load(tmp_path / "baselines.npy")
+    assert samples.shape == (3, 200, 2) and not np.array_equal(samples[0], samples[1])
+    # Normal by conjugacy: the samples have its moments.
+    design = np.column_stack([np.ones(50), data[:, 0]])
+    covariance = np.linalg.inv(design.T @ design + np.eye(2) / 100)
+    mean = covariance @ design.T @ data[:, 1]
+    for draws in (np.load(reference), *samples):
+        z = (draws.mean(axis=0) - mean) / np.sqrt(np.diag(covariance) / len(draws))
+        assert abs(z).max() < 4.5
+    output.unlink()
+    write_data(directory / "line.csv", value=0.6)
+    with pytest.raises(JobError, match=r"model line: .*line.csv has changed since the workflow"):
+        jobs.dataset(spec, output)
+    (directory / "line.csv").unlink()
+    with pytest.raises(JobError, match=r"model line: .*line.csv cannot be read"):
+        jobs.dataset(spec, output)
+    assert not output.exists()
+
+
+def test_a_run_that_does_not_converge_names_the_model(make, directory, tmp_path, monkeypatch):
+    from dpmcmc.evaluation import long_run
+
+    study = make({"data": "line.csv", "reference": "long-run"})
+    jobs.dataset(study.dataset("line"), tmp_path / "line.npy")
+    monkeypatch.setattr(long_run, "LARGEST_R_HAT", 0.5)
+    monkeypatch.setattr(long_run, "DOUBLINGS", 0)
+    with pytest.raises(JobError, match="model line: the long run for its reference reached R-hat"):
+        jobs.reference(study.reference("line"), tmp_path / "line.npy", tmp_path / "r.npy")
+    assert not (tmp_path / "r.npy").exists()
+
+
+def test_start_points_without_a_true_theta_centre_on_the_reference(make):
+    from dpmcmc.study.streams import start_point
+
+    model = make({"data": "line.csv"}).models["line"].model
+    reference = 7 + np.random.default_rng(1).standard_normal((500, 2))
+    for start_sd in (None, 1.0):
+        points = [start_point(1, "line", model, reference, seed, start_sd) for seed in range(900)]
+        assert abs(np.mean(points, axis=0) - reference.mean(axis=0)).max() < 4.5 * 1.05 / 30
+
+
+def test_a_study_without_data_loads_without_pandas():
+    script = (
+        "import sys, yaml; from dpmcmc.study.study import load_study; "
+        "load_study('config.yaml', [], {}, "
+        "yaml.safe_load(open('workflow/schemas/config.schema.yaml'))); "
+        "print({'pandas', 'pyarrow', 'arviz'} & sys.modules.keys())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert found.stdout.strip() == "set()"
