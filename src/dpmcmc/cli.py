@@ -1,7 +1,7 @@
-"""One command for each rule of the workflow: `python -m dpmcmc chain ...`.
+"""One command for each rule of the workflow, `python -m dpmcmc chain ...`, and those for people.
 
-`--spec` is a JSON object of the job's own settings (see `dpmcmc.study.study.Study`); every other
-option is a path.
+Of a rule's command, `--spec` is a JSON object of the job's own settings (see
+`dpmcmc.study.study.Study`); every other option is a path.
 """
 
 import argparse
@@ -45,26 +45,37 @@ COMMANDS = {
     "docs-status": ("reports.docs_status", "docs root changes*"),
     "notebook": ("reports.notebook", "spec notebook output html failed"),
 }
+# Likewise for people, who give arguments by their place; the function returns the exit status.
+FOR_PEOPLE = {
+    "check": ("check.check", "name settings*"),
+}
 
 
 def main(arguments=None):
     """Run one command; exits with one line on stderr for what the user can mend."""
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
-    if name not in COMMANDS:
-        sys.exit(f"usage: python -m dpmcmc command ...; the commands are {', '.join(COMMANDS)}")
-    place, known = COMMANDS[name]
+    commands = FOR_PEOPLE | COMMANDS
+    if name not in commands:
+        sys.exit(f"usage: python -m dpmcmc command ...; the commands are {', '.join(commands)}")
+    place, known = commands[name]
     module, _, attribute = place.partition(".")
     function = getattr(import_module(f"dpmcmc.jobs.{module}"), attribute)
     parser = argparse.ArgumentParser(
         prog=f"python -m dpmcmc {name}", description=function.__doc__.splitlines()[0]
     )
     for option in known.split():
-        kind = json.loads if option == "spec" else str
         many = option[-1] if option[-1] in "+*" else None
-        parser.add_argument(f"--{option.rstrip('+*')}", type=kind, required=True, nargs=many)
+        option = option.rstrip("+*")
+        if name in FOR_PEOPLE:
+            parser.add_argument(option, nargs=many)
+        else:
+            kind = json.loads if option == "spec" else str
+            parser.add_argument(f"--{option}", type=kind, required=True, nargs=many)
     try:
-        function(**vars(parser.parse_args(options)))
+        status = function(**vars(parser.parse_args(options)))
     except (JobError, OSError) as error:
         sys.exit(f"{name}: {error}")
     except MemoryError as error:
         sys.exit(f"{name}: not enough memory ({error})")
+    if name in FOR_PEOPLE:
+        sys.exit(status)

@@ -1,1 +1,1 @@
-"""Is a model or an algorithm right, and is it private?"""
+"""Checks of a model or an algorithm of one's own: what `python -m dpmcmc check` tries."""

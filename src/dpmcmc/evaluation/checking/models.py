@@ -1,0 +1,43 @@
+"""All checks of a model, in their order."""
+
+from dpmcmc.evaluation.checking import posteriors, rows
+from dpmcmc.evaluation.checking.cases import Case
+from dpmcmc.evaluation.checking.findings import find
+from dpmcmc.study.streams import generator
+
+CHECKS = [
+    rows.data_are_read,
+    rows.ratio_antisymmetric,
+    rows.ratio_adds_up,
+    rows.ratio_is_difference,
+    rows.gradient_differences,
+    rows.gradient_of_jax,
+    rows.ratio_sums,
+    rows.gradient_sums,
+    rows.ratio_of_a_substituted_row,
+    rows.gradient_of_a_substituted_row,
+    rows.rows_not_finite,
+    rows.prior_antisymmetric,
+    rows.prior_adds_up,
+    rows.prior_gradient,
+    posteriors.prior_draws_stay,
+    posteriors.scores_have_mean_zero,
+    posteriors.scores_have_the_information,
+    posteriors.simulation_based_calibration,
+    posteriors.exact_draws_stay,
+]
+
+
+def check_model(model, data=None, seed=0):
+    """Try all that can be tried of a model; yields a `Finding` after each check.
+
+    Parameters
+    ----------
+    model : Model
+    data : array, optional
+        Those of a model that has its own; by default they are simulated.
+    seed : int
+    """
+    case = Case(model, generator(seed, "check"), data)
+    for check in CHECKS:
+        yield find(check, case, generator(seed, "check", check.__name__))

@@ -1,0 +1,224 @@
+"""Statistical checks of a model: whether prior, likelihood, data and exact draws belong together.
+
+Each is exact, so that a right model fails with the chance `FALSE_ALARM`, however long a chain would
+take to reach its posterior.
+"""
+
+import math
+
+import numpy as np
+from scipy.stats import kstest
+
+from dpmcmc.evaluation.checking.cases import row_gradients, scale_of, with_rows
+from dpmcmc.evaluation.checking.findings import (
+    FALSE_ALARM,
+    NotTried,
+    Outcome,
+    near_zero,
+    optional,
+    z_scores,
+)
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.chain import Streams, accepts
+from dpmcmc.samplers.hmc import HMC
+from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.moves import GaussianWalk
+
+SIMULATED_ROWS = 2000  # of which scores are taken, at each theta
+DIRECTIONS = 2  # in which their variance is taken
+PRIOR_DRAWS = 1000
+PRIOR_STEPS = 2.4, 0.4, 0.06, 0.01, 0.001  # in units of its scale, as some will fit
+EXACT_DRAWS = 400
+CALIBRATED = 200  # data sets
+POSITIONS = 16  # of the chain of each
+ROWS_TO_CALIBRATE = 50  # at most, if their number can be set
+
+
+def scores_have_mean_zero(case, rng):
+    """Simulated at theta: the scores have mean 0."""
+    z = []
+    for theta, targets in simulated(case, rng):
+        scores = np.concatenate([row_gradients(t, theta, rows) for t, rows in targets])
+        z.append(z_scores(scores))
+    return near_zero(np.array(z))
+
+
+def scores_have_the_information(case, rng):
+    """Simulated at theta: the scores vary as the Hessian says.
+
+    The mean of g g^T + H is 0, for scores g and Hessians H of the rows (Bartlett's second
+    identity); applied to vectors of random signs, in units of what one row tells of a component.
+    """
+    z = []
+    for theta, targets in simulated(case, rng):
+
+        def scores_at(theta, targets=targets):
+            return np.concatenate([row_gradients(t, theta, rows) for t, rows in targets])
+
+        scores = scores_at(theta)
+        scale = scale_of(scores)
+        for _ in range(DIRECTIONS):
+            vector = scale * rng.choice([-1.0, 1.0], len(theta))
+            step = 1e-3 * vector
+            curvature = (scores_at(theta + step) - scores_at(theta - step)) / 2e-3
+            values = scores * (scores @ vector)[:, None] + curvature
+            z.append(z_scores(scale * values, floor=1e-3))
+    return near_zero(np.array(z))
+
+
+def simulated(case, rng):
+    """Positions, at and far from the true theta, each with targets and rows of data drawn there."""
+    model = case.model
+    optional(model.simulate, rng, model.true_theta)
+    for theta in (model.true_theta, case.near(rng, 0.5 * case.row_scale)):
+        targets, missing = [], SIMULATED_ROWS
+        while missing > 0:
+            target = Target(model, model.simulate(rng, theta))
+            rows = rng.permutation(target.num_rows)[:missing]
+            targets.append((target, rows))
+            missing -= len(rows)
+        yield theta, targets
+
+
+def prior_draws_stay(case, rng):
+    """Draws of sample_prior: stay in it by log_prior_ratio."""
+    model, streams = case.model, Streams(*rng.spawn(3))
+    draws = np.array([optional(sample_prior(model), rng) for _ in range(PRIOR_DRAWS)])
+    moved, accepted = draws.copy(), 0
+    scale = spread(draws) / math.sqrt(draws.shape[1])
+    factors = PRIOR_STEPS * 4
+    for theta in moved:
+        for factor in factors:
+            theta_new = theta + factor * scale * rng.standard_normal(len(theta))
+            if accepts(streams, model.log_prior_ratio(theta, theta_new)):
+                theta[:] = theta_new
+                accepted += 1
+    return has_stayed(draws, moved, accepted / (len(draws) * len(factors)))
+
+
+def sample_prior(model):
+    """The model's sample_prior."""
+    if not hasattr(model, "sample_prior"):
+        raise NotTried("no sample_prior")
+    return model.sample_prior
+
+
+def exact_draws_stay(case, rng):
+    """Draws of sample_posterior: stay in it by HMC, Metropolis."""
+    target, streams = case.target, Streams(*rng.spawn(3))
+    draws = optional(case.model.sample_posterior, rng, target.data, 2 * EXACT_DRAWS)
+    if draws.shape != (2 * EXACT_DRAWS, case.model.dimension):
+        raise ValueError(
+            f"sample_posterior: must return {2 * EXACT_DRAWS} draws, not {draws.shape}"
+        )
+    starts, others = np.split(draws, 2)
+    samplers = kernels(spread(others))
+    ends, accepted = np.empty_like(starts), []
+    for i, start in enumerate(starts):
+        positions, is_accepted = path(target, samplers, streams, start, range(2 * len(samplers)))
+        ends[i] = positions[-1]
+        accepted += is_accepted
+    return has_stayed(starts, ends, np.mean(accepted))
+
+
+def simulation_based_calibration(case, rng):
+    """Simulated at draws of the prior: these rank evenly (SBC).
+
+    Simulation-based calibration, by the exact rank test of Gandy and Scott (2020, Unit testing for
+    MCMC and other Monte Carlo methods, section 3.1): theta is put at a random place of a chain of
+    reversible kernels, which are run from there to both ends; by stationarity any other of its
+    positions could as well be theta. Ranked are theta_j, its squared distance from the prior's
+    centre, and the log-likelihood
+    (Modrak et al. 2023: the components alone do not see a prior that is left out).
+    """
+    if case.configured.likelihood_power != 1:
+        raise NotTried("the likelihood is tempered, so no posterior of the data")
+    prior = np.array([optional(sample_prior(case.model), rng) for _ in range(CALIBRATED)])
+    model, scale = for_calibration(case, rng, prior)
+    centre, width = np.median(prior, axis=0), spread(prior)
+    streams, samplers = Streams(*rng.spawn(3)), kernels(scale)
+    ranks, accepted = [], []
+    for theta in prior:
+        target = Target(model, model.simulate(rng, theta))
+        place = rng.integers(POSITIONS)
+        # The kernel from one position to the next is the same in either direction.
+        later, of_later = path(target, samplers, streams, theta, range(place, POSITIONS - 1))
+        earlier, of_earlier = path(target, samplers, streams, theta, range(place)[::-1])
+        chain = np.array([*earlier[::-1], theta, *later])
+        ratios = [target.likelihood.log_ratio(theta, other) for other in chain]
+        values = np.column_stack([chain, ((chain - centre) / width) ** 2, ratios])
+        below, equal = (values < values[place]).sum(axis=0), (values == values[place]).sum(axis=0)
+        ranks.append((below + equal * rng.random(values.shape[1])) / POSITIONS)
+        accepted += of_later + of_earlier
+    acceptance = np.mean(accepted)
+    if acceptance == 0:
+        raise NotTried("the chains accept none of their proposals")
+    p_values = [kstest(component, "uniform").pvalue for component in np.transpose(ranks)]
+    p = min(1.0, len(p_values) * min(p_values))
+    remark = f"{CALIBRATED} data sets of {model.num_rows} rows, acceptance {acceptance:.2g}"
+    return Outcome(f"p = {p:.2g} ({remark})", f"p >= {FALSE_ALARM:g}", bool(p >= FALSE_ALARM))
+
+
+def for_calibration(case, rng, prior):
+    """The model with as many rows as tell as much as the prior, and the posterior's scale, (d,)."""
+    optional(case.model.simulate, rng, prior[0])
+    target_of = [
+        (Target(case.model, case.model.simulate(rng, theta)), theta) for theta in prior[:20]
+    ]
+    of_a_row = [
+        (row_gradients(target, theta, np.arange(min(20, target.num_rows))) ** 2).mean(axis=0)
+        for target, theta in target_of
+    ]
+    information, of_prior = np.nanmedian(of_a_row, axis=0), spread(prior) ** -2
+    with np.errstate(all="ignore"):
+        wanted = np.nanmedian(of_prior / information)
+    model = with_rows(case.model, int(np.clip(np.nan_to_num(wanted, nan=2), 2, ROWS_TO_CALIBRATE)))
+    return model, (model.num_rows * information + of_prior) ** -0.5
+
+
+def kernels(scale):
+    """HMC and Metropolis with steps of several sizes, as some will fit; scale is (d,).
+
+    Each is reversible: also what gives their turn to one after another leaves the posterior as it
+    is.
+    """
+    d, inverse_mass = len(scale), list(scale**2)
+    return [
+        *(HMC(factor * d**-0.25, 6, inverse_mass) for factor in (0.9, 0.2, 0.04, 0.008)),
+        *(Metropolis(GaussianWalk(list(factor * d**-0.5 * scale))) for factor in (2.4, 0.1)),
+    ]
+
+
+def path(target, samplers, streams, start, turns):
+    """Positions after steps of those samplers whose turn it is, and which were accepted."""
+    positions, accepted, position = [], [], start
+    for turn in turns:
+        sampler = samplers[turn % len(samplers)]
+        state, info = sampler.step(streams, sampler.init(streams, position), target)
+        position = state.position
+        positions.append(position)
+        accepted.append(info.is_accepted)
+    return positions, accepted
+
+
+def spread(draws):
+    """Standard deviation of each component, from its quartiles, (d,)."""
+    low, high = np.quantile(draws, [0.25, 0.75], axis=0)
+    return np.where(high > low, (high - low) / 1.35, 1.0)
+
+
+def has_stayed(starts, ends, acceptance):
+    """Outcome of pairs of draws, (n, d), that must be of one distribution, each pair another's.
+
+    Compared are means of bounded functions, as a prior may have no moments.
+    """
+    if acceptance == 0:
+        raise NotTried("the chains accept none of their proposals")
+
+    def functions(draws):
+        u = (draws - np.median(starts, axis=0)) / spread(starts)
+        return np.concatenate([np.tanh(u), u**2 / (1 + u**2)], axis=1)
+
+    return near_zero(
+        z_scores(functions(ends) - functions(starts)), f" (acceptance {acceptance:.2g})"
+    )

@@ -1,0 +1,112 @@
+"""The command `check`: whether a model of one's own is right, as a table."""
+
+import sys
+
+import yaml
+
+from dpmcmc import registry
+from dpmcmc.evaluation.checking.models import check_model
+from dpmcmc.models.model import Model
+from dpmcmc.study.config import ConfigError, listed
+from dpmcmc.study.entries import read_model
+
+WIDTHS = 59, 51, 17  # characters of the columns; longer texts stick out
+
+
+def check(name, settings):
+    """Check a model, FILE.py:CLASS or one of the package, with settings key=value.
+
+    Prints a row for each check as soon as it is done, then how many passed.
+
+    Parameters
+    ----------
+    name : str
+    settings : list of str
+        Keys of its entry in a configuration, with values in YAML.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if no check failed, 1 if one did, 2 if the name or a setting is wrong.
+    """
+    try:
+        checks = CHECKS[kind_of(name)](name, read_settings(settings))
+    except (ConfigError, registry.UnknownName) as error:
+        print(f"check: {str(error).removeprefix('models.')}", file=sys.stderr)
+        return 2
+    return report(name, checks)
+
+
+def check_of_model(name, settings):
+    """Checks of a model with settings; raises a ConfigError before the first."""
+    entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ".")
+    return check_model(entry.model)
+
+
+CHECKS = {"model": check_of_model}  # what is tried of each kind of class
+
+
+def kind_of(name):
+    """Kind of a class by its name, a key of CHECKS; raises a ConfigError if there is none."""
+    for kind in registry.KINDS:
+        if name in registry.names(kind):
+            break
+    else:
+        if not name.rpartition(":")[0].endswith(".py"):
+            valid = listed(known for kind in CHECKS for known in registry.names(kind))
+            raise ConfigError(f"unknown class {name}; valid names: {valid}, or a file.py:Class")
+        kind = kind_of_class(name)
+    if kind not in CHECKS:
+        raise ConfigError(f"{name} is a {kind}; what can be checked is a {listed(CHECKS)}")
+    return kind
+
+
+def kind_of_class(name):
+    """Kind of a class of the user's own."""
+    try:
+        cls = registry.load(registry.resolve("model", name))
+    except registry.UnknownName:
+        raise
+    except Exception as error:  # a user's file may raise anything
+        raise ConfigError(f"{name} cannot be imported: {type(error).__name__}: {error}") from None
+    if issubclass(cls, Model):
+        return "model"
+    methods = {method: kind for kind, (_, method) in registry.KINDS.items()}
+    kinds = [kind for method, kind in methods.items() if hasattr(cls, method)]
+    if not kinds:
+        raise ConfigError(
+            f"{name} is none of {listed(registry.KINDS)}: it has no {listed(methods)}"
+        )
+    return kinds[0]
+
+
+def read_settings(settings):
+    """Settings key=value as a dict, with values in YAML."""
+    read = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not (key and equals):
+            raise ConfigError(f"{setting}: must be key=value")
+        try:
+            read[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ConfigError(f"{key}: {value} is no valid YAML") from None
+    return read
+
+
+def report(name, findings):
+    """Print findings as a table and how many passed; returns the exit status."""
+    counts = {True: 0, False: 0, None: 0}
+    print_row("tried", "found", "allowed", "")
+    for tried, found, allowed, passed in findings:
+        counts[passed] += 1
+        print_row(tried, found, allowed, {True: "ok", False: "FAILED", None: ""}[passed])
+    print(f"{name}: {counts[True]} ok, {counts[False]} FAILED, {counts[None]} not tried")
+    return 1 if counts[False] else 0
+
+
+def print_row(*texts):
+    """Print one row, its columns one below another."""
+    *columns, verdict = texts
+    padded = (text.ljust(width) for text, width in zip(columns, WIDTHS, strict=True))
+    print(" ".join([*padded, verdict]).rstrip(), flush=True)
