@@ -60,13 +60,16 @@ class Line(RowsModel):
 # What is written in place of what, and the checks that must see it.
 RATIO, GRADIENT = "0.5 * (before - after)", "residuals * rows[:, 0]"
 PRIOR_RATIO = "(theta @ theta - theta_new @ theta_new) / (2 * self.prior_sd**2)"
-RESIDUALS = "(rows[:, 1] - theta[0] - theta[1] * rows[:, 0]) / self.sd"
 SBC = "Simulated at draws of the prior: these rank evenly (SBC)"
 PRIOR_STAYS = "Draws of sample_prior: stay in it by log_prior_ratio"
+DATA = "Data: finite numbers, of the shape data_shape"
+GRADIENTS = "Gradient of a row: finite differences of its ratio"
+JAX = "Gradient of a row: JAX's of log_likelihood_row"
+EXACT = "Draws of sample_posterior: stay in it by HMC, Metropolis"
 WRONG = {
     "a sign in the gradient": (
         {GRADIENT: f"-{GRADIENT}"},
-        {"Gradient of a row: finite differences of its ratio"},
+        {GRADIENTS},
     ),
     "a prior forgotten in the ratio": (
         {PRIOR_RATIO: "0.0"},
@@ -97,9 +100,18 @@ WRONG = {
 }
 
 
+def changed(changes):
+    """The right model with some of its text replaced."""
+    source = RIGHT
+    for right, wrong in changes.items():
+        assert source.count(right) == 1
+        source = source.replace(right, wrong)
+    return source
+
+
 def run(tmp_path, capsys, source, *settings):
-    """Exit status, and the verdict on what was tried."""
-    path = tmp_path / "line.py"
+    """Exit status, and a table as `read` gives it."""
+    path = tmp_path / f"line{len(list(tmp_path.glob('*.py')))}.py"  # a file is imported once
     path.write_text(source)
     with pytest.raises(SystemExit) as caught:
         cli.main(["check", f"{path}:Line", *settings])
@@ -109,25 +121,130 @@ def run(tmp_path, capsys, source, *settings):
 
 
 def read(output):
-    """Verdicts of a table by what was tried."""
+    """Rest of each row of a table by what was tried."""
     _, *rows, _ = output.splitlines()
-    return {row[:59].strip(): row.split()[-1] for row in rows}
+    return {row[:59].strip(): row[59:].strip() for row in rows}
+
+
+def failed(table):
+    return {tried for tried, rest in table.items() if rest.endswith("FAILED")}
 
 
 def test_a_right_model_passes(tmp_path, capsys):
-    status, verdicts = run(tmp_path, capsys, RIGHT)
+    status, table = run(tmp_path, capsys, RIGHT, "num_rows=300", "prior_sd=1")
     assert status == 0
-    assert list(verdicts.values()).count("ok") == 17
-    assert SBC in verdicts
+    assert sum(rest.endswith("ok") for rest in table.values()) == 17
+    assert table[DATA].startswith("300 rows")
+    assert table[JAX] == "not tried: no log_likelihood_row"
 
 
 @pytest.mark.parametrize("error", WRONG)
 def test_a_wrong_one_does_not(tmp_path, capsys, error):
     changes, expected = WRONG[error]
-    source = RIGHT
-    for right, wrong in changes.items():
-        assert source.count(right) == 1
-        source = source.replace(right, wrong)
-    status, verdicts = run(tmp_path, capsys, source)
+    status, table = run(tmp_path, capsys, changed(changes))
     assert status == 1
-    assert {tried for tried, verdict in verdicts.items() if verdict == "FAILED"} >= expected
+    assert failed(table) >= expected
+
+
+def test_what_is_wrong_with_exact_draws_or_jax_shows(tmp_path, capsys):
+    more = """
+    def log_likelihood_row(self, theta, row):
+        return -0.5 * ((row[1] - theta[0] - theta[1] * row[0]) / self.sd) ** 2 + 0.01 * theta[0]
+
+    def sample_posterior(self, rng, data, size):
+        design = np.stack([np.ones(len(data)), data[:, 0]])
+        precision = design @ design.T / self.sd**2  # the factor below is that of its half
+        mean = np.linalg.solve(precision + np.eye(2) / self.prior_sd**2, design @ data[:, 1])
+        factor = np.linalg.cholesky(np.linalg.inv(precision / 2))
+        return mean / self.sd**2 + rng.standard_normal((size, 2)) @ factor.T
+"""
+    status, table = run(tmp_path, capsys, RIGHT + more)
+    assert status == 1
+    assert failed(table) == {JAX, EXACT}
+    right = more.replace("precision / 2", "precision + np.eye(2) / self.prior_sd**2")
+    status, table = run(tmp_path, capsys, RIGHT + right.replace(" + 0.01 * theta[0]", ""))
+    assert status == 0
+    assert table[JAX].endswith("ok")
+    assert table[EXACT].endswith("ok")
+
+
+def test_what_cannot_be_tried_says_why(tmp_path, capsys):
+    """Without simulated data only the prior is tried."""
+    status, table = run(tmp_path, capsys, changed({"def simulate": "def simulate_nothing"}))
+    assert status == 0
+    assert table[DATA] == "not tried: Line has no simulate: it cannot make data"
+    assert {tried for tried, rest in table.items() if rest.endswith("ok")} == {
+        "Prior ratio: r(a, b) = -r(b, a)",
+        "Prior ratio: r(a, b) + r(b, c) = r(a, c)",
+        "Prior gradient: finite differences of its ratio",
+        PRIOR_STAYS,
+    }
+    source = changed(
+        {
+            "simulate(self, rng, theta=None)": "simulate(self, rng)",
+            "if theta is None else theta": "",
+        }
+    )
+    status, table = run(tmp_path, capsys, source)
+    assert status == 0
+    assert table[SBC] == "not tried: simulate takes no theta"
+    assert table[GRADIENTS].endswith("ok")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (f"{GRADIENT}], axis=1) / self.s", "AttributeError: 'Line' object has no attribute 's'"),
+        (f"{GRADIENT}]) / self.sd", "ValueError: Line.gradient: must return an array of shape"),
+        ("residuals * np.nan], axis=1) / self.sd", "nan (theta[0])"),
+    ],
+)
+def test_an_exception_of_the_model_is_a_row(tmp_path, capsys, wrong, expected):
+    status, table = run(tmp_path, capsys, changed({f"{GRADIENT}], axis=1) / self.sd": wrong}))
+    assert status == 1
+    assert table[GRADIENTS].startswith(expected)
+    assert GRADIENTS in failed(table)
+
+
+def test_data_that_cannot_be_read_are_a_row(tmp_path, capsys):
+    status, table = run(tmp_path, capsys, changed({"[x, y], axis=1": "[x, x / 0 * 0], axis=1"}))
+    assert status == 1
+    assert failed(table) == {DATA, "Simulated at theta: the scores have mean 0"} | {
+        tried for tried in table if tried.startswith("Simulated")
+    }
+    assert "400 of 800 are not" in table[DATA]
+    assert table[GRADIENTS] == "not tried: the data cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Bananas"], "unknown class Bananas; valid names: Banana, Circle, Gaussian, or"),
+        (["Banana", "dimension=2"], "Banana: missing key num_rows"),
+        (["Circle", "color=red"], "Circle: unknown key color; valid keys:"),
+        (["Circle", "sharpness"], "sharpness: must be key=value"),
+        (["Circle", "sharpness=[1"], "sharpness: [1 is no valid YAML"),
+        (["HMC"], "HMC is a sampler; what can be checked is a model"),
+        (["none.py:Model"], "no file none.py in"),
+        ([f"{__file__}:Model"], "test_check.py has no class Model"),
+    ],
+)
+def test_a_wrong_name_or_setting_is_a_line(capsys, arguments, message):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["check", *arguments])
+    assert caught.value.code == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.startswith("check: ")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_the_command_itself(tmp_path):
+    (tmp_path / "line.py").write_text(changed({"-theta / self": "theta / self"}))
+    command = [sys.executable, "-m", "dpmcmc", "check", "line.py:Line", "sd=1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert failed(read(done.stdout)) == {"Prior gradient: finite differences of its ratio"}
+    assert done.stdout.endswith("line.py:Line: 16 ok, 1 FAILED, 2 not tried\n")

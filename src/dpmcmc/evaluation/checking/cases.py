@@ -5,6 +5,7 @@ The value of a single row comes from a batch of that row alone.
 """
 
 import dataclasses
+import inspect
 import math
 from functools import cached_property
 
@@ -108,6 +109,13 @@ def with_rows(model, num_rows):
         return dataclasses.replace(model, num_rows=num_rows)
     except (TypeError, ValueError):
         return model
+
+
+def simulate_at(model, rng, theta):
+    """A data set at theta; `NotTried` where the model cannot make it."""
+    if "theta" not in inspect.signature(model.simulate).parameters:
+        raise NotTried("simulate takes no theta")
+    return optional(model.simulate, rng, theta)
 
 
 def row_axis(model):

@@ -9,7 +9,13 @@ import math
 import numpy as np
 from scipy.stats import kstest
 
-from dpmcmc.evaluation.checking.cases import row_gradients, scale_of, with_rows
+from dpmcmc.evaluation.checking.cases import (
+    MOST_ROWS,
+    row_gradients,
+    scale_of,
+    simulate_at,
+    with_rows,
+)
 from dpmcmc.evaluation.checking.findings import (
     FALSE_ALARM,
     NotTried,
@@ -24,13 +30,13 @@ from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
 
-SIMULATED_ROWS = 2000  # of which scores are taken, at each theta
+SIMULATED_ROWS = 1000  # of which scores are taken, at each theta
 DIRECTIONS = 2  # in which their variance is taken
 PRIOR_DRAWS = 1000
 PRIOR_STEPS = 2.4, 0.4, 0.06, 0.01, 0.001  # in units of its scale, as some will fit
 EXACT_DRAWS = 400
-CALIBRATED = 200  # data sets
-POSITIONS = 16  # of the chain of each
+CALIBRATED = 300  # data sets
+POSITIONS = 12  # of the chain of each
 ROWS_TO_CALIBRATE = 50  # at most, if their number can be set
 
 
@@ -69,11 +75,10 @@ def scores_have_the_information(case, rng):
 def simulated(case, rng):
     """Positions, at and far from the true theta, each with targets and rows of data drawn there."""
     model = case.model
-    optional(model.simulate, rng, model.true_theta)
     for theta in (model.true_theta, case.near(rng, 0.5 * case.row_scale)):
         targets, missing = [], SIMULATED_ROWS
         while missing > 0:
-            target = Target(model, model.simulate(rng, theta))
+            target = Target(model, simulate_at(model, rng, theta))
             rows = rng.permutation(target.num_rows)[:missing]
             targets.append((target, rows))
             missing -= len(rows)
@@ -83,34 +88,39 @@ def simulated(case, rng):
 def prior_draws_stay(case, rng):
     """Draws of sample_prior: stay in it by log_prior_ratio."""
     model, streams = case.model, Streams(*rng.spawn(3))
-    draws = np.array([optional(sample_prior(model), rng) for _ in range(PRIOR_DRAWS)])
-    moved, accepted = draws.copy(), 0
-    scale = spread(draws) / math.sqrt(draws.shape[1])
-    factors = PRIOR_STEPS * 4
-    for theta in moved:
-        for factor in factors:
+    starts, others = np.split(prior_draws(model, rng, 2 * PRIOR_DRAWS), 2)
+    ends, accepted = starts.copy(), []
+    scale = spread(others) / math.sqrt(model.dimension)
+    for theta in ends:
+        for factor in PRIOR_STEPS * 4:
             theta_new = theta + factor * scale * rng.standard_normal(len(theta))
-            if accepts(streams, model.log_prior_ratio(theta, theta_new)):
+            accepted.append(accepts(streams, model.log_prior_ratio(theta, theta_new)))
+            if accepted[-1]:
                 theta[:] = theta_new
-                accepted += 1
-    return has_stayed(draws, moved, accepted / (len(draws) * len(factors)))
+    return has_stayed(starts, ends, others, np.mean(accepted))
 
 
-def sample_prior(model):
-    """The model's sample_prior."""
+def prior_draws(model, rng, size):
+    """Draws of the prior, (size, d)."""
     if not hasattr(model, "sample_prior"):
         raise NotTried("no sample_prior")
-    return model.sample_prior
+    draws = np.array([optional(model.sample_prior, rng) for _ in range(size)], dtype=float)
+    if draws.shape != (size, model.dimension):
+        raise ValueError(
+            f"sample_prior: must return an array of shape {(model.dimension,)}, "
+            f"not {draws.shape[1:]}"
+        )
+    return draws
 
 
 def exact_draws_stay(case, rng):
     """Draws of sample_posterior: stay in it by HMC, Metropolis."""
     target, streams = case.target, Streams(*rng.spawn(3))
     draws = optional(case.model.sample_posterior, rng, target.data, 2 * EXACT_DRAWS)
-    if draws.shape != (2 * EXACT_DRAWS, case.model.dimension):
-        raise ValueError(
-            f"sample_posterior: must return {2 * EXACT_DRAWS} draws, not {draws.shape}"
-        )
+    expected = 2 * EXACT_DRAWS, case.model.dimension
+    if np.shape(draws) != expected:
+        found = np.shape(draws)
+        raise ValueError(f"sample_posterior: must return an array of shape {expected}, not {found}")
     starts, others = np.split(draws, 2)
     samplers = kernels(spread(others))
     ends, accepted = np.empty_like(starts), []
@@ -118,7 +128,7 @@ def exact_draws_stay(case, rng):
         positions, is_accepted = path(target, samplers, streams, start, range(2 * len(samplers)))
         ends[i] = positions[-1]
         accepted += is_accepted
-    return has_stayed(starts, ends, np.mean(accepted))
+    return has_stayed(starts, ends, others, np.mean(accepted))
 
 
 def simulation_based_calibration(case, rng):
@@ -128,25 +138,27 @@ def simulation_based_calibration(case, rng):
     MCMC and other Monte Carlo methods, section 3.1): theta is put at a random place of a chain of
     reversible kernels, which are run from there to both ends; by stationarity any other of its
     positions could as well be theta. Ranked are theta_j, its squared distance from the prior's
-    centre, and the log-likelihood
-    (Modrak et al. 2023: the components alone do not see a prior that is left out).
+    centre, the sum of these, and the log-likelihood: the components alone do not see that a prior
+    is left out (Modrak et al. 2023, Simulation-based calibration checking for Bayesian
+    computation).
     """
     if case.configured.likelihood_power != 1:
         raise NotTried("the likelihood is tempered, so no posterior of the data")
-    prior = np.array([optional(sample_prior(case.model), rng) for _ in range(CALIBRATED)])
-    model, scale = for_calibration(case, rng, prior)
-    centre, width = np.median(prior, axis=0), spread(prior)
+    prior, others = np.split(prior_draws(case.model, rng, 2 * CALIBRATED), 2)
+    model, scale = for_calibration(case.model, rng, others)
+    centre, width = np.median(others, axis=0), spread(others)
     streams, samplers = Streams(*rng.spawn(3)), kernels(scale)
     ranks, accepted = [], []
     for theta in prior:
-        target = Target(model, model.simulate(rng, theta))
+        target = Target(model, simulate_at(model, rng, theta))
         place = rng.integers(POSITIONS)
         # The kernel from one position to the next is the same in either direction.
         later, of_later = path(target, samplers, streams, theta, range(place, POSITIONS - 1))
         earlier, of_earlier = path(target, samplers, streams, theta, range(place)[::-1])
         chain = np.array([*earlier[::-1], theta, *later])
         ratios = [target.likelihood.log_ratio(theta, other) for other in chain]
-        values = np.column_stack([chain, ((chain - centre) / width) ** 2, ratios])
+        squares = ((chain - centre) / width) ** 2
+        values = np.column_stack([chain, squares, squares.sum(axis=1), ratios])
         below, equal = (values < values[place]).sum(axis=0), (values == values[place]).sum(axis=0)
         ranks.append((below + equal * rng.random(values.shape[1])) / POSITIONS)
         accepted += of_later + of_earlier
@@ -159,20 +171,35 @@ def simulation_based_calibration(case, rng):
     return Outcome(f"p = {p:.2g} ({remark})", f"p >= {FALSE_ALARM:g}", bool(p >= FALSE_ALARM))
 
 
-def for_calibration(case, rng, prior):
-    """The model with as many rows as tell as much as the prior, and the posterior's scale, (d,)."""
-    optional(case.model.simulate, rng, prior[0])
-    target_of = [
-        (Target(case.model, case.model.simulate(rng, theta)), theta) for theta in prior[:20]
-    ]
-    of_a_row = [
-        (row_gradients(target, theta, np.arange(min(20, target.num_rows))) ** 2).mean(axis=0)
-        for target, theta in target_of
-    ]
-    information, of_prior = np.nanmedian(of_a_row, axis=0), spread(prior) ** -2
-    with np.errstate(all="ignore"):
-        wanted = np.nanmedian(of_prior / information)
-    model = with_rows(case.model, int(np.clip(np.nan_to_num(wanted, nan=2), 2, ROWS_TO_CALIBRATE)))
+def for_calibration(model, rng, prior):
+    """The model with about as many rows as tell what the prior tells, and a posterior's scale.
+
+    The fewer rows, the more a wrong prior shows.
+
+    Parameters
+    ----------
+    model : Model
+    rng : numpy.random.Generator
+    prior : (size, d) array
+        Draws of the prior.
+
+    Returns
+    -------
+    model : Model
+    scale : (d,) array
+        By which the posterior extends, for most draws of the prior.
+    """
+    of_a_row = []
+    for theta in prior[:20]:
+        target = Target(model, simulate_at(model, rng, theta))
+        some = np.arange(min(20, target.num_rows))
+        of_a_row.append((row_gradients(target, theta, some) ** 2).mean(axis=0))
+    information, of_prior = np.median(of_a_row, axis=0), spread(prior) ** -2
+    information = np.where(np.isfinite(information), information, 0.0)
+    wanted = np.nan_to_num(np.median(of_prior / information), nan=2)
+    model = with_rows(model, int(np.clip(wanted, 2, ROWS_TO_CALIBRATE)))
+    if model.num_rows > MOST_ROWS:
+        raise NotTried(f"num_rows = {model.num_rows} cannot be made smaller")
     return model, (model.num_rows * information + of_prior) ** -0.5
 
 
@@ -184,7 +211,7 @@ def kernels(scale):
     """
     d, inverse_mass = len(scale), list(scale**2)
     return [
-        *(HMC(factor * d**-0.25, 6, inverse_mass) for factor in (0.9, 0.2, 0.04, 0.008)),
+        *(HMC(factor * d**-0.25, 4, inverse_mass) for factor in (0.9, 0.2, 0.04, 0.008)),
         *(Metropolis(GaussianWalk(list(factor * d**-0.5 * scale))) for factor in (2.4, 0.1)),
     ]
 
@@ -207,18 +234,18 @@ def spread(draws):
     return np.where(high > low, (high - low) / 1.35, 1.0)
 
 
-def has_stayed(starts, ends, acceptance):
-    """Outcome of pairs of draws, (n, d), that must be of one distribution, each pair another's.
+def has_stayed(starts, ends, others, acceptance):
+    """Outcome of pairs of draws, (n, d), that must be of one distribution, as must be the others.
 
     Compared are means of bounded functions, as a prior may have no moments.
     """
     if acceptance == 0:
         raise NotTried("the chains accept none of their proposals")
+    centre, width = np.median(others, axis=0), spread(others)
 
     def functions(draws):
-        u = (draws - np.median(starts, axis=0)) / spread(starts)
+        u = (draws - centre) / width
         return np.concatenate([np.tanh(u), u**2 / (1 + u**2)], axis=1)
 
-    return near_zero(
-        z_scores(functions(ends) - functions(starts)), f" (acceptance {acceptance:.2g})"
-    )
+    z = z_scores(functions(ends) - functions(starts))
+    return near_zero(z, f" (acceptance {acceptance:.2g})")

@@ -16,7 +16,7 @@ from dpmcmc.evaluation.checking.findings import NotTried, Outcome, at_most, rela
 from dpmcmc.likelihoods.target import Target
 
 SMALL_BLOCK = 64  # rows, where a block's size can be chosen
-STEPS = 10.0 ** np.arange(-6, -1)  # of finite differences, in units of what one row tells
+STEPS = 10.0 ** np.arange(-6, -1)  # of finite differences, in units of a scale
 ROUNDING = 1e-8  # allowed, relative to the largest value
 DIFFERENCES = 1e-5  # likewise, of finite differences
 FAR = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6, -1e6, 0.0)
@@ -67,17 +67,14 @@ def ratio_is_difference(case, rng):
 
 def gradient_differences(case, rng):
     """Gradient of a row: finite differences of its ratio."""
-    rows, worst = case.rows[:FEW_ROWS], (0.0, 0)
+    rows, errors, sizes = case.rows[:FEW_ROWS], [], []
     for theta in case.thetas[1:]:
         gradients = row_gradients(case.target, theta, rows)
         scale = scale_of(gradients)
-        found = differences(
-            lambda a, b: row_ratios(case.target, a, b, rows), theta, STEPS[:, None] * scale
-        )
-        errors = least(abs(found - gradients))
-        sizes = abs(gradients).max(axis=0) + 1e-3 / scale
-        worst = max(worst, largest_component(errors, sizes), key=as_key)
-    return at_most(worst[0], DIFFERENCES, where=f" (theta[{worst[1]}])")
+        found = differences(lambda a, b: row_ratios(case.target, a, b, rows), theta, scale)
+        errors.append(least(abs(found - gradients)))
+        sizes.append(sizes_of(gradients))
+    return worst_component(errors, sizes, DIFFERENCES)
 
 
 def gradient_of_jax(case, rng):
@@ -88,32 +85,23 @@ def gradient_of_jax(case, rng):
 
     if isinstance(case.target.likelihood, JaxLikelihood):
         raise NotTried("the gradient is JAX's own")
-    indices, worst = case.rows[:FEW_ROWS], (0.0, 0)
+    indices, errors, sizes = case.rows[:FEW_ROWS], [], []
     rows = np.moveaxis(case.target.data, row_axis(case.model), 0)[indices]
     by_jax = jax.vmap(jax.grad(case.model.log_likelihood_row), (None, 0))
     for theta in case.thetas:
         expected = np.asarray(by_jax(theta, rows))
-        errors = abs(row_gradients(case.target, theta, indices) - expected)
-        sizes = abs(expected).max(axis=0) + 1e-3 / scale_of(expected)
-        worst = max(worst, largest_component(errors, sizes), key=as_key)
-    return at_most(worst[0], ROUNDING, where=f" (theta[{worst[1]}])")
+        errors.append(abs(row_gradients(case.target, theta, indices) - expected))
+        sizes.append(sizes_of(expected))
+    return worst_component(errors, sizes, ROUNDING)
 
 
-def differences(ratio, theta, steps):
-    """Central differences of a log-ratio (a, b) at theta, (h, ..., d) for steps (h, d)."""
-    moves = np.eye(len(theta))
-    return np.array(
-        [
-            np.stack(
-                [
-                    ratio(theta - h * m, theta + h * m) / (2 * h)
-                    for h, m in zip(hs, moves, strict=True)
-                ],
-                axis=-1,
-            )
-            for hs in steps
-        ]
-    )
+def differences(ratio, theta, scale):
+    """Central differences of a log-ratio (a, b) at theta, (h, ..., d), by steps of h sizes."""
+
+    def difference(step):
+        return ratio(theta - step, theta + step) / (2 * step.max())
+
+    return np.array([np.stack([difference(s) for s in np.diag(h * scale)], axis=-1) for h in STEPS])
 
 
 def least(errors):
@@ -121,15 +109,17 @@ def least(errors):
     return np.where(np.isnan(errors), math.inf, errors).min(axis=0)
 
 
-def largest_component(errors, sizes):
-    """Largest relative error, and its component; of errors (k, d) and sizes (d,)."""
-    found = [relative(e, s) for e, s in zip(errors.T, sizes, strict=True)]
-    return max(zip(found, range(len(found)), strict=True), key=as_key)
+def sizes_of(gradients):
+    """What errors of gradients (k, d) are relative to, (1, d); rounding errors of 0 are small."""
+    return (abs(gradients).max(axis=0) + 1e-3 / scale_of(gradients))[None]
 
 
-def as_key(found):
-    """Order in which NaN is the largest."""
-    return math.inf if math.isnan(found[0]) else found[0]
+def worst_component(errors, sizes, allowed):
+    """Outcome of errors (..., d) relative to sizes, of the component where they are largest."""
+    pairs = zip(np.moveaxis(errors, -1, 0), np.moveaxis(sizes, -1, 0), strict=True)
+    found = [relative(*pair) for pair in pairs]
+    j = int(np.argmax(found))  # of a NaN, if there is one
+    return at_most(found[j], allowed, where=f" (theta[{j}])")
 
 
 def ratio_sums(case, rng):
@@ -137,18 +127,15 @@ def ratio_sums(case, rng):
     target, (a, b) = in_small_blocks(case), case.pairs[2]
     ratios = row_ratios(target, a, b, case.rows)
     bound = between(abs(ratios))
-    clipped = np.clip(ratios, -bound, bound)
-    error, of_rows = 0.0, (abs(ratios) > bound).sum()
-    for batch in batches(case):
-        total, squares, count = target.clipped_batch_ratio(a, b, bound, batch)
-        errors = [total - clipped.sum(), squares - (clipped**2).sum()]
-        error = max(error, relative(errors, [abs(clipped).sum(), (clipped**2).sum()]))
-        error = max(error, abs(int(count) - int(of_rows)) / len(ratios))
+    clipped, of_rows = np.clip(ratios, -bound, bound), (abs(ratios) > bound).sum()
+    expected = np.array([clipped.sum(), (clipped**2).sum(), of_rows])
+    sums = [target.clipped_batch_ratio(a, b, bound, batch) for batch in batches(case)]
     if len(ratios) == target.num_rows:
         total, count = target.clipped_log_likelihood_ratio(a, b, bound)
-        error = max(error, relative(total - clipped.sum(), abs(clipped).sum()))
-        error = max(error, abs(int(count) - int(of_rows)) / len(ratios))
-    return at_most(error, ROUNDING, where=f" ({of_rows / len(ratios):.0%} clipped)")
+        sums.append((total, expected[1], count))
+    sizes = [abs(clipped).sum(), expected[1], len(ratios)]
+    remark = f" ({of_rows / len(ratios):.0%} clipped)"
+    return at_most(relative(np.array(sums) - expected, sizes), ROUNDING, where=remark)
 
 
 def gradient_sums(case, rng):
@@ -158,15 +145,14 @@ def gradient_sums(case, rng):
     norms = np.linalg.norm(gradients, axis=1)
     bound = between(norms)
     clipped = gradients * np.minimum(1, bound / np.maximum(norms, bound))[:, None]
-    error, of_rows = 0.0, (norms > bound).sum()
+    of_rows, size = (norms > bound).sum(), np.minimum(norms, bound).sum()
     sums = [target.clipped_batch_gradient(theta, bound, batch) for batch in batches(case)]
     if len(norms) == target.num_rows:
         sums.append(target.clipped_gradient(theta, bound))
-    for total, count in sums:
-        size = np.linalg.norm(clipped, axis=1).sum()
-        error = max(error, relative(np.linalg.norm(total - clipped.sum(axis=0)), size))
-        error = max(error, abs(int(count) - int(of_rows)) / len(norms))
-    return at_most(error, ROUNDING, where=f" ({of_rows / len(norms):.0%} clipped)")
+    errors = [np.append(total - clipped.sum(axis=0), count - of_rows) for total, count in sums]
+    sizes = [*[size] * len(theta), len(norms)]
+    remark = f" ({of_rows / len(norms):.0%} clipped)"
+    return at_most(relative(errors, sizes), ROUNDING, where=remark)
 
 
 def in_small_blocks(case):
@@ -241,16 +227,20 @@ def rows_not_finite(case, rng):
     target, (a, b) = Target(case.model, data, "clip"), case.pairs[2]
     bound = between(abs(row_ratios(case.target, a, b, chosen)))
     norm_bound = between(np.linalg.norm(row_gradients(case.target, a, chosen), axis=1))
-    total, squares, count = target.clipped_batch_ratio(a, b, bound, chosen)
-    alone = [target.clipped_batch_ratio(a, b, bound, row) for row in chosen[:, None]]
-    error = relative([total, squares] - np.sum(alone, axis=0)[:2], [bound, bound**2])
-    missed = abs(count - sum(one[2] for one in alone))
-    gradient, count = target.clipped_batch_gradient(a, norm_bound, chosen)
-    alone = [target.clipped_batch_gradient(a, norm_bound, row) for row in chosen[:, None]]
-    error = max(error, relative(gradient - sum(one[0] for one in alone), norm_bound))
-    missed += abs(count - sum(one[1] for one in alone))
-    found = at_most(max(error, missed), len(chosen) * ROUNDING)
-    return found._replace(found=f"{found.found} ({len(poisoned)} such rows of {len(chosen)})")
+    together = [
+        *target.clipped_batch_ratio(a, b, bound, chosen),
+        *np.hstack(target.clipped_batch_gradient(a, norm_bound, chosen)),
+    ]
+    alone = [
+        [
+            *target.clipped_batch_ratio(a, b, bound, row),
+            *np.hstack(target.clipped_batch_gradient(a, norm_bound, row)),
+        ]
+        for row in chosen[:, None]
+    ]
+    sizes = len(chosen) * np.array([bound, bound**2, 1, *[norm_bound] * len(a), 1])
+    error = relative(np.array(together) - np.sum(alone, axis=0), sizes)
+    return at_most(error, ROUNDING, where=f" ({len(poisoned)} such rows of {len(chosen)})")
 
 
 def prior_antisymmetric(case, rng):
@@ -270,19 +260,13 @@ def prior_adds_up(case, rng):
 
 def prior_gradient(case, rng):
     """Prior gradient: finite differences of its ratio."""
-    gradients = np.array([case.model.grad_log_prior(theta) for theta in case.thetas], dtype=float)
+    model, thetas = case.model, case.thetas
+    gradients = np.array([model.grad_log_prior(theta) for theta in thetas], dtype=float)
+    if gradients.shape != thetas.shape:
+        expected, found = thetas.shape[1:], gradients.shape[1:]
+        raise ValueError(f"grad_log_prior: must return an array of shape {expected}, not {found}")
     found = np.stack(
-        [
-            differences(case.model.log_prior_ratio, theta, STEPS[:, None] * case.row_scale)
-            for theta in case.thetas
-        ],
-        axis=1,
+        [differences(model.log_prior_ratio, theta, case.row_scale) for theta in thetas], axis=1
     )
-    if gradients.shape != case.thetas.shape:
-        raise ValueError(
-            f"grad_log_prior: must return an array of shape {case.thetas.shape[1:]}, "
-            f"not {gradients.shape[1:]}"
-        )
-    sizes = np.maximum(abs(gradients), abs(found).max(axis=0)).max(axis=0)
-    worst = largest_component(least(abs(found - gradients)), sizes)
-    return at_most(worst[0], DIFFERENCES, where=f" (theta[{worst[1]}])")
+    sizes = np.maximum(abs(gradients), abs(found).max(axis=0)).max(axis=0, keepdims=True)
+    return worst_component(least(abs(found - gradients)), sizes, DIFFERENCES)
