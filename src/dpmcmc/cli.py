@@ -47,6 +47,7 @@ COMMANDS = {
 }
 # Likewise for people, who give arguments by their place; the function returns the exit status.
 FOR_PEOPLE = {
+    "new": ("new.new", "kind path"),
     "check": ("check.check", "name settings*"),
 }
 

@@ -143,7 +143,10 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ({"data": "line.txt"}, "models.line.data: line.txt: must end in .csv, .parquet, .npy"),
         ({"data": 3}, "models.line.data: must be a string, not 3"),
         ({"data": "line.csv", "columns": "x"}, "models.line.columns: must be a list, not 'x'"),
-        ({"data": "line.csv", "columns": [1, 2]}, r"models.line.columns\[1\]: must be a string, not 2"),
+        (
+            {"data": "line.csv", "columns": [1, 2]},
+            r"models.line.columns\[1\]: must be a string, not 2",
+        ),
         ({"data": "line.csv", "columns": ["x", "x"]}, "models.line.columns: lists an entry twice"),
         (
             {"data": "line.csv", "columns": ["x", "z"]},

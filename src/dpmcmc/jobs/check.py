@@ -1,20 +1,24 @@
-"""The command `check`: whether a model of one's own is right, as a table."""
+"""The command `check`: whether a model or a sampler of one's own is right, as a table."""
 
 import sys
+from dataclasses import replace
 
 import yaml
 
 from dpmcmc import registry
 from dpmcmc.evaluation.checking.models import check_model
+from dpmcmc.evaluation.checking.samplers import check_move, check_sampler
+from dpmcmc.jobs.data import read
 from dpmcmc.models.model import Model
-from dpmcmc.study.config import ConfigError, listed
-from dpmcmc.study.entries import read_model
+from dpmcmc.settings import needed, schema
+from dpmcmc.study.config import ConfigError, check_schema, listed
+from dpmcmc.study.entries import load_class, read_algorithm, read_model
 
-WIDTHS = 59, 51, 17  # characters of the columns; longer texts stick out
+WIDTHS = 64, 51, 17  # characters of the columns; longer texts stick out
 
 
 def check(name, settings):
-    """Check a model, FILE.py:CLASS or one of the package, with settings key=value.
+    """Check a model, sampler or move, FILE.py:CLASS or the package's, with settings key=value.
 
     Prints a row for each check as soon as it is done, then how many passed.
 
@@ -39,11 +43,41 @@ def check(name, settings):
 
 def check_of_model(name, settings):
     """Checks of a model with settings; raises a ConfigError before the first."""
-    entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ".")
-    return check_model(entry.model)
+    entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ".", ".")
+    spec = {"model": entry.id, "model_entry": entry.spec, "data": entry.data}
+    return check_model(entry.model, read(spec) if entry.data else None)
 
 
-CHECKS = {"model": check_of_model}  # what is tried of each kind of class
+def check_of_sampler(name, settings):
+    """Checks of a sampler with settings, those of its move among them."""
+    keys = {key: settings.pop(key) for key in ("move", "accountant") if key in settings}
+    cls = registry.load(registry.resolve("sampler", name))
+    if hasattr(cls, "release"):
+        keys = {"accountant": "certified"} | keys
+    entry = read_algorithm(name.rpartition(":")[2], {"sampler": name} | keys, ".", ".")
+    check_schema(settings, entry.schema(), entry.id)
+    sampler = built(entry.id, registry.build, entry.spec(settings))
+    parts = {field: part.compute() for field, part in needed(cls).items()}
+    return check_sampler(replace(sampler, **parts))
+
+
+def check_of_move(name, settings):
+    """Checks of a move with settings."""
+    reference, cls = load_class("move", name, name.rpartition(":")[2], ".")
+    check_schema(settings, schema(cls), cls.__name__)
+    return check_move(built(cls.__name__, registry.build, {"class": reference} | settings))
+
+
+def built(where, build, spec):
+    """What a spec describes; a ConfigError if its settings do not go together."""
+    try:
+        return build(spec)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+# What is tried of each kind of class.
+CHECKS = {"model": check_of_model, "sampler": check_of_sampler, "move": check_of_move}
 
 
 def kind_of(name):

@@ -52,7 +52,9 @@ def refused(kind, file):
         return f"unknown kind {kind}; valid kinds: {', '.join(kinds)}"
     is_name = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", file.stem)
     if file.suffix != ".py" or not is_name or keyword.iskeyword(file.stem):
-        return f"{file}: must be a Python file, named by letters, digits and _, such as my_{kind}.py"
+        return (
+            f"{file}: must be a Python file, named by letters, digits and _, such as my_{kind}.py"
+        )
     if file.stem in sys.stdlib_module_names or file.stem == "dpmcmc":
         return f"{file}: there is a module {file.stem} already; give it another name"
     for written in (file, file.with_suffix(".yaml")):

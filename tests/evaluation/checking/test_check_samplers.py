@@ -10,6 +10,7 @@ import pytest
 from dpmcmc import registry
 from dpmcmc.accounting.releases import GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.evaluation.checking import samplers
+from dpmcmc.evaluation.checking.releases import same
 from dpmcmc.evaluation.checking.samplers import check_move, check_sampler, for_any_dimension
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
@@ -50,15 +51,21 @@ def failed(sampler, seed=0):
 def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler):
     findings = list(check_sampler(sampler))
     assert not [finding for finding in findings if finding.passed is False]
-    untried = [finding for finding in findings if finding.passed is None]
-    is_quiet = "Barker" not in type(sampler).__name__  # whose noise is part of the test
-    assert len(untried) == (0 if is_quiet else 1)
+    untried = {finding.tried for finding in findings if finding.passed is None}
+    expected = set()
+    if isinstance(sampler, DPBarker | FullDataDPBarker):  # whose noise is part of the test
+        expected |= {QUIET, "Chains without noise and clipping come away from their start"}
+    if isinstance(sampler, DPBarker):
+        expected |= {DECLARED}
+    if isinstance(sampler, DPPenalty | DPHMC | FullDataDPBarker):
+        expected |= {BATCH}
+    assert untried == expected
 
 
 def test_all_samplers_of_the_package_are_checked_here_but_the_one_that_never_moves():
     names = {type(sampler).__name__ for sampler in OURS} | {"StartPoint"}
     assert names == set(registry.names("sampler"))
-    assert failed(StartPoint()) == ["100 iterations forget the start"]
+    assert failed(StartPoint()) == ["Chains without noise and clipping come away from their start"]
 
 
 @pytest.mark.parametrize("move", [WALK, OneComponentWalk(0.3), GuidedWalk(0.3)])
@@ -69,9 +76,7 @@ def test_our_moves_pass(move):
 def test_published_variances_of_batches_are_not_exact():
     """Batches of all rows have no error, for which the published version allows all the same."""
     sampler = MinibatchDPPenalty(WALK, 1.5, 50, 1, batch_variance="published")
-    invariance = "with noise, without clipping, leaves the posterior invariant"
-    quiet = invariance.replace("with noise, without", "without noise and")
-    assert {invariance, quiet} & set(failed(sampler))
+    assert {QUIET, NOISY} & set(failed(sampler))
 
 
 # -- Errors of a stranger --------------------------------------------------------------------------
@@ -121,14 +126,14 @@ def test_a_strangers_sampler_passes():
     assert failed(Right()) == []
 
 
-RATIO = "a row moves a released statistic by at most its declared sensitivity"
-STATE = "rows change nothing but what is released"
-COST = "(sensitivity / noise)^2 of an iteration, against what release() says"
-COUNT = "releases of an iteration"
-DECLARED = "declared sensitivity and noise do not depend on a row"
-QUIET = "without noise and clipping, leaves the posterior invariant"
-NOISY = "with noise, without clipping, leaves the posterior invariant"
-BATCH = "releases of a batch, and share of its rows, against what release() says"
+RATIO = "One row moves a released statistic by at most its sensitivity"
+STATE = "The same releases lead to the same state, whatever the rows"
+COST = "(sensitivity / noise)^2 of an iteration is what release() says"
+COUNT = "An iteration learns of its rows by rng.release"
+DECLARED = "Declared sensitivities and noise do not depend on the rows"
+QUIET = "Without noise and clipping it leaves the posterior invariant"
+NOISY = "With noise, without clipping, it leaves the posterior invariant"
+BATCH = "Batches, of one release each, are as large as release() says"
 
 
 class WrongSign(Right):
@@ -287,7 +292,7 @@ def test_noise_past_the_one_place_is_found_by_the_positions_too():
             return theta + 0.5
 
     found = failed(dataclasses.replace(Loud(), noise_scale=1.0))
-    assert any(tried.endswith("by positions") for tried in found)
+    assert any("by positions" in tried for tried in found)
 
 
 class Broken(Right):
@@ -297,8 +302,8 @@ class Broken(Right):
 
 def test_what_a_sampler_raises_is_a_finding_in_one_line():
     findings = list(check_sampler(Broken()))
-    assert all(finding.passed is False for finding in findings)
-    assert {finding.found for finding in findings} == {"RuntimeError: this breaks"}
+    assert not any(finding.passed for finding in findings)
+    assert {f.found for f in findings if f.passed is False} == {"RuntimeError: this breaks"}
 
 
 # -- Watching --------------------------------------------------------------------------------------
@@ -319,7 +324,7 @@ def test_a_repetition_on_the_same_rows_is_the_same_and_leaves_the_streams_as_the
     for _ in range(5):
         step = rng.step(sampler, state, target)
         again = rng.repeat(sampler, state, target, step)
-        assert samplers.same(step.state, again.state) and step.released
+        assert same(step.state, again.state) and step.released
         for a, b in zip(step.released, again.released, strict=True):
             assert np.array_equal(a.statistic, b.statistic) and np.array_equal(a.value, b.value)
         other, _ = sampler.step(plain, other, target)  # as if nobody had watched

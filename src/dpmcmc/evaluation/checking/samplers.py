@@ -6,14 +6,16 @@ about 0.2: settings such as a step size should be set for that.
 
 import math
 from dataclasses import fields, is_dataclass, replace
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from dpmcmc.accounting import certified
-from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
 from dpmcmc.evaluation.audit import FAR, Case, FixedStep, audit
-from dpmcmc.evaluation.checking.findings import Finding, tried
+from dpmcmc.evaluation.checking.findings import NotTried, Outcome, find
+from dpmcmc.evaluation.checking.releases import Comparison, neighbouring, price, ratio, worse
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
@@ -29,41 +31,23 @@ QUIET = 1e-12  # what a setting of the noise is set to where there should be non
 LOUDER = (16, 8, 4, 2)  # times the noise of the settings, lest it be too little to matter
 LEAST_ACCEPTED = 0.2  # of the proposals, with that noise
 WATCHED = 12  # iterations whose releases are compared on other rows
-REPLACED = 8  # rows that are replaced, one at a time
 ROUNDING = 1e-9
-AUDITED_RUNS, AUDITED_ITERATIONS, DELTA = 1000, (1, 3), 0.01
+AUDITED_RUNS, DELTA = 1000, 0.01
 
 
 def check_sampler(sampler, seed=0):
-    """Check a sampler; settings that are lists of one number a component count with their first.
+    """Try all that can be tried of a sampler; yields a `Finding` after each check.
 
     Parameters
     ----------
     sampler
-        With what it needs beside settings.
+        With what it needs beside settings. Of settings that are lists of one number a component the
+        first counts.
     seed : int
-
-    Yields
-    ------
-    Finding
     """
-    sampler = for_any_dimension(sampler)
-    if not hasattr(sampler, "release"):
-        yield from tried("leaves the posterior invariant", invariance, sampler, seed)
-        return
-    yield from tried("releases", releases, sampler, seed)
-    what = "without noise and clipping, leaves the posterior invariant"
-    if noises(sampler):
-        yield from tried(what, invariance, with_noise(sampler, 0), seed)
-    else:
-        yield Finding.not_tried(what, "it has no setting of type dpmcmc.settings.Noise")
-    what = "with noise, without clipping, leaves the posterior invariant"
-    if getattr(sampler, "exact_with_noise", False):
-        yield from tried(what, invariance, loudest(sampler, seed), seed)
-    else:
-        yield Finding.not_tried(what, "it does not claim so (exact_with_noise = True)")
-    for iterations in AUDITED_ITERATIONS:
-        yield from tried(f"audit of {iterations} iterations", bounds, sampler, iterations, seed)
+    checked = Checked(for_any_dimension(sampler), seed)
+    for check in OF_PRIVATE if checked.is_private else OF_OTHERS:
+        yield find(check, checked)
 
 
 def check_move(move, seed=0):
@@ -127,12 +111,6 @@ def loudest(sampler, seed):
     return sampler
 
 
-def posterior(sampler, seed):
-    """The target of the checks; a batch is of all its rows, as only then there is no error of it."""
-    model = banana(getattr(sampler, "batch_size", ROWS))
-    return Unclipped(model, model.simulate(np.random.default_rng([seed, 0])))
-
-
 class Unclipped(Target):
     """A target that clips nothing."""
 
@@ -153,8 +131,21 @@ class Unclipped(Target):
         return super().clipped_batch_gradient(theta, math.inf, batch)
 
 
-def invariance(what, sampler, seed):
-    """Chains that start in the posterior stay in it: means over each, against exact draws."""
+class Stay(NamedTuple):
+    """What became of chains that started in the posterior."""
+
+    way: float  # squared distance of the end from the start over twice the variance, in the mean
+    z: float  # largest difference of means to those of exact draws, in standard errors
+
+
+def posterior(sampler, seed):
+    """The target of the checks; a batch is of all its rows, as only then there is no error of it."""
+    model = banana(getattr(sampler, "batch_size", ROWS))
+    return Unclipped(model, model.simulate(np.random.default_rng([seed, 0])))
+
+
+def stay(sampler, seed):
+    """`Stay` of chains that start in the posterior."""
     target, rng = posterior(sampler, seed), np.random.default_rng([seed, 6])
     model = target.model
     starts = model.sample_posterior(rng, target.data, CHAINS)
@@ -166,17 +157,10 @@ def invariance(what, sampler, seed):
         z = (chain.positions - centre) / spread
         means.append(observables(z).mean(axis=0))
         ways.append((z[-1] - (start - centre) / spread) ** 2 / 2)
-    way = np.mean(ways, axis=0).min()
-    yield Finding(
-        f"{ITERATIONS} iterations forget the start",
-        f"{way:.2f}",
-        f"at least {LEAST_WAY:g}",
-        bool(way >= LEAST_WAY),
-    )
     means, expected = np.array(means), observables((exact - centre) / spread)
     errors = np.sqrt(means.var(axis=0, ddof=1) / CHAINS + expected.var(axis=0) / len(expected))
     worst = np.abs((means.mean(axis=0) - expected.mean(axis=0)) / errors).max()
-    yield Finding(what, f"|z| {worst:.1f}", f"at most {LARGEST_Z:g}", bool(worst <= LARGEST_Z))
+    return Stay(float(np.mean(ways, axis=0).min()), float(worst))
 
 
 def observables(z):
@@ -187,149 +171,185 @@ def observables(z):
 # -- Privacy ---------------------------------------------------------------------------------------
 
 
-class Comparison(NamedTuple):
-    """The most that one replaced row changed."""
+class Checked:
+    """A sampler, and what several checks of it look at.
 
-    moved: float = 0.0  # a statistic, over its declared sensitivity
-    spread: float = 0.0  # a declared sensitivity or noise, relatively
-    is_same: bool = True  # whether the same state came out
+    Parameters
+    ----------
+    sampler
+    seed : int
+    """
+
+    def __init__(self, sampler, seed):
+        self.sampler, self.seed = sampler, seed
+        self.is_private = hasattr(sampler, "release")
+        self.batch_size = getattr(sampler, "batch_size", None)
+        self.num_rows = 2 * self.batch_size if self.batch_size else ROWS
+
+    @cached_property
+    def quiet(self):
+        """`Stay` without noise; `NotTried` where it cannot be turned off."""
+        if not self.is_private:
+            return stay(self.sampler, self.seed)
+        if not noises(self.sampler):
+            raise NotTried("it has no setting of type dpmcmc.settings.Noise")
+        return stay(with_noise(self.sampler, 0), self.seed)
+
+    @cached_property
+    def noisy(self):
+        """`Stay` with noise; `NotTried` where that is not claimed."""
+        if not getattr(self.sampler, "exact_with_noise", False):
+            raise NotTried("it does not claim so (exact_with_noise = True)")
+        return stay(loudest(self.sampler, self.seed), self.seed)
+
+    @cached_property
+    def released(self):
+        """What `release` says of an iteration."""
+        return self.sampler.release(self.num_rows, banana(self.num_rows).likelihood_power)
+
+    @cached_property
+    def watched(self):
+        """Iterations on ordinary and on far rows, and what another row would have changed."""
+        model, rng = banana(self.num_rows), np.random.default_rng([self.seed, 2])
+        data = model.simulate(rng)
+        far = np.where(np.arange(self.num_rows) % 2, FAR, -FAR) * np.ones(data.shape)
+        steps, found = [], Comparison()
+        for i, rows in enumerate((data, far)):
+            watching, target = streams(WatchedStreams, self.seed, 3, i), Target(model, rows)
+            neighbours = [Target(model, x, "clip") for x in neighbouring(rng, rows, data)]
+            state = self.sampler.init(watching, model.sample_posterior(rng, data, 1)[0])
+            for _ in range(WATCHED):
+                step = watching.step(self.sampler, state, target)
+                for neighbour in neighbours:
+                    other = watching.repeat(self.sampler, state, neighbour, step)
+                    found = worse(found, step, other)
+                steps.append(step)
+                state = step.state
+        return steps, found
+
+    @cache  # noqa: B019 -- it lives as long as the check
+    def audited(self, iterations):
+        """Bounds of epsilon, by released values and by positions, and what it is at most."""
+        n, sampler = self.num_rows, self.sampler
+        far = np.full(n, FAR) * (1 if self.batch_size else np.where(np.arange(n) % 2, -1.0, 1.0))
+        if "move" in annotations(type(sampler)):
+            sampler = replace(sampler, move=FixedStep())
+        case = Case(sampler, np.concatenate([[-FAR], far[1:]]), far, iterations)
+        most = certified.epsilon(sampler.release(n), iterations, DELTA)
+        return audit(case, [self.seed, 4], AUDITED_RUNS, DELTA), most
 
 
-def releases(what, sampler, seed):
-    """What iterations release, against other rows and against the price that is asked for them."""
-    batch_size = getattr(sampler, "batch_size", None)
-    model = banana(2 * batch_size if batch_size else ROWS)
-    release = sampler.release(model.num_rows, model.likelihood_power)
-    rng = np.random.default_rng([seed, 2])
-    data = model.simulate(rng)
-    far = np.where(np.arange(model.num_rows) % 2, FAR, -FAR) * np.ones(data.shape)
-    steps, found = [], Comparison()
-    for i, rows in enumerate((data, far)):
-        watched, target = streams(WatchedStreams, seed, 3, i), Target(model, rows)
-        neighbours = [Target(model, x, "clip") for x in neighbouring(rng, rows, data)]
-        state = sampler.init(watched, model.sample_posterior(rng, data, 1)[0])
-        for _ in range(WATCHED):
-            step = watched.step(sampler, state, target)
-            for neighbour in neighbours:
-                other = watched.repeat(sampler, state, neighbour, step)
-                found = worse(found, step, other)
-            steps.append(step)
-            state = step.state
+def something_is_released(checked):
+    """An iteration learns of its rows by rng.release."""
+    count = min(len(step.released) for step in checked.watched[0])
+    return Outcome(f"{count} releases", "at least 1", count > 0)
+
+
+def sensitivities_hold(checked):
+    """One row moves a released statistic by at most its sensitivity."""
+    moved = checked.watched[1].moved
+    return Outcome(f"{moved:.6g} of it", "1", bool(moved <= 1 + ROUNDING))
+
+
+def declared_without_the_rows(checked):
+    """Declared sensitivities and noise do not depend on the rows."""
+    if isinstance(checked.released, BarkerRelease):
+        raise NotTried("a batch of DP Barker has noise of its own, which counts")
+    spread = checked.watched[1].spread
+    return Outcome(f"change by {spread:.2g}", f"{ROUNDING:g}", bool(spread <= ROUNDING))
+
+
+def nothing_else_of_the_rows(checked):
+    """The same releases lead to the same state, whatever the rows."""
+    is_same = checked.watched[1].is_same
+    return Outcome("the same state" if is_same else "another state", "the same state", is_same)
+
+
+def as_priced(checked):
+    """(sensitivity / noise)^2 of an iteration is what release() says."""
+    cost = max(
+        sum(ratio(r.sensitivity, r.sd) ** 2 for r in step.released) for step in checked.watched[0]
+    )
+    allowed = price(checked.released)
+    is_covered = bool(cost <= allowed * (1 + ROUNDING))
+    return Outcome(f"{cost:.6g}", f"at most {allowed:.6g}", is_covered)
+
+
+def batches_as_priced(checked):
+    """Batches, of one release each, are as large as release() says."""
+    if isinstance(checked.released, GaussianRelease):
+        raise NotTried("it is priced as if all rows were read")
+    steps, share = checked.watched[0], checked.released.sampling_probability
     count = max(len(step.released) for step in steps)
-    yield Finding("releases of an iteration", f"{count}", "at least 1", count > 0)
-    yield Finding(
-        "a row moves a released statistic by at most its declared sensitivity",
-        f"{found.moved:.6g} of it",
-        "1",
-        bool(found.moved <= 1 + ROUNDING),
-    )
-    if not isinstance(release, BarkerRelease):
-        yield Finding(
-            "declared sensitivity and noise do not depend on a row",
-            f"{found.spread:.2g}",
-            f"{ROUNDING:g}",
-            bool(found.spread <= ROUNDING),
-        )
-    yield Finding(
-        "rows change nothing but what is released",
-        "the same state" if found.is_same else "another state",
-        "the same state",
-        found.is_same,
-    )
-    cost, allowed = max(cost_of(step) for step in steps), price(release)
-    yield Finding(
-        "(sensitivity / noise)^2 of an iteration, against what release() says",
-        f"{cost:.6g}",
-        f"{allowed:.6g}",
-        bool(cost <= allowed * (1 + ROUNDING)),
-    )
-    if not isinstance(release, GaussianRelease):
-        share = max((step.batch_size or model.num_rows) / model.num_rows for step in steps)
-        yield Finding(
-            "releases of a batch, and share of its rows, against what release() says",
-            f"{count}, {share:g}",
-            f"1, {release.sampling_probability:g}",
-            count == 1 and share <= release.sampling_probability,
-        )
+    largest = max((step.batch_size or checked.num_rows) / checked.num_rows for step in steps)
+    found = f"{count} of {largest:.3g} of the rows"
+    return Outcome(found, f"1 of {share:.3g}", count == 1 and largest <= share)
 
 
-def neighbouring(rng, rows, ordinary):
-    """Data sets (m, n) that differ from one in a row: by another, by far ones, by no numbers."""
-    m, n = rows.shape
-    signs = np.where(np.arange(m) % 2, -1.0, 1.0)
-    others = [ordinary[:, 0], np.zeros(m), *(x * signs for x in (FAR, -FAR)), np.full(m, FAR)]
-    others += [np.full(m, -FAR), np.full(m, 1e300), np.full(m, np.nan), np.full(m, np.inf)]
-    for i in rng.choice(n, REPLACED, replace=False):
-        for other in others:
-            changed = rows.copy()
-            changed[:, i] = other
-            yield changed
+def starts_are_forgotten(checked):
+    """Chains without noise and clipping come away from their start."""
+    way = checked.quiet.way
+    return Outcome(f"{way:.2f} of the way", f"at least {LEAST_WAY:g}", way >= LEAST_WAY)
 
 
-def worse(found, step, other):
-    """A comparison, with that of two iterations that differ by a row."""
-    is_same = len(step.released) == len(other.released) and same(step.state, other.state)
-    moved, spread = found.moved, found.spread
-    for a, b in zip(step.released, other.released, strict=False):
-        change = np.linalg.norm(np.subtract(a.statistic, b.statistic))
-        moved = max(moved, ratio(change, a.sensitivity))
-        for x, y in ((a.sensitivity, b.sensitivity), (a.sd, b.sd)):
-            spread = max(spread, ratio(abs(x - y), x))
-    return Comparison(moved, spread, found.is_same and is_same)
+def posterior_stays(checked):
+    """Without noise and clipping it leaves the posterior invariant."""
+    z = checked.quiet.z
+    return Outcome(f"|z| = {z:.1f}", f"|z| <= {LARGEST_Z:g}", z <= LARGEST_Z)
 
 
-def ratio(x, y):
-    """x / y; 0 for 0 / 0, infinite for what is no number."""
-    if x == 0:
-        return 0.0
-    return x / y if y > 0 and not math.isnan(x) else math.inf
+def starts_are_forgotten_with_noise(checked):
+    """Chains with noise, without clipping, come away from their start."""
+    way = checked.noisy.way
+    return Outcome(f"{way:.2f} of the way", f"at least {LEAST_WAY:g}", way >= LEAST_WAY)
 
 
-def same(state, other):
-    """Whether two states are the same, to rounding."""
-    pairs = zip(leaves(state), leaves(other), strict=True)
-    return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9) for a, b in pairs)
+def posterior_stays_with_noise(checked):
+    """With noise, without clipping, it leaves the posterior invariant."""
+    z = checked.noisy.z
+    return Outcome(f"|z| = {z:.1f}", f"|z| <= {LARGEST_Z:g}", z <= LARGEST_Z)
 
 
-def leaves(part):
-    """Numbers and arrays of a state."""
-    if isinstance(part, tuple | list):
-        for entry in part:
-            yield from leaves(entry)
-    elif part is not None:
-        yield np.asarray(part, float)
+def one_audited_by_values(checked):
+    """Audit of 1 iteration by released values: epsilon is at least."""
+    return audited(checked, 1, 0)
 
 
-def cost_of(step):
-    """Sum of (sensitivity / sd)^2 over the releases of an iteration, which compose so."""
-    return sum(ratio(released.sensitivity, released.sd) ** 2 for released in step.released)
+def one_audited_by_positions(checked):
+    """Audit of 1 iteration by positions: epsilon is at least."""
+    return audited(checked, 1, 1)
 
 
-def price(release):
-    """The most that the same may be for a release that an accountant is told of."""
-    match release:
-        case GaussianRelease(mu):
-            return mu**2
-        case SubsampledGaussianRelease(noise_variance):
-            return 1 / noise_variance
-        case BarkerRelease(batch_size, _, batch_variance):
-            return 4 / batch_size / (2 - batch_variance)
-    raise TypeError(f"release() returns a {type(release).__name__}, which no accountant prices")
+def three_audited_by_values(checked):
+    """Audit of 3 iterations by released values: epsilon is at least."""
+    return audited(checked, 3, 0)
 
 
-def bounds(what, sampler, iterations, seed):
-    """Lower bounds of epsilon by many runs on the worst data, against the certified price."""
-    batch_size = getattr(sampler, "batch_size", None)
-    n = 2 * batch_size if batch_size else ROWS
-    far = np.full(n, FAR) if batch_size else FAR * np.where(np.arange(n) % 2, -1.0, 1.0)
-    if "move" in annotations(type(sampler)):
-        sampler = replace(sampler, move=FixedStep())
-    case = Case(sampler, np.concatenate([[-FAR], far[1:]]), far, iterations)
-    most = certified.epsilon(sampler.release(n), iterations, DELTA)
-    for bound in audit(case, [seed, 4], AUDITED_RUNS, DELTA):
-        yield Finding(
-            f"{what}: epsilon is at least, by {bound.observed}",
-            f"{bound.epsilon:.3f}",
-            f"at most {most:.3f}",
-            bound.epsilon <= most,
-        )
+def three_audited_by_positions(checked):
+    """Audit of 3 iterations by positions: epsilon is at least."""
+    return audited(checked, 3, 1)
+
+
+def audited(checked, iterations, which):
+    """Outcome of an audit, which must stay below the certified price."""
+    bounds, most = checked.audited(iterations)
+    found = bounds[which].epsilon
+    return Outcome(f"{found:.3f}", f"at most {most:.3f}", bool(found <= most))
+
+
+OF_OTHERS = [starts_are_forgotten, posterior_stays]
+OF_PRIVATE = [
+    something_is_released,
+    sensitivities_hold,
+    declared_without_the_rows,
+    nothing_else_of_the_rows,
+    as_priced,
+    batches_as_priced,
+    *OF_OTHERS,
+    starts_are_forgotten_with_noise,
+    posterior_stays_with_noise,
+    one_audited_by_values,
+    one_audited_by_positions,
+    three_audited_by_values,
+    three_audited_by_positions,
+]

@@ -1,0 +1,78 @@
+"""What a sampler releases of its rows, compared with what it would have released of others."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.evaluation.audit import FAR
+
+REPLACED = 8  # rows that are replaced, one at a time
+
+
+class Comparison(NamedTuple):
+    """The most that one replaced row changed."""
+
+    moved: float = 0.0  # a statistic, over its declared sensitivity
+    spread: float = 0.0  # a declared sensitivity or noise, relatively
+    is_same: bool = True  # whether the same state came out
+
+
+def neighbouring(rng, rows, ordinary):
+    """Data sets (m, n) that differ from one in a row: by another, by far ones, by no numbers."""
+    m, n = rows.shape
+    signs = np.where(np.arange(m) % 2, -1.0, 1.0)
+    others = [ordinary[:, 0], np.zeros(m), *(x * signs for x in (FAR, -FAR)), np.full(m, FAR)]
+    others += [np.full(m, -FAR), np.full(m, 1e300), np.full(m, np.nan), np.full(m, np.inf)]
+    for i in rng.choice(n, REPLACED, replace=False):
+        for other in others:
+            changed = rows.copy()
+            changed[:, i] = other
+            yield changed
+
+
+def worse(found, step, other):
+    """A comparison, with that of two iterations that differ by a row."""
+    is_same = len(step.released) == len(other.released) and same(step.state, other.state)
+    moved, spread = found.moved, found.spread
+    for a, b in zip(step.released, other.released, strict=False):
+        change = np.linalg.norm(np.subtract(a.statistic, b.statistic))
+        moved = max(moved, ratio(change, a.sensitivity))
+        for x, y in ((a.sensitivity, b.sensitivity), (a.sd, b.sd)):
+            spread = max(spread, ratio(abs(x - y), x))
+    return Comparison(moved, spread, found.is_same and is_same)
+
+
+def ratio(x, y):
+    """x / y; 0 for 0 / 0, infinite for what is no number."""
+    if x == 0:
+        return 0.0
+    return float(x / y) if y > 0 and not math.isnan(x) else math.inf
+
+
+def same(state, other):
+    """Whether two states are the same, to rounding."""
+    pairs = zip(leaves(state), leaves(other), strict=True)
+    return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9) for a, b in pairs)
+
+
+def leaves(part):
+    """Numbers and arrays of a state."""
+    if isinstance(part, tuple | list):
+        for entry in part:
+            yield from leaves(entry)
+    elif part is not None:
+        yield np.asarray(part, float)
+
+
+def price(release):
+    """The most that (sensitivity / sd)^2 of an iteration may be for what an accountant is told."""
+    match release:
+        case GaussianRelease(mu):
+            return mu**2
+        case SubsampledGaussianRelease(noise_variance):
+            return 1 / noise_variance
+        case BarkerRelease(batch_size, _, batch_variance):
+            return 4 / batch_size / (2 - batch_variance)
+    raise TypeError(f"release() returns a {type(release).__name__}, which no accountant prices")
