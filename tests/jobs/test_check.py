@@ -204,6 +204,7 @@ def test_an_exception_of_the_model_is_a_row(tmp_path, capsys, wrong, expected):
     assert status == 1
     assert table[GRADIENTS].startswith(expected)
     assert GRADIENTS in failed(table)
+    assert not {tried for tried in failed(table) if tried.startswith("Prior")}
 
 
 def test_data_that_cannot_be_read_are_a_row(tmp_path, capsys):

@@ -74,13 +74,15 @@ class Case:
 
     @cached_property
     def row_scale(self):
-        """How far theta_j goes, near the true theta, before one row tells, (d,); 1 without data."""
+        """How far theta_j goes, near the true theta, before one row tells, (d,).
+
+        1 without data or gradients, whose own checks say what is wrong: those of the prior go on.
+        """
         try:
-            target = self.target
-        except NotTried:
+            gradients = row_gradients(self.target, self.model.true_theta, self.rows[:FEW_ROWS])
+        except Exception:
             return np.ones(self.model.dimension)
-        with np.errstate(all="ignore"):
-            return scale_of(row_gradients(target, self.model.true_theta, self.rows[:FEW_ROWS]))
+        return scale_of(gradients)
 
     @cached_property
     def thetas(self):
