@@ -1,0 +1,157 @@
+"""A study with a model and data of one's own, and a long run for its reference, end to end."""
+
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from running import TINY, planned, snakemake
+from test_bad_config import refused
+
+MODEL = '''
+"""A regression of counts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.settings import Rows
+
+
+@dataclass(frozen=True)
+class Poisson(RowsModel):
+    """y ~ Poisson(exp(theta_1 + theta_2 x)), prior theta ~ N(0, I)."""
+
+    num_rows: Rows
+
+    dimension = row_length = 2
+    columns = ("x", "count")
+
+    def prepare(self, rows):
+        return rows[rows[:, 1] >= 0]
+
+    def log_likelihood(self, theta, rows):
+        log_rate = theta[0] + theta[1] * rows[:, 0]
+        return rows[:, 1] * log_rate - np.exp(log_rate)
+
+    def gradient(self, theta, rows):
+        residual = rows[:, 1] - np.exp(theta[0] + theta[1] * rows[:, 0])
+        return np.column_stack([residual, residual * rows[:, 0]])
+
+    def log_prior_ratio(self, theta, theta_new):
+        return (theta - theta_new) @ (theta + theta_new) / 2
+
+    def grad_log_prior(self, theta):
+        return -theta
+'''
+SETTINGS = {"noise_scale": 2, "proposal_scale": 0.05, "clip_bound": 3}
+OVERLAY = {
+    "study": "own",
+    "seeds": 2,
+    "runs": [
+        {"models": ["flat-banana-2d", "counts"], "algorithms": ["dp-penalty"], "epsilons": [4]}
+    ],
+    "models": {"counts": {"kind": "poisson.py:Poisson", "data": "counts.csv"}},
+    "algorithms": {"dp-penalty": {"settings": {"counts": SETTINGS}}},
+}
+OVERLAY["models"]["counts"]["reference"] = "long-run"
+
+
+def write_study(directory, changes=None):
+    """A directory with a study file, its model and its data; arguments of a run of its tables."""
+    place = directory / "mine"
+    place.mkdir(exist_ok=True)
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, 400).round(3)
+    counts = rng.poisson(np.exp(0.5 + x))
+    counts[:5] = -1  # not observed
+    pd.DataFrame({"id": range(400), "count": counts, "x": x}).to_csv(
+        place / "counts.csv", index=False
+    )
+    (place / "poisson.py").write_text(MODEL)
+    overlay = OVERLAY | {"models": {"counts": OVERLAY["models"]["counts"] | (changes or {})}}
+    (place / "study.yaml").write_text(yaml.safe_dump(overlay))
+    return [*TINY, "mine/study.yaml"]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A copy of the tree in which such a study has run."""
+    from running import copy_tree
+
+    directory = copy_tree(tmp_path_factory.mktemp("own"))
+    arguments = write_study(directory)
+    snakemake(directory, "--cores", 2, *arguments)
+    return directory, arguments
+
+
+def test_data_of_ones_own_come_to_tables(ran):
+    directory, arguments = ran
+    results = directory / "results/own"
+    assert np.load(results / "data/counts.npy").shape == (395, 2)
+    assert np.load(results / "reference/counts.npy").shape == (200, 2)
+    assert np.load(results / "baselines/counts.npy").shape == (3, 200, 2)
+    models = pd.read_csv(results / "tables/models.csv").set_index("model")
+    assert models.loc["counts", ["kind", "n", "reference"]].tolist() == ["Poisson", 395, "long-run"]
+    assert models.loc["flat-banana-2d", "reference"] == "exact"
+    chains = pd.read_csv(results / "tables/chains.csv").set_index("model")
+    assert len(chains.loc["counts"]) == 2 and (chains.loc["counts", "mmd"] < 1.2).all()
+    budgets = pd.read_csv(results / "tables/budgets.csv").set_index("model")
+    assert budgets.loc["counts", "target_delta"] == 0.1 / 395
+    baselines = pd.read_csv(results / "tables/baselines.csv").set_index("model")
+    assert (baselines.loc["counts", "mmd"] < 0.15).all()
+    assert planned(directory, *arguments) == []
+
+
+def test_one_changed_value_reruns_what_depends_on_it(ran, tmp_path):
+    directory = shutil.copytree(ran[0], tmp_path / "changed")
+    path = directory / "mine/counts.csv"
+    lines = path.read_text().splitlines()
+    assert re.match(r"9,\d,", lines[10])
+    lines[10] = re.sub(r"9,\d,", "9,7,", lines[10])
+    path.write_text("\n".join(lines) + "\n")
+    files = planned(directory, *ran[1])
+    assert {file for file in files if file.startswith(("data", "reference", "baselines"))} == {
+        f"{made}/counts.npy" for made in ("data", "reference", "baselines")
+    }
+    chains = [file for file in files if file.startswith("chains")]
+    assert chains == [f"chains/counts/dp-penalty/epsilon-4/seed-{seed}.npz" for seed in (0, 1)]
+    assert not any("flat-banana-2d" in file for file in files)
+    before = (ran[0] / "results/own/tables/chains.csv").read_text().splitlines()
+    snakemake(directory, "--cores", 2, *ran[1])
+    after = (directory / "results/own/tables/chains.csv").read_text().splitlines()
+    same = [a == b for a, b in zip(before, after, strict=True)]
+    assert same == [not line.startswith("counts,") for line in before]
+
+
+def test_a_touched_file_reruns_nothing(ran, tmp_path):
+    directory = shutil.copytree(ran[0], tmp_path / "touched")
+    (directory / "mine/counts.csv").touch()
+    assert planned(directory, *ran[1]) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data": "nothing.csv"}, "models.counts.data: mine/nothing.csv cannot be read"),
+        ({"columns": ["x", "counts"]}, "has no column counts; its columns are id, count, x"),
+        ({"num_rows": 400}, "models.counts.num_rows: must not be given with data"),
+        ({"reference": "exact"}, "Poisson has no sample_posterior; valid values: grid, long-run"),
+    ],
+)
+def test_what_is_wrong_stops_the_workflow_before_any_job(fresh, changes, message):
+    arguments = write_study(fresh, changes)
+    line = refused(fresh, *arguments)
+    assert message in line and len(line) < 300
+
+
+def test_a_bad_row_is_named(fresh):
+    arguments = write_study(fresh)
+    path = fresh / "mine/counts.csv"
+    path.write_text(path.read_text().replace("\n9,", "\n9,many"))
+    assert "models.counts.data: counts.csv: row 10 of column count is no number" in refused(
+        fresh, *arguments
+    )
