@@ -2,8 +2,9 @@
 
 Many runs of a few iterations, on two data sets that differ in one row, the worst there are. Each
 run is scored by the log-likelihood ratio of all that it releases (`dpmcmc.evaluation.watching`), or
-by how far the chain came, which takes no sampler's word for its noise. An event "score above t" is chosen on one half of the
-runs; on the other half, exact binomial confidence bounds of its two probabilities give
+by how far the chain came, which takes no sampler's word for its noise. An event "score above t" is
+chosen on one half of the runs; on the other half, exact binomial confidence bounds of its two
+probabilities give
 
     epsilon >= ln((P(event) - delta) / Q(event))
 

@@ -73,29 +73,34 @@ class Case:
         return self.rng.permutation(n)[:MOST_ROWS]
 
     @cached_property
+    def centre(self):
+        """The true theta, (d,); 0 for a model that has none."""
+        theta = self.model.true_theta
+        return np.zeros(self.model.dimension) if theta is None else np.asarray(theta, dtype=float)
+
+    @cached_property
     def row_scale(self):
-        """How far theta_j goes, near the true theta, before one row tells, (d,).
+        """How far theta_j goes, near the centre, before one row tells, (d,).
 
         1 without data or gradients, whose own checks say what is wrong: those of the prior go on.
         """
         try:
-            gradients = row_gradients(self.target, self.model.true_theta, self.rows[:FEW_ROWS])
+            gradients = row_gradients(self.target, self.centre, self.rows[:FEW_ROWS])
         except Exception:
             return np.ones(self.model.dimension)
         return scale_of(gradients)
 
     @cached_property
     def thetas(self):
-        """Four positions as near the true theta as the posterior is, (4, d)."""
+        """Four positions about the centre, as wide as a posterior, (4, d)."""
         spread = self.row_scale / math.sqrt(self.model.num_rows)
         return np.array([self.near(self.rng, factor * spread) for factor in (1, 1, 3, 3)])
 
     def near(self, rng, spread):
-        """A position Normal(true theta, spread^2) to which the prior gives a density, (d,)."""
-        centre = np.asarray(self.model.true_theta, dtype=float)
+        """A position Normal(centre, spread^2) to which the prior gives a density, (d,)."""
         for _ in range(100):
-            theta = centre + spread * rng.standard_normal(len(centre))
-            if math.isfinite(self.model.log_prior_ratio(centre, theta)):
+            theta = self.centre + spread * rng.standard_normal(self.model.dimension)
+            if math.isfinite(self.model.log_prior_ratio(self.centre, theta)):
                 return theta
         raise ValueError("true_theta: must be where the prior has a density")
 

@@ -73,9 +73,9 @@ def scores_have_the_information(case, rng):
 
 
 def simulated(case, rng):
-    """Positions, at and far from the true theta, each with targets and rows of data drawn there."""
+    """Positions, at and far from the centre, each with targets and rows of data drawn there."""
     model = case.model
-    for theta in (model.true_theta, case.near(rng, 0.5 * case.row_scale)):
+    for theta in (case.centre, case.near(rng, 0.5 * case.row_scale)):
         targets, missing = [], SIMULATED_ROWS
         while missing > 0:
             target = Target(model, simulate_at(model, rng, theta))

@@ -139,7 +139,7 @@ class Stay(NamedTuple):
 
 
 def posterior(sampler, seed):
-    """The target of the checks; a batch is of all its rows, as only then there is no error of it."""
+    """The target of the checks; a batch has all its rows, as only then there is no error of it."""
     model = banana(getattr(sampler, "batch_size", ROWS))
     return Unclipped(model, model.simulate(np.random.default_rng([seed, 0])))
 
