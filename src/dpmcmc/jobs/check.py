@@ -122,10 +122,18 @@ def read_settings(settings):
         if not (key and equals):
             raise ConfigError(f"{setting}: must be key=value")
         try:
-            read[key] = yaml.safe_load(value)
+            read[key] = number_or(yaml.safe_load(value))
         except yaml.YAMLError:
             raise ConfigError(f"{key}: {value} is no valid YAML") from None
     return read
+
+
+def number_or(value):
+    """A text like 1e-5, which is no number in YAML 1.1 but for people, as one; others as they are."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def report(name, findings):
