@@ -48,7 +48,7 @@ class Logistic(RowsModel):
         """Gradient of ln p(theta), (3,)."""
         return -theta / self.prior_sd**2
 
-    # -- For `check` alone, which simulates rows to see whether these recover theta ------------------
+    # -- For `check` alone, which simulates rows to see whether these recover theta ----------------
 
     true_theta = None  # chains start about the mean of the reference sample
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.files import read_json, read_npy, reading, replacing
+from dpmcmc.files import JobError, read_json, read_npy, reading, replacing
 from dpmcmc.jobs.samplers import build_sampler
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
@@ -37,7 +37,12 @@ def chain(spec, dataset, reference, budget, needed, output):
     cost = read_json(budget)
     loaded = time.process_time()
 
-    result = run_chain(sampler, target, rng, start, cost["iterations"], spec.get("stored_draws"))
+    try:
+        result = run_chain(
+            sampler, target, rng, start, cost["iterations"], spec.get("stored_draws")
+        )
+    except NotImplementedError as error:  # of a model without exact draws, say
+        raise JobError(f"{spec['algorithm']} on {model_id}: {error}") from None
 
     record = {
         "model": model_id,

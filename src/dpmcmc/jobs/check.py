@@ -129,7 +129,7 @@ def read_settings(settings):
 
 
 def number_or(value):
-    """A text like 1e-5, which is no number in YAML 1.1 but for people, as one; others as they are."""
+    """A value of YAML 1.1, to which 1e-5 is a text, as a number if it is one to people."""
     try:
         return float(value) if isinstance(value, str) else value
     except ValueError:
