@@ -3,6 +3,7 @@
 import keyword
 import re
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from string import Template
 
@@ -55,9 +56,9 @@ def refused(kind, file):
         return (
             f"{file}: must be a Python file, named by letters, digits and _, such as my_{kind}.py"
         )
-    if file.stem in sys.stdlib_module_names or file.stem == "dpmcmc":
-        return f"{file}: there is a module {file.stem} already; give it another name"
     for written in (file, file.with_suffix(".yaml")):
         if written.exists():
             return f"{written} is there already, and is not written over"
+    if file.stem in sys.stdlib_module_names or PathFinder.find_spec(file.stem) is not None:
+        return f"{file}: there is a module {file.stem} already; give it another name"
     return None

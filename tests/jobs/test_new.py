@@ -1,0 +1,96 @@
+"""What `new` writes runs as it stands; nothing is written over, or half."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+from running import run, snakemake
+
+from dpmcmc import cli
+from dpmcmc.jobs.new import TEMPLATES
+
+
+def new(capsys, *arguments):
+    """Exit status, and what was printed."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["new", *map(str, arguments)])
+    return ended.value.code, capsys.readouterr()
+
+
+@pytest.mark.parametrize(("kind", "cls"), [("model", "RowsModel"), ("algorithm", "Settings")])
+def test_both_files_are_written_and_meet_the_rules_of_the_house(
+    tmp_path, monkeypatch, capsys, kind, cls
+):
+    monkeypatch.chdir(tmp_path)
+    status, printed = new(capsys, kind, "parts/my_own_thing.py")
+    assert status == 0
+    written = sorted(path.name for path in (tmp_path / "parts").iterdir())
+    assert written == ["my_own_thing.py", "my_own_thing.yaml"]
+    code = (tmp_path / "parts/my_own_thing.py").read_text()
+    assert f"class MyOwnThing({cls}):" in code and "$" not in code
+    study = (tmp_path / "parts/my_own_thing.yaml").read_text()
+    assert "my_own_thing.py:MyOwnThing" in study and "study: my-own-thing" in study
+    assert "check" in printed.out and "--configfile" in printed.out
+    ruff = [sys.executable, "-m", "ruff"]
+    config = ["--config", ROOT / "pyproject.toml"]
+    first_party = ["--config", 'lint.isort.known-first-party=["dpmcmc"]']  # as in a checkout
+    for command in (["check", *first_party], ["format", "--check"]):
+        subprocess.run([*ruff, *command, *config, tmp_path / "parts"], check=True)
+
+
+def test_there_is_a_study_for_each_template():
+    names = {path.name for path in TEMPLATES.iterdir()}
+    assert names == {f"{kind}{s}.txt" for kind in ("model", "algorithm") for s in (".py", ".yaml")}
+
+
+@pytest.mark.parametrize("existing", ["mine.py", "mine.yaml"])
+def test_what_is_there_is_left_as_it_is(tmp_path, capsys, existing):
+    (tmp_path / existing).write_text("precious")
+    status, printed = new(capsys, "model", tmp_path / "mine.py")
+    assert status == 2
+    assert printed.err.count("\n") == 1 and f"{existing} is there already" in printed.err
+    assert [path.name for path in tmp_path.iterdir()] == [existing]
+    assert (tmp_path / existing).read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        ("modell", "mine.py", "unknown kind modell; valid kinds: algorithm, model"),
+        ("model", "mine", "must be a Python file"),
+        ("model", "my-own.py", "must be a Python file"),
+        ("model", "2nd.py", "must be a Python file"),
+        ("model", "class.py", "must be a Python file"),
+        ("model", "statistics.py", "there is a module statistics already"),
+        ("algorithm", "numpy.py", "there is a module numpy already"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(tmp_path, capsys, kind, name, message):
+    status, printed = new(capsys, kind, tmp_path / name)
+    assert status == 2 and not list(tmp_path.iterdir())
+    assert message in printed.err and printed.err.count("\n") == 1
+
+
+def test_a_model_is_checked_and_its_study_runs_as_it_stands(fresh):
+    python = [sys.executable, "-m", "dpmcmc"]
+    run(fresh, *python, "new", "model", "mine/regress.py")
+    table = run(fresh, *python, "check", "mine/regress.py:Regress").stdout
+    assert re.search(r"1[5-9] ok, 0 FAILED, [0-3] not tried", table)
+    study = ["--configfile", "mine/regress.yaml", "--config", "seeds=1"]
+    snakemake(fresh, "--cores", 2, *study)
+    assert (fresh / "results/regress/figures/figure-6.3.png").stat().st_size > 10_000
+
+
+def test_an_algorithm_is_checked_and_its_study_has_it_beside_the_six(fresh):
+    python = [sys.executable, "-m", "dpmcmc"]
+    run(fresh, *python, "new", "algorithm", "mine/own_walk.py")
+    table = run(fresh, *python, "check", "mine/own_walk.py:OwnWalk").stdout
+    assert re.search(r"1[2-4] ok, 0 FAILED, [0-2] not tried", table)
+    study = ["--configfile", "mine/own_walk.yaml"]
+    chain = "results/own-walk/chains/flat-banana-2d/own-walk/epsilon-2/seed-0.npz"
+    snakemake(fresh, "--cores", 2, chain, *study)
+    planned = snakemake(fresh, "--dry-run", *study)
+    found = set(re.findall(r"Chain 1 of (\S+) on", planned.stdout + planned.stderr))
+    assert len(found) == 7 and "own-walk" in found
