@@ -38,8 +38,11 @@ class Rewritten:
     def grad_log_prior(self, theta):
         return self.banana.grad_log_prior(theta)
 
-    def simulate(self, rng):
-        return np.ascontiguousarray(self.banana.simulate(rng).T)
+    def simulate(self, rng, theta=None):
+        return np.ascontiguousarray(self.banana.simulate(rng, theta).T)
+
+    def sample_prior(self, rng):
+        return self.banana.sample_prior(rng)
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,14 @@ class Logistic:
     def grad_log_prior(self, theta):
         return -theta / self.prior_variance
 
-    def simulate(self, rng):
+    def simulate(self, rng, theta=None):
+        theta = self.true_theta if theta is None else theta
         x = rng.standard_normal((self.num_rows, self.dimension))
-        y = rng.random(self.num_rows) < 1 / (1 + np.exp(-x @ self.true_theta))
+        y = rng.random(self.num_rows) < 1 / (1 + np.exp(-x @ theta))
         return np.column_stack([x, y])
+
+    def sample_prior(self, rng):
+        return np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
 
 
 @dataclass(frozen=True)

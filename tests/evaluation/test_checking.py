@@ -53,7 +53,7 @@ def not_tried(findings):
 
 @pytest.mark.parametrize("name", OURS)
 def test_models_of_the_study_pass(config, name):
-    model = read_model(name, config["models"][name], ".").model
+    model = read_model(name, config["models"][name], ".", ".").model
     few = 2 + 4 * (name == "circle") + name.startswith("tempered")
     assert len(not_tried(check_model(model))) == few
 

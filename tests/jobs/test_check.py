@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from dpmcmc import cli
@@ -123,7 +124,7 @@ def run(tmp_path, capsys, source, *settings):
 def read(output):
     """Rest of each row of a table by what was tried."""
     _, *rows, _ = output.splitlines()
-    return {row[:59].strip(): row[59:].strip() for row in rows}
+    return {row[:64].strip(): row[64:].strip() for row in rows}
 
 
 def failed(table):
@@ -169,16 +170,6 @@ def test_what_is_wrong_with_exact_draws_or_jax_shows(tmp_path, capsys):
 
 
 def test_what_cannot_be_tried_says_why(tmp_path, capsys):
-    """Without simulated data only the prior is tried."""
-    status, table = run(tmp_path, capsys, changed({"def simulate": "def simulate_nothing"}))
-    assert status == 0
-    assert table[DATA] == "not tried: Line has no simulate: it cannot make data"
-    assert {tried for tried, rest in table.items() if rest.endswith("ok")} == {
-        "Prior ratio: r(a, b) = -r(b, a)",
-        "Prior ratio: r(a, b) + r(b, c) = r(a, c)",
-        "Prior gradient: finite differences of its ratio",
-        PRIOR_STAYS,
-    }
     source = changed(
         {
             "simulate(self, rng, theta=None)": "simulate(self, rng)",
@@ -189,6 +180,22 @@ def test_what_cannot_be_tried_says_why(tmp_path, capsys):
     assert status == 0
     assert table[SBC] == "not tried: simulate takes no theta"
     assert table[GRADIENTS].endswith("ok")
+
+
+def test_a_model_without_data_is_checked_on_a_file(tmp_path, capsys):
+    source = changed({"def simulate": "def simulate_nothing"}).replace("= 400", "= 2", 1)
+    source = source.replace("    row_length = 2\n", "    row_length = 2\n    columns = 'x', 'y'\n")
+    (tmp_path / "own.py").write_text(source)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["check", f"{tmp_path}/own.py:Line"])
+    assert caught.value.code == 2
+    assert "Line has no simulate, so missing key data: a file" in capsys.readouterr().err
+    rows = np.random.default_rng(5).standard_normal((300, 2))
+    np.savetxt(tmp_path / "own.csv", rows, delimiter=",", header="x,y", comments="")
+    status, table = run(tmp_path, capsys, source, f"data={tmp_path}/own.csv")
+    assert status == 0
+    assert table[DATA].startswith("300 rows, given") and table[GRADIENTS].endswith("ok")
+    assert table[SBC].startswith("not tried: Line has no simulate")
 
 
 @pytest.mark.parametrize(
@@ -220,12 +227,14 @@ def test_data_that_cannot_be_read_are_a_row(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["Bananas"], "unknown class Bananas; valid names: Banana, Circle, Gaussian, or"),
+        (["Bananas"], "unknown class Bananas; valid names: Banana, Circle, Gaussian, DPBarker, "),
         (["Banana", "dimension=2"], "Banana: missing key num_rows"),
         (["Circle", "color=red"], "Circle: unknown key color; valid keys:"),
         (["Circle", "sharpness"], "sharpness: must be key=value"),
         (["Circle", "sharpness=[1"], "sharpness: [1 is no valid YAML"),
-        (["HMC"], "HMC is a sampler; what can be checked is a model"),
+        (["HMC"], "HMC: missing key step_size, num_integration_steps"),
+        (["DPPenalty", "noise_scale=1"], "DPPenalty: missing key move; valid values: GaussianWalk"),
+        (["GaussianWalk", "proposal_scale=no"], "GaussianWalk.proposal_scale: must be a"),
         (["none.py:Model"], "no file none.py in"),
         ([f"{__file__}:Model"], "test_check.py has no class Model"),
     ],

@@ -47,10 +47,10 @@ class WatchedStreams(Streams):
         self.released.append(Released(statistic, sensitivity, sd, value))
         return value
 
-    def batch(self, num_rows, batch_size):
+    def batch(self, draw, num_rows, batch_size):
         """As `Streams.batch`; or, in a repetition, the batch that is given."""
         self.batch_size = batch_size
-        return super().batch(num_rows, batch_size) if self._batch is None else self._batch
+        return super().batch(draw, num_rows, batch_size) if self._batch is None else self._batch
 
     def step(self, sampler, state, target):
         """One iteration, noted; `repeat` starts from the same random numbers."""

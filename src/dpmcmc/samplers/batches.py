@@ -13,8 +13,12 @@ SPARE = 64  # words beyond the expected number
 def draw_batch(rng, num_rows, batch_size):
     """A batch, uniform over all subsets of that size.
 
-    It comes from the noise's stream, since privacy rests on its secrecy too. Its bit generator
-    must give 64 random bits at a time, as PCG64 does, NumPy's own choice.
+    It comes from the noise's stream, since privacy rests on its secrecy too.
+
+    Parameters
+    ----------
+    rng : Streams
+    num_rows, batch_size : int
 
     Returns
     -------
@@ -27,7 +31,12 @@ def draw_batch(rng, num_rows, batch_size):
     ValueError
         If the batch is larger than the data set.
     """
-    random_words = rng.noise.bit_generator.random_raw
+    return rng.batch(without_replacement, num_rows, batch_size)
+
+
+def without_replacement(noise, num_rows, batch_size):
+    """What `draw_batch` returns, from a generator of 64 random bits at a time, such as PCG64."""
+    random_words = noise.bit_generator.random_raw
     share = sampling_probability(batch_size, num_rows)
     if share < MANY_OF_ALL:
         # As many uniform indices as hold so many different ones, expected; two from a word.

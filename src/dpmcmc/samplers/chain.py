@@ -8,7 +8,7 @@ A sampler is a frozen dataclass of settings with
                                what one iteration releases, for the accountant (private ones only)
 
 so that the same object serves the accountant, which sees no data, and the chain. A private sampler
-learns of its rows by `Streams.release` and draws batches by `Streams.batch`, so that both can be
+learns of its rows by `Streams.release` and draws batches by `draw_batch`, so that both can be
 watched: `python -m dpmcmc check` compares them with what it tells the accountant. One that leaves
 the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`.
 """
@@ -17,8 +17,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from dpmcmc.samplers.batches import draw_batch
 
 
 class Generators(NamedTuple):
@@ -73,9 +71,9 @@ class Streams(Generators):
         """
         return statistic + sd * self.noise.standard_normal(getattr(statistic, "shape", ()) or None)
 
-    def batch(self, num_rows, batch_size):
-        """A secret batch of rows, drawn without replacement: see `draw_batch`."""
-        return draw_batch(self, num_rows, batch_size)
+    def batch(self, draw, num_rows, batch_size):
+        """A secret batch of rows, as `draw` draws it: for `dpmcmc.samplers.batches.draw_batch`."""
+        return draw(self.noise, num_rows, batch_size)
 
     @classmethod
     def _make(cls, generators):  # of which `_replace` makes use

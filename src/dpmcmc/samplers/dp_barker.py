@@ -11,7 +11,7 @@ from typing import Literal
 
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
-from dpmcmc.samplers.batches import batch_variance_factor, sampling_probability
+from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Count, Positive, Settings
@@ -65,7 +65,7 @@ class DPBarker(Settings):
         a = n * T / b
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
-        batch = rng.batch(n, b)
+        batch = draw_batch(rng, n, b)
         bound = math.sqrt(b) / (n * T)
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, bound, batch)
         largest = batch_variance_factor(self.batch_variance, b, n)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
-from dpmcmc.samplers.batches import batch_variance_factor, sampling_probability
+from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Count, Noise, Positive, Settings
@@ -66,7 +66,7 @@ class MinibatchDPPenalty(Settings):
         of_variance = VARIANCE_SENSITIVITY[self.sensitivity] * f * (1 - 1 / b) * (ac * ac)
         sensitivity = 2 * ac + of_variance
         sigma = math.sqrt(self.noise_variance) * sensitivity
-        batch = rng.batch(n, b)
+        batch = draw_batch(rng, n, b)
         R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, c, batch)
         variance_b = f * a**2 * max(0.0, squares - R * R / b)
         log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
