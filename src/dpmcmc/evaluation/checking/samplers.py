@@ -26,7 +26,7 @@ from dpmcmc.settings import Noise, annotations
 ROWS = 60  # of the data, where the sampler draws no batches
 CHAINS, ITERATIONS = 400, 100  # of the test of invariance
 LARGEST_Z = 4.5  # of the largest of six: a right sampler passes it once in 2 * 10^4 times
-LEAST_WAY = 0.2  # of a chain: 1 for one that has forgotten its start
+LEAST_WAY = 0.1  # of a chain: 1 for one that has forgotten its start
 QUIET = 1e-12  # what a setting of the noise is set to where there should be none
 LOUDER = (16, 8, 4, 2)  # times the noise of the settings, lest it be too little to matter
 LEAST_ACCEPTED = 0.2  # of the proposals, with that noise
