@@ -19,6 +19,7 @@ from dpmcmc.models.gaussian import Gaussian as Gaussian
 from dpmcmc.models.model import Model as Model
 from dpmcmc.models.rows import RowsModel as RowsModel
 from dpmcmc.samplers.barker_correction import Correction as Correction
+from dpmcmc.samplers.batches import draw_batch as draw_batch
 from dpmcmc.samplers.chain import Chain as Chain
 from dpmcmc.samplers.chain import Info as Info
 from dpmcmc.samplers.chain import State as State

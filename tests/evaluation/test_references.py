@@ -1,6 +1,8 @@
 """Samples of the posterior without conjugacy, against exact ones; and what they refuse."""
 
+import math
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,9 +12,11 @@ from scipy import stats
 
 from dpmcmc.evaluation import grid, long_run
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd
-from dpmcmc.evaluation.modes import find_modes
+from dpmcmc.evaluation.modes import Mode, find_modes
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.settings import Rows
 from dpmcmc.study.study import Study
 
 SIZE = 1000
@@ -175,6 +179,41 @@ def test_a_grid_that_would_be_endless_says_so(monkeypatch):
     target, _ = bimodal(3.0, 12)
     with pytest.raises(JobError, match=r"more than 3000 evaluations .* give reference: long-run"):
         grid.sample(np.random.default_rng(1), target, 10)
+
+
+@dataclass(frozen=True)
+class Waiting(RowsModel):
+    """x ~ N(theta_2, 1), theta_1 ~ Exponential(3) where it is positive, theta_2 ~ N(0, 1)."""
+
+    num_rows: Rows
+    beyond: float  # what the log prior ratio is where theta_1 is not positive
+
+    dimension = 2
+    row_length = 1
+    true_theta = np.array([0.3, 0.0])
+
+    def log_likelihood(self, theta, rows):
+        return -((rows[:, 0] - theta[1]) ** 2) / 2
+
+    def gradient(self, theta, rows):
+        return np.column_stack([np.zeros(len(rows)), rows[:, 0] - theta[1]])
+
+    def log_prior_ratio(self, theta, theta_new):
+        if theta_new[0] <= 0:
+            return self.beyond
+        return 3 * (theta[0] - theta_new[0]) + (theta[1] ** 2 - theta_new[1] ** 2) / 2
+
+    def grad_log_prior(self, theta):
+        return np.array([-3.0, -theta[1]])
+
+
+@pytest.mark.parametrize("beyond", [-math.inf, math.nan])
+def test_an_edge_of_the_posterior_is_refused_by_a_grid_and_not_smoothed_over(beyond, monkeypatch):
+    mode = Mode(np.array([0.2, 0.0]), np.diag([0.1, 0.2]), 0.0)
+    monkeypatch.setattr(grid, "find_modes", lambda rng, target: [mode])
+    target = Target(Waiting(num_rows=4, beyond=beyond), np.zeros((4, 1)))
+    with pytest.raises(JobError, match="a grid cannot follow a posterior up to an edge"):
+        grid.sample(np.random.default_rng(1), target, 100)
 
 
 def test_draws_within_a_cell_are_log_linear():

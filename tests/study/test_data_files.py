@@ -112,6 +112,7 @@ def refusal(path, columns=None, **options):
         ("x,y\n1,2\n", "data.csv: has too few rows (1); at least 2 needed"),
         ("x,y\n", "data.csv: has too few rows (0); at least 2 needed"),
         ("", "data.csv: has too few rows (0); at least 2 needed"),
+        ("31415,2\n3,4\n", "data.csv: has no line of names: its first line has a number in it"),
     ],
 )
 def test_a_bad_csv(tmp_path, text, message):
@@ -249,6 +250,11 @@ class Words(Plain):
         return rows.astype(str)
 
 
+class Quoting(Plain):
+    def prepare(self, rows):
+        return rows[{0.0: 1}[31415.0 + 0 * rows[0, 0]]]
+
+
 class Nameless(Plain):
     columns = ()
 
@@ -268,6 +274,7 @@ class Nameless(Plain):
         ),
         (Narrow, "Narrow: columns x, y make data of shape (4, 1), not (4, 2)"),
         (Words, "Words.prepare: must return rows of numbers"),
+        (Quoting, "Quoting.prepare: KeyError (test_data_files.py, line "),
         (Nameless, "Nameless names no columns; give columns: a list, of those of data.csv: x, y"),
     ],
 )

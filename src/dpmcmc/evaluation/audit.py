@@ -159,8 +159,11 @@ def log_ratio(rng, sampler, state, targets, step):
         repeated = rng.repeat(sampler, state, target, step, batch)
         return log_density(repeated.released, step.released)
 
-    n, b = targets[0].num_rows, step.batch_size
-    if b is None or b == n:
+    n = targets[0].num_rows
+    b, *more = step.batch_sizes or [n]
+    if more:
+        raise ValueError("several batches an iteration, of which a score is not known")
+    if b == n:
         return log_density(step.released, step.released) - log_density_on(targets[1])
     q, rows = b / n, np.arange(n)
     without = math.log1p(-q) + log_density_on(targets[0], rows[-b:])

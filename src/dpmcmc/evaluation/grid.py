@@ -42,6 +42,11 @@ def sample(rng, target, size):
         near = Neighbours(grid)
         is_near = near.bounds() > NEGLIGIBLE + grid.values.max()
         kept = is_near | grid.holds([mode.position for mode in modes])
+        if (kept & near.have_an_edge).any():
+            raise JobError(
+                "a grid cannot follow a posterior up to an edge, beyond which its density is 0 or "
+                "no number; write theta without one, such as the logarithm of what is positive"
+            )
         weights = np.where(kept, near.masses(), 0.0)
         weights /= weights.sum()
         curved = weights @ np.abs(near.second)
@@ -70,7 +75,8 @@ class Density:
             )
         with np.errstate(all="ignore"):
             values = [self.target.log_density_ratio(self.mode, point) for point in points]
-        return np.nan_to_num(np.array(values, dtype=float), nan=-np.inf)
+        values = np.array(values, dtype=float)
+        return np.where(np.isnan(values), -np.inf, values)
 
 
 class Grid:
@@ -143,6 +149,8 @@ class Neighbours:
         finite log density.
     are_known : (k, 2) array of bool
         Whether both neighbours are on the grid.
+    have_an_edge : (k,) array of bool
+        Whether one that is has no finite log density.
     """
 
     def __init__(self, grid):
@@ -153,6 +161,7 @@ class Neighbours:
         shape = grid.indices.shape
         self.slopes, self.second = np.zeros(shape), np.zeros(shape)
         self.are_known = np.ones(shape, dtype=bool)
+        self.have_an_edge = ~np.isfinite(self.values)
         for axis, step in enumerate((stride, 1)):
             places = [
                 np.searchsorted(keys, keys + s).clip(max=len(keys) - 1) for s in (-step, step)
@@ -160,7 +169,9 @@ class Neighbours:
             for s, found in zip((-step, step), places, strict=True):
                 self.are_known[:, axis] &= keys[found] == keys + s
             left, right = (self.values[found] for found in places)
-            use = self.are_known[:, axis] & np.isfinite(left + right + self.values)
+            is_finite = np.isfinite(left + right + self.values)
+            self.have_an_edge |= self.are_known[:, axis] & ~is_finite
+            use = self.are_known[:, axis] & is_finite
             left, here, right = left[use], self.values[use], right[use]
             self.slopes[use, axis] = (right - left) / 2
             self.second[use, axis] = left + right - 2 * here

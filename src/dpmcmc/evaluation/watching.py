@@ -21,7 +21,7 @@ class Step(NamedTuple):
 
     state: State
     released: list  # of Released
-    batch_size: int | None  # None if it drew no batch
+    batch_sizes: list  # of the batches it drew
 
 
 class WatchedStreams(Streams):
@@ -34,23 +34,23 @@ class WatchedStreams(Streams):
         return streams
 
     def _forget(self, values=None, batch=None):
-        self.released, self.batch_size = [], None
+        self.released, self.batch_sizes = [], []
         self._values = None if values is None else iter(values)
         self._batch = batch
 
     def release(self, statistic, sensitivity, sd):
         """As `Streams.release`; or, in a repetition, the value that was released then."""
-        if self._values is None:
-            value = super().release(statistic, sensitivity, sd)
-        else:
+        value = super().release(statistic, sensitivity, sd)  # its random numbers are used up
+        if self._values is not None:
             value = next(self._values, np.nan)
         self.released.append(Released(statistic, sensitivity, sd, value))
         return value
 
     def batch(self, draw, num_rows, batch_size):
         """As `Streams.batch`; or, in a repetition, the batch that is given."""
-        self.batch_size = batch_size
-        return super().batch(draw, num_rows, batch_size) if self._batch is None else self._batch
+        self.batch_sizes.append(batch_size)
+        drawn = super().batch(draw, num_rows, batch_size)
+        return drawn if self._batch is None else self._batch
 
     def step(self, sampler, state, target):
         """One iteration, noted; `repeat` starts from the same random numbers."""
@@ -83,7 +83,7 @@ class WatchedStreams(Streams):
     def _step(self, sampler, state, target):
         with np.errstate(over="ignore", invalid="ignore"):  # as in `run_chain`
             state, _ = sampler.step(self, state, target)
-        return Step(state, self.released, self.batch_size)
+        return Step(state, self.released, self.batch_sizes)
 
     def _set(self, states):
         for generator, state in zip(self, states, strict=True):

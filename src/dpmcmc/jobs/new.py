@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 
 from dpmcmc.files import replacing
+from dpmcmc.study.config import read_config
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -33,9 +34,8 @@ def new(kind, path):
     if problem:
         print(f"new: {problem}", file=sys.stderr)
         return 2
-    words = {"file": file.name, "id": file.stem.lower().replace("_", "-"), "path": file.as_posix()}
-    words |= {"class": "".join(part.capitalize() for part in file.stem.split("_"))}
-    words |= {"study": file.with_suffix(".yaml").as_posix()}
+    words = {"file": file.name, "id": id_of(file), "path": file.as_posix()}
+    words |= {"class": class_of(file), "study": file.with_suffix(".yaml").as_posix()}
     for suffix in (".yaml", ".py"):
         text = Template((TEMPLATES / f"{kind}{suffix}.txt").read_text(encoding="utf-8"))
         with replacing(file.with_suffix(suffix)) as output:
@@ -44,6 +44,16 @@ def new(kind, path):
     print(f"    python -m dpmcmc check {words['path']}:{words['class']}")
     print(f"    snakemake --cores all --configfile {words['study']}")
     return 0
+
+
+def id_of(file):
+    """Id of a study, model or algorithm named like a file."""
+    return file.stem.lower().replace("_", "-")
+
+
+def class_of(file):
+    """Name of the class in a file."""
+    return "".join(part.capitalize() for part in file.stem.split("_"))
 
 
 def refused(kind, file):
@@ -61,4 +71,12 @@ def refused(kind, file):
             return f"{written} is there already, and is not written over"
     if file.stem in sys.stdlib_module_names or PathFinder.find_spec(file.stem) is not None:
         return f"{file}: there is a module {file.stem} already; give it another name"
+    template = (TEMPLATES / f"{kind}.py.txt").read_text(encoding="utf-8")
+    if re.search(rf"\b{class_of(file)}\b", template):
+        return (
+            f"{file}: its class would be {class_of(file)}, which it imports; give it another name"
+        )
+    known = read_config("config.yaml")[f"{kind}s"] if Path("config.yaml").is_file() else {}
+    if id_of(file) in known:
+        return f"{file}: config.yaml has {id_of(file)} among its {kind}s; give it another name"
     return None

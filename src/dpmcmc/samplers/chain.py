@@ -57,7 +57,7 @@ class Streams(Generators):
 
         Parameters
         ----------
-        statistic : float or (d,) array
+        statistic : float or array_like
             It may hold terms without rows, such as the log prior ratio.
         sensitivity : float
             The most that it can change, in the Euclidean norm, when one row is replaced by another.
@@ -66,10 +66,17 @@ class Streams(Generators):
 
         Returns
         -------
-        float or (d,) array
+        float or array
             All that the rest of the iteration may use of the statistic.
+
+        Raises
+        ------
+        ValueError
+            If sd is not one number.
         """
-        return statistic + sd * self.noise.standard_normal(getattr(statistic, "shape", ()) or None)
+        if not np.isscalar(sd):
+            raise ValueError("sd: must be one number, of all components")
+        return statistic + sd * self.noise.standard_normal(np.shape(statistic) or None)
 
     def batch(self, draw, num_rows, batch_size):
         """A secret batch of rows, as `draw` draws it: for `dpmcmc.samplers.batches.draw_batch`."""

@@ -7,7 +7,9 @@ data set. No message quotes a value, since data may be secret; rows are counted 
 import csv
 import hashlib
 import io
+import traceback
 import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,6 +120,8 @@ def read_csv(contents):
 
     lines = io.StringIO(contents.decode("utf-8-sig"), newline="")
     names = [name.strip() for name in next(csv.reader(lines), [])]
+    if any(map(is_number, names)):  # which must not be quoted as names
+        raise DataError("has no line of names: its first line has a number in it")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the names
         try:
@@ -141,6 +145,15 @@ def read_csv(contents):
         return values.to_numpy(float, na_value=np.nan), is_text.to_numpy()
 
     return names, len(table), numbers
+
+
+def is_number(text):
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read_parquet(contents):
@@ -235,12 +248,24 @@ def data_set(model, file, columns):
     return assembled(model, prepared(model, file, columns), columns)
 
 
+@contextmanager
+def naming(where):
+    """Turn what a model's code raises into a DataError of its kind and place: it may quote data."""
+    try:
+        yield
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}, line {frame.lineno}"
+        raise DataError(f"{where}: {type(error).__name__} ({place})") from None
+
+
 def prepared(model, file, columns):
     """Rows of the model from those of a file, (k, p), checked."""
     rows = file.rows(columns)
     where = f"{type(model).__name__}.prepare"
-    whole = np.asarray(model.prepare(rows.copy()))
-    halves = [np.asarray(model.prepare(half.copy())) for half in np.array_split(rows, 2)]
+    with naming(where):
+        whole = np.asarray(model.prepare(rows.copy()))
+        halves = [np.asarray(model.prepare(half.copy())) for half in np.array_split(rows, 2)]
     if whole.ndim != 2 or whole.dtype.kind not in "biuf" or len(whole) > len(rows):
         raise DataError(
             f"{where}: must return rows of numbers, (k, p) with k at most {len(rows)}, "
@@ -261,7 +286,8 @@ def prepared(model, file, columns):
 
 def assembled(model, rows, columns):
     """Data set of rows from `prepared`, of shape `model.data_shape`."""
-    data = np.ascontiguousarray(model.from_rows(rows), dtype=float)
+    with naming(f"{type(model).__name__}.from_rows"):
+        data = np.ascontiguousarray(model.from_rows(rows), dtype=float)
     if data.shape != tuple(model.data_shape):
         raise DataError(
             f"{type(model).__name__}: columns {', '.join(columns)} make data of "

@@ -15,6 +15,7 @@ from dpmcmc.evaluation.checking.samplers import check_move, check_sampler, for_a
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.barker_correction import fit_correction
+from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
@@ -75,7 +76,7 @@ def test_our_moves_pass(move):
 
 def test_published_variances_of_batches_are_not_exact():
     """Batches of all rows have no error, for which the published version allows all the same."""
-    sampler = MinibatchDPPenalty(WALK, 1.5, 50, 1, batch_variance="published")
+    sampler = MinibatchDPPenalty(GaussianWalk(0.6), 1.5, 50, 1, batch_variance="published")
     assert {QUIET, NOISY} & set(failed(sampler))
 
 
@@ -111,6 +112,9 @@ class Right(Settings):
     def propose(self, rng, theta):
         return theta + self.scale * rng.proposal.standard_normal(theta.size)
 
+    def remembered(self, rng, state, target):
+        return state.memory
+
     def step(self, rng, state, target):
         T, theta = target.likelihood_power, state.position
         theta_new = self.propose(rng, theta)
@@ -119,7 +123,12 @@ class Right(Settings):
         noisy = self.noisy_ratio(rng, target, theta, theta_new, bound, sigma)
         log_ratio = T * noisy + self.log_prior_ratio(target, theta, theta_new)
         is_accepted = accepts(rng, log_ratio - self.penalty(T * sigma))
-        return (State(theta_new) if is_accepted else state), Info(is_accepted, 0.0)
+        is_accepted = is_accepted and not self.is_vetoed(target, theta, theta_new, bound)
+        memory = self.remembered(rng, state, target)
+        return State(theta_new if is_accepted else theta, memory), Info(is_accepted, 0.0)
+
+    def is_vetoed(self, target, theta, theta_new, bound):
+        return False
 
 
 def test_a_strangers_sampler_passes():
@@ -222,6 +231,71 @@ class Twice(Right):
         return super().noisy_ratio(*arguments)
 
 
+class Caching(Right):
+    """A step length from the rows, kept on the sampler."""
+
+    def propose(self, rng, theta):
+        return theta + self._scale * rng.proposal.standard_normal(theta.size)
+
+    def step(self, rng, state, target):
+        if not hasattr(self, "_scale"):
+            object.__setattr__(self, "_scale", 0.1 + 0.1 * (target.data[0].std() > 1000))
+        return super().step(rng, state, target)
+
+
+class KeptInPlace(Right):
+    """A sum of the rows, hidden in an array that is changed in place."""
+
+    def init(self, rng, position):
+        return State(position, np.zeros(2))
+
+    def remembered(self, rng, state, target):
+        state.memory[0] = target.data.sum()
+        return state.memory
+
+
+class Veto(Right):
+    """A proposal by which most rows are clipped is rejected."""
+
+    def is_vetoed(self, target, theta, theta_new, bound):
+        _, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
+        return num_clipped > target.num_rows / 2
+
+
+class Late(Right):
+    """From the 20th iteration on something else is released, for nothing."""
+
+    def init(self, rng, position):
+        return State(position, 0)
+
+    def remembered(self, rng, state, target):
+        if state.memory == 20:
+            rng.release(target.data[0].clip(-1, 1).sum(), 2.0, 1e-6)
+        return state.memory + 1
+
+
+class TwoBatches(MinibatchDPPenalty):
+    """One release of what two batches hold."""
+
+    def step(self, rng, state, target):
+        draw_batch(rng, target.num_rows, self.batch_size)
+        return super().step(rng, state, target)
+
+
+class SaysNothing(Right):
+    """Neither says which setting is noise nor that it is exact."""
+
+    exact_with_noise = False
+
+    def release(self, num_rows, likelihood_power=1.0):
+        return GaussianRelease(1 / (0.1 * math.sqrt(num_rows)))
+
+
+@dataclass(frozen=True)
+class Untyped(SaysNothing):
+    noise_scale: Positive = 0.1
+
+
 class GradientNotClipped(DPHMC):
     """Gradients of the rows as they are."""
 
@@ -268,6 +342,12 @@ ERRORS = [
     (GradientNotClipped(*HMC_SETTINGS), RATIO),
     (NormOfTheSum(*HMC_SETTINGS), RATIO),
     (BatchesTooLarge(WALK, 1.5, 50, 1), BATCH),
+    (Caching(), STATE),
+    (KeptInPlace(), STATE),
+    (Veto(), STATE),
+    (Late(), COST),
+    (TwoBatches(WALK, 1.5, 50, 1), BATCH),
+    (Untyped(), QUIET),
 ]
 
 
@@ -293,6 +373,39 @@ def test_noise_past_the_one_place_is_found_by_the_positions_too():
 
     found = failed(dataclasses.replace(Loud(), noise_scale=1.0))
     assert any("by positions" in tried for tried in found)
+
+
+class Counting(Right):
+    """A count of the iterations, in an array that is changed in place."""
+
+    def init(self, rng, position):
+        return State(position, {"count": np.zeros(1), "nothing": math.nan})
+
+    def remembered(self, rng, state, target):
+        state.memory["count"] += 1
+        return state.memory
+
+
+class Dithering(Right):
+    """Random numbers of the noise's stream after a release."""
+
+    def remembered(self, rng, state, target):
+        return rng.noise.random()
+
+
+@pytest.mark.parametrize("sampler", [Counting(), Dithering()])
+def test_what_has_no_rows_in_it_may_be_remembered(sampler):
+    findings = check_sampler(sampler)
+    assert all(next(findings).passed for _ in range(5))
+
+
+def test_each_component_of_a_list_has_noise_of_its_own():
+    rng = samplers.streams(samplers.Streams, 3)
+    for sd in (0.5, np.float64(0.5)):
+        assert len(set(rng.release([0.0, 0.0, 0.0], 1.0, sd))) == 3
+    assert np.ndim(rng.release(0.0, 1.0, 0.5)) == 0
+    with pytest.raises(ValueError, match="sd: must be one number"):
+        rng.release(np.zeros(2), 1.0, np.ones(2))
 
 
 class Broken(Right):
