@@ -1,6 +1,7 @@
 """Batches of a fixed size, drawn without replacement."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ MANY_OF_ALL = 1 / 8  # of the rows: from here on a mask is drawn and summed soon
 SPARE = 64  # words beyond the expected number
 
 
-def draw_batch(rng, num_rows, batch_size):
+def draw_batch(rng: Any, num_rows: int, batch_size: int) -> np.ndarray:
     """A batch, uniform over all subsets of that size.
 
     It comes from the noise's stream, since privacy rests on its secrecy too.
