@@ -42,8 +42,8 @@ class WatchedStreams(Streams):
         """As `Streams.release`; or, in a repetition, the value that was released then."""
         value = super().release(statistic, sensitivity, sd)  # its random numbers are used up
         if self._values is not None:
-            value = next(self._values, np.nan)
-        self.released.append(Released(statistic, sensitivity, sd, value))
+            value = own(next(self._values, np.nan))
+        self.released.append(Released(own(statistic), sensitivity, sd, own(value)))
         return value
 
     def batch(self, draw, num_rows, batch_size):
@@ -88,6 +88,11 @@ class WatchedStreams(Streams):
     def _set(self, states):
         for generator, state in zip(self, states, strict=True):
             generator.bit_generator.state = state
+
+
+def own(value):
+    """A copy of an array, since a sampler may go on computing in place; a number as it is."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def log_density(released, values):

@@ -386,6 +386,16 @@ class Counting(Right):
         return state.memory
 
 
+class Lazy(Right):
+    """It stays every other time, by chance, and computes in place with what was released."""
+
+    def step(self, rng, state, target):
+        if rng.proposal.random() < 0.5:
+            return state, Info(False, 0.0)
+        rng.release(np.zeros(3), 0.0, 1.0).fill(7.0)
+        return super().step(rng, state, target)
+
+
 class Dithering(Right):
     """Random numbers of the noise's stream after a release."""
 
@@ -393,7 +403,7 @@ class Dithering(Right):
         return rng.noise.random()
 
 
-@pytest.mark.parametrize("sampler", [Counting(), Dithering()])
+@pytest.mark.parametrize("sampler", [Counting(), Dithering(), Lazy()])
 def test_what_has_no_rows_in_it_may_be_remembered(sampler):
     findings = check_sampler(sampler)
     assert all(next(findings).passed for _ in range(5))
