@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from conftest import ROOT
-from running import run, snakemake
+from running import planned, run, snakemake
 
 from dpmcmc import cli
 from dpmcmc.jobs.new import TEMPLATES
@@ -94,6 +94,6 @@ def test_an_algorithm_is_checked_and_its_study_has_it_beside_the_six(fresh):
     study = ["--configfile", "mine/own_walk.yaml"]
     chain = "results/own-walk/chains/flat-banana-2d/own-walk/epsilon-2/seed-0.npz"
     snakemake(fresh, "--cores", 2, chain, *study)
-    planned = snakemake(fresh, "--dry-run", *study)
-    found = set(re.findall(r"Chain 1 of (\S+) on", planned.stdout + planned.stderr))
-    assert len(found) == 7 and "own-walk" in found
+    chains = [name.split("/") for name in planned(fresh, *study) if name.startswith("chains/")]
+    assert len({algorithm for _, _, algorithm, *_ in chains}) == 7
+    assert sum(algorithm == "own-walk" for _, _, algorithm, *_ in chains) == 3 * 5 - 1

@@ -25,7 +25,7 @@ from dpmcmc.settings import in_short, is_plain, needed, plain, schema
 from dpmcmc.study.config import ConfigError, check_schema
 
 WALK = GaussianWalk(0.3)
-POSITIVE, BOUND, SCALES, COUNT, STEPS, CHOICE, MOVE = range(7)  # keys of KINDS
+POSITIVE, NOISE, BOUND, SCALES, COUNT, STEPS, CHOICE, MOVE = range(8)  # keys of KINDS
 
 # Fields of every class: those that are required, and those that have a default.
 FIELDS = {
@@ -37,11 +37,11 @@ FIELDS = {
         {"step_size": POSITIVE, "num_integration_steps": STEPS},
         {"inverse_mass_matrix": SCALES, "clip_bound": BOUND},
     ),
-    DPPenalty: ({"move": MOVE, "noise_scale": POSITIVE, "clip_bound": POSITIVE}, {}),
+    DPPenalty: ({"move": MOVE, "noise_scale": NOISE, "clip_bound": POSITIVE}, {}),
     DPHMC: (
         {
-            "noise_scale": POSITIVE,
-            "gradient_noise_scale": POSITIVE,
+            "noise_scale": NOISE,
+            "gradient_noise_scale": NOISE,
             "step_size": POSITIVE,
             "num_integration_steps": STEPS,
             "clip_bound": POSITIVE,
@@ -50,7 +50,7 @@ FIELDS = {
         {"inverse_mass_matrix": SCALES},
     ),
     MinibatchDPPenalty: (
-        {"move": MOVE, "noise_variance": POSITIVE, "batch_size": COUNT, "clip_bound": POSITIVE},
+        {"move": MOVE, "noise_variance": NOISE, "batch_size": COUNT, "clip_bound": POSITIVE},
         {"sensitivity": CHOICE, "batch_variance": CHOICE},
     ),
     DPBarker: ({"move": MOVE, "batch_size": COUNT}, {"batch_variance": CHOICE}),
@@ -115,6 +115,7 @@ KINDS = {
         {"title": "Move"},
     ),
 }
+KINDS[NOISE] = KINDS[POSITIVE]._replace(schema={"title": "noise"} | ONE)
 
 
 def usual(cls):

@@ -167,7 +167,10 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ({"num_rows": 9}, "models.line: Line has no simulate, so missing key data: a file"),
         ({"kind": "line.py:Columned"}, "models.line.kind: Columned has a field columns, which an"),
         ({"kind": "line.py:Fixed", "data": "line.csv"}, "models.line: .*"),
-        ({"kind": "line.py:Failing", "data": "line.csv"}, "models.line: TypeError: unsupported"),
+        (
+            {"kind": "line.py:Failing", "data": "line.csv"},
+            r"models.line.data: Failing.prepare: TypeError \(line.py, line \d+\)",
+        ),
         (
             {"data": "line.csv", "reference": "exact"},
             "models.line.reference: Line has no sample_posterior; valid values: grid, long-run",
