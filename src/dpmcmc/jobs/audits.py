@@ -1,14 +1,12 @@
 """Lower bounds of the epsilon that the samplers' own code costs."""
 
-from dataclasses import replace
-
 import pandas as pd
 
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.evaluation.audit import audit, cases
 from dpmcmc.files import JobError
 from dpmcmc.frames import write_csv
-from dpmcmc.settings import needed
+from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.study.streams import seed_sequence
 
 
@@ -18,8 +16,7 @@ def audit_case(spec, output):
     if spec["case"] not in known:
         raise JobError(f"audit.cases: unknown case {spec['case']}; valid cases: {', '.join(known)}")
     case = known[spec["case"]]
-    parts = {field: cls.compute() for field, cls in needed(type(case.sampler)).items()}
-    case = case._replace(sampler=replace(case.sampler, **parts))
+    case = case._replace(sampler=with_needed(case.sampler))
     seed = seed_sequence(spec["study_seed"], "audit", spec["case"]).entropy
     settings = {key: spec[key] for key in ("runs", "delta", "confidence")}
     values, positions = audit(case, seed, **settings)

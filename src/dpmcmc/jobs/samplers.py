@@ -28,6 +28,12 @@ def build_sampler(spec, needed_files=()):
     return dataclasses.replace(sampler, **parts) if parts else sampler
 
 
+def with_needed(sampler):
+    """The sampler with what it needs beside its settings, computed here and now."""
+    parts = {field: cls.compute() for field, cls in needed(type(sampler)).items()}
+    return dataclasses.replace(sampler, **parts)
+
+
 def read_needed(path):
     """Name of a class, and its object, from what `compute_needed` has written."""
     contents = read_json(path)

@@ -102,8 +102,6 @@ def prior_draws_stay(case, rng):
 
 def prior_draws(model, rng, size):
     """Draws of the prior, (size, d)."""
-    if not hasattr(model, "sample_prior"):
-        raise NotTried("no sample_prior")
     draws = np.array([optional(model.sample_prior, rng) for _ in range(size)], dtype=float)
     if draws.shape != (size, model.dimension):
         raise ValueError(
