@@ -16,6 +16,7 @@ from dpmcmc.models.banana import Banana as Banana
 from dpmcmc.models.circle import Circle as Circle
 from dpmcmc.models.exponential_family import ExponentialFamily as ExponentialFamily
 from dpmcmc.models.gaussian import Gaussian as Gaussian
+from dpmcmc.models.gaussian import RandomGaussian as RandomGaussian
 from dpmcmc.models.model import Model as Model
 from dpmcmc.models.rows import RowsModel as RowsModel
 from dpmcmc.samplers.barker_correction import Correction as Correction
@@ -29,6 +30,8 @@ from dpmcmc.samplers.dp_barker import DPBarker as DPBarker
 from dpmcmc.samplers.dp_barker import FullDataDPBarker as FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC as DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty as DPPenalty
+from dpmcmc.samplers.dp_sgld import DPSGLD as DPSGLD
+from dpmcmc.samplers.dp_sgnht import DPSGNHT as DPSGNHT
 from dpmcmc.samplers.exact_posterior import ExactPosterior as ExactPosterior
 from dpmcmc.samplers.hmc import HMC as HMC
 from dpmcmc.samplers.metropolis import Metropolis as Metropolis

@@ -34,13 +34,20 @@ def names(kind):
     folder, method = KINDS[kind]
     found = {}
     for path in sorted(HERE.joinpath(folder).glob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and any(
-                isinstance(member, ast.FunctionDef) and member.name == method
-                for member in node.body
-            ):
-                found[node.name] = f"dpmcmc.{folder}.{path.stem}"
+        body = ast.parse(path.read_text()).body
+        classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        for name, node in classes.items():
+            if node.decorator_list and has_method(node, method, classes):
+                found[name] = f"dpmcmc.{folder}.{path.stem}"
     return found
+
+
+def has_method(node, method, classes):
+    """Whether a class, or one of the same file that it derives from, defines a method."""
+    if any(isinstance(member, ast.FunctionDef) and member.name == method for member in node.body):
+        return True
+    bases = (classes.get(base.id) for base in node.bases if isinstance(base, ast.Name))
+    return any(has_method(base, method, classes) for base in bases if base)
 
 
 def resolve(kind, name, directory="."):

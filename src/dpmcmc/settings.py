@@ -22,6 +22,8 @@ PerComponent = Positive | Annotated[list[Positive], Meta(min_length=1)]  # one f
 Numbers = Annotated[list[Number], Meta(min_length=1)]
 Positives = Annotated[list[Positive], Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1, le=10**9)]
+Dimension = Annotated[int, Meta(ge=1, le=1000)]
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Rows = Annotated[int, Meta(ge=2, le=10**9)]
 Steps = Annotated[int, Meta(ge=1, le=100_000)]
 

@@ -9,12 +9,8 @@ from msgspec import Meta
 
 from dpmcmc.arrays import read_only
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.filled import check_lengths, fill
 from dpmcmc.settings import Count, Number, Numbers, Positive, Positives, Rows
-
-
-def fill(values, length):
-    """Array of `length`: a shorter list is continued with its last value."""
-    return np.array([*values, *[values[-1]] * (length - len(values))], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -53,11 +49,7 @@ class Banana(ExponentialFamily):
 
     def check(self):
         """Refuse lists longer than d, and more tempered rows than there are."""
-        for name in ("likelihood_variances", "true_position"):
-            if (length := len(getattr(self, name))) > self.dimension:
-                raise ValueError(
-                    f"{name}: must have at most dimension = {self.dimension} entries, not {length}"
-                )
+        check_lengths(self, "likelihood_variances", "true_position")
         if self.tempered_rows is not None and self.tempered_rows > self.num_rows:
             raise ValueError(
                 f"tempered_rows: must be at most num_rows = {self.num_rows}, "

@@ -1,4 +1,4 @@
-"""The Gaussian model with known covariance (thesis, section 5.1)."""
+"""Gaussian models with known covariance, given (thesis, section 5.1) or drawn at random."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +9,65 @@ from msgspec import Meta
 
 from dpmcmc.arrays import read_only
 from dpmcmc.models.exponential_family import ExponentialFamily
-from dpmcmc.settings import Numbers, Positive, Rows
+from dpmcmc.models.filled import check_lengths, fill
+from dpmcmc.settings import Dimension, Numbers, Positive, Rows, Seed
+
+
+class GaussianMean(ExponentialFamily):
+    """x ~ N_d(theta, C) with prior theta ~ N_d(0, prior_variance I). Statistic: t(x) = x.
+
+    Beside settings `num_rows` and `prior_variance` its classes have `dimension`, `true_theta` and
+
+    covariance_matrix : (d, d) array
+        C, known.
+    """
+
+    @cached_property
+    def precision(self):
+        """Inverse of the covariance, (d, d)."""
+        return read_only(np.linalg.inv(self.covariance_matrix))
+
+    def sample_prior(self, rng):
+        """A draw of the prior, (d,)."""
+        return np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
+
+    def simulate(self, rng, theta=None):
+        """A data set at theta, by default the true position, (d, n)."""
+        mean = self.true_theta if theta is None else theta
+        factor = np.linalg.cholesky(self.covariance_matrix)
+        noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
+        return mean[:, None] + noise
+
+    def ratio_coefficients(self, theta, theta_new):
+        """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
+        slope = self.precision @ (theta_new - theta)
+        return slope, 0.5 * (slope @ (theta_new + theta))
+
+    def gradient_coefficients(self, theta):
+        """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
+        return self.precision, self.precision @ theta
+
+    def log_prior_ratio(self, theta, theta_new):
+        """ln p(theta_new) - ln p(theta)."""
+        return ((theta - theta_new) @ (theta + theta_new)) / (2 * self.prior_variance)
+
+    def grad_log_prior(self, theta):
+        """Gradient of the log prior, (d,)."""
+        return -theta / self.prior_variance
+
+    def sample_posterior(self, rng, statistics, size):
+        """Exact draws of the posterior, (size, d)."""
+        posterior_precision = self.num_rows * self.precision
+        posterior_precision[np.diag_indices(self.dimension)] += 1.0 / self.prior_variance
+        mean = np.linalg.solve(posterior_precision, self.precision @ statistics.sum(axis=1))
+        factor = np.linalg.cholesky(posterior_precision)
+        noise = rng.standard_normal((self.dimension, size))
+        return mean + np.linalg.solve(factor.T, noise).T
 
 
 @dataclass(frozen=True)
-class Gaussian(ExponentialFamily):
-    """x ~ N_d(theta, covariance) with prior theta ~ N_d(0, prior_variance I). Statistic: t(x) = x.
+class Gaussian(GaussianMean):
+    """x ~ N_d(theta, covariance) with prior theta ~ N_d(0, prior_variance I).
 
     Attributes
     ----------
@@ -52,46 +105,54 @@ class Gaussian(ExponentialFamily):
         return read_only(np.array(self.true_position, dtype=float))
 
     @cached_property
-    def precision(self):
-        """Inverse of the covariance, (d, d)."""
-        return read_only(np.linalg.inv(np.array(self.covariance, dtype=float)))
+    def covariance_matrix(self):
+        """Covariance of a row, (d, d)."""
+        return read_only(np.array(self.covariance, dtype=float))
 
-    def sample_prior(self, rng):
-        """A draw of the prior, (d,)."""
-        return np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
 
-    def simulate(self, rng, theta=None):
-        """A data set at theta, by default the true position, (d, n)."""
-        mean = self.true_theta if theta is None else theta
-        factor = np.linalg.cholesky(np.array(self.covariance, dtype=float))
-        noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
-        return mean[:, None] + noise
+@dataclass(frozen=True)
+class RandomGaussian(GaussianMean):
+    """x ~ N_d(theta, Q diag(g) Q^T) with prior theta ~ N_d(0, prior_variance I).
 
-    def ratio_coefficients(self, theta, theta_new):
-        """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
-        slope = self.precision @ (theta_new - theta)
-        return slope, 0.5 * (slope @ (theta_new + theta))
+    The covariance is drawn once: g_i ~ Gamma(shape 1/2, scale 1), and Q from the QR decomposition
+    of a matrix of uniform entries. So the condition number is large, and the smallest variance
+    chance.
 
-    def gradient_coefficients(self, theta):
-        """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
-        return self.precision, self.precision @ theta
+    Attributes
+    ----------
+    dimension : int
+        d, at most 1000.
+    num_rows : int
+        n.
+    prior_variance : float
+    covariance_seed : int
+        Of that draw.
+    true_position : list of float
+        theta that the data are drawn at; a list shorter than d is continued with its last value.
+    """
 
-    def log_prior_ratio(self, theta, theta_new):
-        """ln p(theta_new) - ln p(theta)."""
-        return ((theta - theta_new) @ (theta + theta_new)) / (2 * self.prior_variance)
+    dimension: Dimension
+    num_rows: Rows
+    prior_variance: Positive
+    covariance_seed: Seed
+    true_position: Numbers
 
-    def grad_log_prior(self, theta):
-        """Gradient of the log prior, (d,)."""
-        return -theta / self.prior_variance
+    def check(self):
+        """Refuse a position longer than d."""
+        check_lengths(self, "true_position")
 
-    def sample_posterior(self, rng, statistics, size):
-        """Exact draws of the posterior, (size, d)."""
-        posterior_precision = self.num_rows * self.precision
-        posterior_precision[np.diag_indices(self.dimension)] += 1.0 / self.prior_variance
-        mean = np.linalg.solve(posterior_precision, self.precision @ statistics.sum(axis=1))
-        factor = np.linalg.cholesky(posterior_precision)
-        noise = rng.standard_normal((self.dimension, size))
-        return mean + np.linalg.solve(factor.T, noise).T
+    @cached_property
+    def true_theta(self):
+        """theta that the data are drawn at, (d,)."""
+        return read_only(fill(self.true_position, self.dimension))
+
+    @cached_property
+    def covariance_matrix(self):
+        """Covariance of a row, (d, d)."""
+        d, rng = self.dimension, np.random.default_rng(self.covariance_seed)
+        q, _ = np.linalg.qr(rng.random((d, d)))
+        covariance = (q * rng.gamma(0.5, size=d)) @ q.T
+        return read_only((covariance + covariance.T) / 2)
 
 
 def is_covariance(rows, d):

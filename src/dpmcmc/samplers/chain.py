@@ -10,7 +10,8 @@ A sampler is a frozen dataclass of settings with
 so that the same object serves the accountant, which sees no data, and the chain. A private sampler
 learns of its rows by `Streams.release` and draws batches by `draw_batch`, so that both can be
 watched: `python -m dpmcmc check` compares them with what it tells the accountant. One that leaves
-the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`.
+the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`;
+one that does so only as a step size goes to 0 says `exact_as_vanishes = "step_size"`, the setting.
 """
 
 import math
@@ -97,8 +98,8 @@ class State(NamedTuple):
 class Info(NamedTuple):
     """Diagnostics of one iteration; not private, except for `is_accepted`."""
 
-    is_accepted: bool
-    clip_fraction: float  # rows whose log-likelihood ratio was clipped
+    is_accepted: bool  # True without an acceptance test
+    clip_fraction: float  # rows whose log-likelihood ratio was clipped; NaN without ratios
     gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
     is_changed: bool = False  # clipping changed the decision (samplers without noise only)
 
@@ -111,7 +112,7 @@ class Chain(NamedTuple):
 
     positions: np.ndarray  # (k // s, d)
     is_accepted: np.ndarray  # (k,) bool
-    clip_fraction: np.ndarray  # (k,)
+    clip_fraction: np.ndarray  # (k,), NaN for samplers without ratios
     gradient_clip_fraction: np.ndarray  # (k,), NaN for samplers without gradients
     is_changed: np.ndarray  # (k,) bool
 

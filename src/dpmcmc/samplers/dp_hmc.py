@@ -7,10 +7,12 @@ lacks eta in the position update and a logarithm in the test; Theorem 4.3 mis-st
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.hmc import draw_momentum, kinetic_energy, leapfrog
+from dpmcmc.samplers.step_sizes import VanDerCorput
 from dpmcmc.settings import Noise, PerComponent, Positive, Settings, Steps
 
 
@@ -34,6 +36,9 @@ class DPHMC(Settings):
         b_g: largest Euclidean norm of one row's gradient.
     inverse_mass_matrix : float or list of float
         Diagonal of M^-1, one number for all components or one for each.
+    step_size_sequence : str
+        "constant", or "van-der-corput": the step size of an iteration is eta times a number of such
+        a sequence in base 2, scrambled, so between 0 and eta.
     """
 
     noise_scale: Noise
@@ -43,6 +48,7 @@ class DPHMC(Settings):
     clip_bound: Positive
     gradient_clip_bound: Positive
     inverse_mass_matrix: PerComponent = 1.0
+    step_size_sequence: Literal["constant", "van-der-corput"] = "constant"
 
     exact_with_noise = True
 
@@ -55,7 +61,9 @@ class DPHMC(Settings):
     def init(self, rng, position):
         """State at a start position (d,)."""
         self.check_dimension(position.size)
-        return State(position)
+        if self.step_size_sequence == "constant":
+            return State(position)
+        return State(position, VanDerCorput(int(rng.proposal.integers(2**63))))
 
     def noisy_gradient(self, rng, target, theta):
         """Private gradient of the log posterior, (d,), and how many rows were clipped."""
@@ -69,7 +77,9 @@ class DPHMC(Settings):
     def step(self, rng, state, target):
         """One iteration; T is the tempering, which scales the noisy sums and so their noise."""
         T = target.likelihood_power
-        theta = state.position
+        theta, sequence = state
+        eta = self.step_size if sequence is None else self.step_size * sequence.number
+        following = sequence and sequence.next
         num_gradients_clipped = []
 
         def gradient(theta):
@@ -82,7 +92,7 @@ class DPHMC(Settings):
             theta,
             p,
             gradient,
-            self.step_size,
+            eta,
             self.num_integration_steps,
             self.inverse_mass_matrix,
         )
@@ -98,7 +108,7 @@ class DPHMC(Settings):
             - kinetic_energy(p_new, self.inverse_mass_matrix)
         )
         is_accepted = accepts(rng, log_ratio - penalty)
-        state = State(theta_new) if is_accepted else state
+        state = State(theta_new if is_accepted else theta, following)
         n = target.num_rows
         gradient_clip_fraction = sum(num_gradients_clipped) / (n * len(num_gradients_clipped))
         return state, Info(is_accepted, num_clipped / n, gradient_clip_fraction)

@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo without privacy (thesis, section 4.1), optionally with clipped ratios."""
+"""Hamiltonian Monte Carlo without privacy (thesis, section 4.1), clipped if asked to."""
 
 import math
 from dataclasses import dataclass
@@ -22,14 +22,17 @@ class HMC(Settings):
     inverse_mass_matrix : float or list of float
         Diagonal of M^-1, one number for all components or one for each.
     clip_bound : float
-        One row's log-likelihood ratio is clipped at clip_bound |theta - theta'|_2; gradients
-        are not clipped.
+        One row's log-likelihood ratio is clipped at clip_bound |theta - theta'|_2.
+    gradient_clip_bound : float
+        Largest Euclidean norm of one row's gradient. The trajectory is then another, and the
+        acceptance test as right as before.
     """
 
     step_size: Positive
     num_integration_steps: Steps
     inverse_mass_matrix: PerComponent = 1.0
     clip_bound: Bound = math.inf
+    gradient_clip_bound: Bound = math.inf
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -40,9 +43,11 @@ class HMC(Settings):
         """One iteration."""
         T = target.likelihood_power
         theta = state.position
+        num_gradients_clipped = []
 
         def gradient(theta):
-            total, _ = target.clipped_gradient(theta, math.inf)
+            total, num_clipped = target.clipped_gradient(theta, self.gradient_clip_bound)
+            num_gradients_clipped.append(num_clipped)
             return T * total + target.model.grad_log_prior(theta)
 
         p = draw_momentum(rng, theta.size, self.inverse_mass_matrix)
@@ -65,7 +70,10 @@ class HMC(Settings):
         unclipped = target.log_density_ratio(theta, theta_new) + energy_lost
         is_changed = is_accepted != (log_u < unclipped)
         state = State(theta_new) if is_accepted else state
-        return state, Info(is_accepted, num_clipped / target.num_rows, is_changed=is_changed)
+        n, gradient_clip_fraction = target.num_rows, math.nan
+        if self.gradient_clip_bound < math.inf:
+            gradient_clip_fraction = sum(num_gradients_clipped) / (n * len(num_gradients_clipped))
+        return state, Info(is_accepted, num_clipped / n, gradient_clip_fraction, is_changed)
 
 
 def leapfrog(theta, p, gradient, step_size, num_integration_steps, inverse_mass_matrix):

@@ -147,6 +147,33 @@ def posterior(sampler, seed):
 
 def stay(sampler, seed):
     """`Stay` of chains that start in the posterior."""
+    ways, means, expected = in_posterior(sampler, seed, ITERATIONS)
+    return Stay(float(ways.mean(axis=0).min()), differences(means, expected))
+
+
+def stay_as_vanishes(sampler, setting, seed):
+    """`Stay` of chains as a step size goes to 0, by extrapolation from that and from half of it.
+
+    In the same time, so in twice the iterations, a bias that falls in order with the step is halved:
+    twice what the shorter steps have, less what the longer ones have, has none of it.
+    """
+    halved = replace(sampler, **{setting: getattr(sampler, setting) / 2})
+    ways, means, expected = in_posterior(sampler, seed, ITERATIONS)
+    _, means_halved, _ = in_posterior(halved, seed, 2 * ITERATIONS)
+    extrapolated = 2 * means_halved - means
+    return Stay(float(ways.mean(axis=0).min()), differences(extrapolated, expected))
+
+
+def in_posterior(sampler, seed, iterations):
+    """Chains that start in the posterior, and exact draws of it.
+
+    Returns
+    -------
+    ways, means : (CHAINS, ...) arrays
+        How far each came, as in `Stay`, and the means of its observables.
+    expected : array
+        Observables of exact draws.
+    """
     target, rng = posterior(sampler, seed), np.random.default_rng([seed, 6])
     model = target.model
     starts = model.sample_posterior(rng, target.data, CHAINS)
@@ -154,14 +181,17 @@ def stay(sampler, seed):
     centre, spread = exact.mean(axis=0), exact.std(axis=0)
     means, ways = [], []
     for i, start in enumerate(starts):
-        chain = run_chain(sampler, target, streams(Streams, seed, 1, i), start, ITERATIONS)
+        chain = run_chain(sampler, target, streams(Streams, seed, 1, i), start, iterations)
         z = (chain.positions - centre) / spread
         means.append(observables(z).mean(axis=0))
         ways.append((z[-1] - (start - centre) / spread) ** 2 / 2)
-    means, expected = np.array(means), observables((exact - centre) / spread)
-    errors = np.sqrt(means.var(axis=0, ddof=1) / CHAINS + expected.var(axis=0) / len(expected))
-    z = (means.mean(axis=0) - expected.mean(axis=0)) / errors
-    return Stay(float(np.mean(ways, axis=0).min()), z)
+    return np.array(ways), np.array(means), observables((exact - centre) / spread)
+
+
+def differences(means, expected):
+    """Means of chains less those of exact draws, in standard errors."""
+    errors = np.sqrt(means.var(axis=0, ddof=1) / len(means) + expected.var(axis=0) / len(expected))
+    return (means.mean(axis=0) - expected.mean(axis=0)) / errors
 
 
 def observables(z):
@@ -190,14 +220,16 @@ class Checked:
 
     @cached_property
     def quiet(self):
-        """`Stay` without noise; `NotTried` where it cannot be turned off."""
+        """`Stay` without noise; `NotTried` where it cannot be turned off, or it claims less."""
+        if setting := getattr(self.sampler, "exact_as_vanishes", None):
+            raise NotTried(f"it claims so only as {setting} goes to 0")
         if not self.is_private:
             return stay(self.sampler, self.seed)
         if not noises(self.sampler):
             if not getattr(self.sampler, "exact_with_noise", False):
                 raise ValueError(
                     "nothing says whether it is right: it needs a setting of type "
-                    "dpmcmc.settings.Noise, or exact_with_noise = True"
+                    "dpmcmc.settings.Noise, exact_with_noise = True, or exact_as_vanishes"
                 )
             raise NotTried("it has no setting of type dpmcmc.settings.Noise")
         return stay(with_noise(self.sampler, 0), self.seed)
@@ -208,6 +240,14 @@ class Checked:
         if not getattr(self.sampler, "exact_with_noise", False):
             raise NotTried("it does not claim so (exact_with_noise = True)")
         return stay(loudest(self.sampler, self.seed), self.seed)
+
+    @cached_property
+    def vanishing(self):
+        """`Stay` as the step size goes to 0; `NotTried` where nothing is claimed of that."""
+        setting = getattr(self.sampler, "exact_as_vanishes", None)
+        if setting is None:
+            raise NotTried("it does not claim so (exact_as_vanishes)")
+        return stay_as_vanishes(self.sampler, setting, self.seed)
 
     @cached_property
     def released(self):
@@ -319,6 +359,17 @@ def posterior_stays_with_noise(checked):
     return near_zero(checked.noisy.z)
 
 
+def starts_are_forgotten_by_small_steps(checked):
+    """Chains of a sampler that is exact for small steps, without clipping, leave their start."""
+    way = checked.vanishing.way
+    return Outcome(f"{way:.2f} of the way", f"at least {LEAST_WAY:g}", way >= LEAST_WAY)
+
+
+def posterior_stays_for_small_steps(checked):
+    """As the step goes to 0, without clipping, it leaves the posterior invariant."""
+    return near_zero(checked.vanishing.z)
+
+
 def audited(iterations, which, observed):
     """A check by an audit, whose bound must stay below the certified price."""
 
@@ -331,7 +382,12 @@ def audited(iterations, which, observed):
     return check
 
 
-OF_OTHERS = [starts_are_forgotten, posterior_stays]
+OF_OTHERS = [
+    starts_are_forgotten,
+    posterior_stays,
+    starts_are_forgotten_by_small_steps,
+    posterior_stays_for_small_steps,
+]
 OF_PRIVATE = [
     something_is_released,
     sensitivities_hold,

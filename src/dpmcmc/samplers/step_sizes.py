@@ -1,0 +1,36 @@
+"""Step sizes that change from iteration to iteration, whatever the data."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+BLOCK = 1024  # numbers that are computed at once
+
+
+class VanDerCorput(NamedTuple):
+    """Where a chain is in its scrambled van der Corput sequence in base 2.
+
+    Uniform on (0, 1), and any stretch of it more evenly so than independent numbers.
+    """
+
+    seed: int  # of the scrambling
+    index: int = 0
+
+    @property
+    def number(self):
+        """The number here."""
+        block, place = divmod(self.index, BLOCK)
+        return float(numbers(self.seed, block)[place])
+
+    @property
+    def next(self):
+        """The place of the next number."""
+        return self._replace(index=self.index + 1)
+
+
+@lru_cache(maxsize=16)
+def numbers(seed, block):
+    """A block of the sequence, (BLOCK,)."""
+    from scipy.stats import qmc  # which takes longer to import than a short chain to run
+
+    engine = qmc.Halton(d=1, scramble=True, rng=seed)
+    return engine.fast_forward(block * BLOCK).random(BLOCK)[:, 0]
