@@ -226,12 +226,13 @@ def provenance_settings():
 # Files that a rule gathers.
 
 
+def chain_files(cell):
+    place = f"{RESULTS}/chains/{cell.model}/{cell.algorithm}/{cell.run}"
+    return [f"{place}/seed-{seed}.npz" for seed in study.seeds]
+
+
 def chains_of_model(wildcards):
-    return [
-        f"{RESULTS}/chains/{cell.model}/{cell.algorithm}/{cell.run}/seed-{seed}.npz"
-        for cell in study.cells_of(wildcards.model)
-        for seed in study.seeds
-    ]
+    return [path for cell in study.cells_of(wildcards.model) for path in chain_files(cell)]
 
 
 def needed_files(wildcards):
@@ -276,6 +277,10 @@ def notebook_inputs(notebook):
     for model in notebook.data_models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"
+    for model in notebook.chain_models:
+        for cell in study.cells_of(model):
+            if study.runs[cell].epsilon is not None:
+                yield from chain_files(cell)
 
 
 def figure_files(notebook):

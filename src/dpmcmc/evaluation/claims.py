@@ -1,4 +1,4 @@
-"""The claims of the chapter (`chapter_6.py`) held against a study's tables.
+"""The claims of a study (`claims` of its configuration) held against its tables.
 
 A claim says of each of its comparisons that one median is below another. A comparison speaks for it
 when the 95 % bootstrap interval of the difference (see `dpmcmc.evaluation.analysis`) lies below 0,
@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import Estimate, median_contrast
-from dpmcmc.study.chapter_6 import CLAIMS
+from dpmcmc.study.claims import RULES as ARGUMENTS
+from dpmcmc.study.claims import entries
 
 SHARE = 0.8
 LEAST_CLIPPED = 0.01  # share of the rows: so little clipping shows nowhere, so it confirms nothing
@@ -76,28 +77,23 @@ def undetectable_below(tables, clip_fraction):
             )
 
 
-def lower_mmd(tables, model, lower, higher):
-    """Algorithm `lower` has a lower MMD than `higher`, at each epsilon."""
-    for epsilon in epsilons(tables, model):
-        cells = [(model, name, epsilon) for name in (lower, higher)]
-        label = f"{model}: {lower} below {higher}, epsilon {epsilon:g}"
-        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1])
+def lower(tables, model, lower, higher, metric="mmd"):
+    """Algorithm `lower` has a lower MMD, or other metric, than `higher`, at each epsilon."""
+    for label, cells in pairs(tables, model, lower, higher, metric):
+        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1], column=metric)
 
 
-def not_lower_mmd(tables, model, lower, higher):
-    """Algorithm `lower` does not have a lower MMD than `higher`: a claim of no difference."""
-    for epsilon in epsilons(tables, model):
-        cells = [(model, name, epsilon) for name in (lower, higher)]
-        label = f"{model}: {lower} below {higher}, epsilon {epsilon:g}"
-        yield from map(denied, compare(tables, label, cells[:1], cells[1:], rival=cells[0]))
+def not_lower(tables, model, lower, higher, metric="mmd"):
+    """Algorithm `lower` does not have a lower metric than `higher`: a claim of no difference."""
+    for label, cells in pairs(tables, model, lower, higher, metric):
+        found = compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric)
+        yield from map(denied, found)
 
 
-def equal_mmd(tables, model, one, other):
-    """Neither algorithm has a lower MMD than the other: a claim of no difference."""
-    for epsilon in epsilons(tables, model):
-        cells = [(model, name, epsilon) for name in (one, other)]
-        label = f"{model}: {one} below {other}, epsilon {epsilon:g}"
-        for found in compare(tables, label, cells[:1], cells[1:]):
+def equal(tables, model, one, other, metric="mmd"):
+    """Neither algorithm has a lower metric than the other: a claim of no difference."""
+    for label, cells in pairs(tables, model, one, other, metric):
+        for found in compare(tables, label, cells[:1], cells[1:], column=metric):
             label = label.replace(" below ", " equal to ")
             is_against = found.is_for or found.is_against
             counts = any(is_nearer(tables, *cell) for cell in cells)
@@ -116,16 +112,29 @@ def closer_when_tempered(tables, flat, tempered, algorithm, reference):
         yield from compare(tables, label, plus, minus, rival=minus[1])
 
 
-def falls_with_epsilon(tables, model, algorithm):
-    """The MMD is lower at the largest epsilon than at the smallest."""
-    for label, cells in ends(tables, model, algorithm):
-        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1])
+def gap_grows_with_epsilon(tables, model, lower, higher, metric="mmd"):
+    """The metric of `higher` exceeds that of `lower` by more at the largest epsilon."""
+    found = epsilons(tables, model)
+    if len(found) > 1:
+        small, large = found[0], found[-1]
+        less = [(model, higher, small), (model, lower, large)]
+        more = [(model, lower, small), (model, higher, large)]
+        of = named(metric, f"{higher} less {lower}")
+        label = f"{model}: {of}, epsilon {small:g} below {large:g}"
+        yield from compare(tables, label, less, more, rival=more[1], column=metric)
 
 
-def does_not_fall(tables, model, algorithm):
-    """The MMD is not lower at the largest epsilon: a claim of no difference."""
-    for label, cells in ends(tables, model, algorithm):
-        yield from map(denied, compare(tables, label, cells[:1], cells[1:], rival=cells[0]))
+def falls_with_epsilon(tables, model, algorithm, metric="mmd"):
+    """The MMD, or other metric, is lower at the largest epsilon than at the smallest."""
+    for label, cells in ends(tables, model, algorithm, metric):
+        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1], column=metric)
+
+
+def does_not_fall(tables, model, algorithm, metric="mmd"):
+    """The metric is not lower at the largest epsilon: a claim of no difference."""
+    for label, cells in ends(tables, model, algorithm, metric):
+        found = compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric)
+        yield from map(denied, found)
 
 
 def above_baselines(tables, model, algorithm):
@@ -151,31 +160,20 @@ def clips_less_than(tables, model, algorithm, fraction):
             yield found._replace(counts=has_mmd)
 
 
-RULES = {
-    rule.__name__: rule
-    for rule in (
-        fewer_iterations,
-        undetectable_below,
-        lower_mmd,
-        not_lower_mmd,
-        equal_mmd,
-        closer_when_tempered,
-        falls_with_epsilon,
-        does_not_fall,
-        above_baselines,
-        clips_less_than,
-    )
-}
+# The rules that a configuration can name: those of the table there, which knows their arguments.
+RULES = {name: globals()[name] for name in ARGUMENTS}
 
 
 # -- Evaluation -----------------------------------------------------------------------------------
 
 
-def evaluate(tables):
+def evaluate(claims, tables):
     """Hold every claim against the tables of a study.
 
     Parameters
     ----------
+    claims : list of dict
+        Those of the configuration.
     tables : dict of str to DataFrame
         `chains`, `baselines`, `gains` from `gains_on_start`, `accounting` (may be None), and
         `effects` from `clipping_effects` if there is a clipping study.
@@ -190,17 +188,18 @@ def evaluate(tables):
         One row a comparison: number of its claim (from 1), label, difference with its interval,
         whether it counts, and what it says.
     """
-    claims, rows = [], []
-    for number, claim in enumerate(CLAIMS, start=1):
-        found = [one for entry in claim.entries for one in RULES[claim.rule](tables, *entry)]
+    judged, rows = [], []
+    for number, claim in enumerate(claims, start=1):
+        rule = RULES[claim["rule"]]
+        found = [one for entry in entries(claim) for one in rule(tables, **entry)]
         found = [one._replace(counts=one.counts or one.is_against) for one in found]
         counted = [one for one in found if one.counts]
         sides = len(counted), sum(c.is_for for c in counted), sum(c.is_against for c in counted)
-        claims.append(
+        judged.append(
             {
                 "claim": number,
-                "section": claim.section,
-                "statement": claim.statement,
+                "section": claim["section"],
+                "statement": claim["statement"],
                 "comparisons": len(counted),
                 "left_out": len(found) - len(counted),
                 "for": sides[1],
@@ -223,7 +222,7 @@ def evaluate(tables):
             for one in found
         ]
     columns = ["claim", "comparison", "difference", "low", "high", "counts", "speaks"]
-    return pd.DataFrame(claims), pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(judged), pd.DataFrame(rows, columns=columns)
 
 
 ABSENT = "not in this study"
@@ -316,9 +315,22 @@ def is_nearer(tables, model, algorithm, epsilon):
     return bool(of_cell(tables["gains"], model, algorithm, epsilon)["is_nearer"].all())
 
 
-def ends(tables, model, algorithm):
+def pairs(tables, model, lower, higher, metric):
+    """Label of the comparison of two algorithms at each epsilon, and their cells."""
+    for epsilon in epsilons(tables, model):
+        label = f"{model}: {named(metric, lower)} below {higher}, epsilon {epsilon:g}"
+        yield label, [(model, name, epsilon) for name in (lower, higher)]
+
+
+def ends(tables, model, algorithm, metric):
     """Label of the comparison of the largest epsilon with the smallest, and these two cells."""
     found = epsilons(tables, model)
     if len(found) > 1:
-        label = f"{model}: {algorithm}, epsilon {found[-1]:g} below {found[0]:g}"
+        of = named(metric, algorithm)
+        label = f"{model}: {of}, epsilon {found[-1]:g} below {found[0]:g}"
         yield label, [(model, algorithm, epsilon) for epsilon in (found[-1], found[0])]
+
+
+def named(metric, what):
+    """What a comparison is of, with its metric where that is not the MMD."""
+    return what if metric == "mmd" else f"{metric.replace('_', ' ')} of {what}"

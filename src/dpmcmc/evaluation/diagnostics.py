@@ -15,22 +15,24 @@ with warnings.catch_warnings():
 LEAST_DRAWS = 4  # of a chain, for either number
 
 
-def effective_sample_size(draws):
-    """Bulk effective sample size of one chain: the least over the components.
+def effective_sample_size(chains):
+    """Bulk effective sample size of chains together: the least over the components.
 
     Parameters
     ----------
-    draws : (k, d) array
+    chains : (m, k, d) array
 
     Returns
     -------
     float
-        1 for a chain that never moves, which says no more than one draw; NaN for fewer than
+        m for chains that never move, each of which says no more than one draw; NaN for fewer than
         `LEAST_DRAWS` draws.
     """
-    if len(draws) < LEAST_DRAWS:
+    if chains.shape[1] < LEAST_DRAWS:
         return math.nan
-    return min(1.0 if not np.ptp(x) else arviz.ess(x[None]) for x in draws.T)
+    components = np.moveaxis(chains, 2, 0)
+    sizes = (arviz.ess(x) if np.ptp(x, axis=1).any() else len(x) for x in components)
+    return float(min(sizes))
 
 
 def split_r_hat(chains):

@@ -85,7 +85,22 @@ def covariance_error(draws, reference):
     return float(np.linalg.norm(difference))
 
 
-def compare(rng, draws, reference, posterior_mean, bandwidth_pairs, max_draws):
+def sd_ratio(draws, reference, straighten=np.asarray):
+    """Standard deviations over those of the reference sample: geometric mean of the components.
+
+    Parameters
+    ----------
+    draws, reference : (k, d), (l, d) arrays
+    straighten : function, optional
+        From positions to coordinates in which the posterior is normal, where a model has such:
+        there a posterior raised to a power has standard deviations in proportion.
+    """
+    with np.errstate(divide="ignore"):  # of chains that never move
+        spread, expected = (np.log(straighten(x).std(axis=0, ddof=1)) for x in (draws, reference))
+        return float(np.exp(np.mean(spread - expected)))
+
+
+def compare(rng, draws, reference, model, bandwidth_pairs, max_draws):
     """All metrics of a sample against the reference sample; NaN for fewer than two draws.
 
     Parameters
@@ -94,7 +109,8 @@ def compare(rng, draws, reference, posterior_mean, bandwidth_pairs, max_draws):
         For the bandwidth's pairs.
     draws : (k, d) array
     reference : (l, d) array
-    posterior_mean : (d,) array or None
+    model : Model
+        Which may know its posterior mean, and how to straighten its posterior.
     bandwidth_pairs : int
     max_draws : int
         For the MMD and its bandwidth, more draws than this are thinned evenly.
@@ -102,16 +118,17 @@ def compare(rng, draws, reference, posterior_mean, bandwidth_pairs, max_draws):
     Returns
     -------
     dict
-        mmd, mean_error, covariance_error, and mmd_draws: how many draws the MMD used.
+        mmd, mean_error, covariance_error, sd_ratio, and mmd_draws: how many draws the MMD used.
     """
     if len(draws) < 2:
-        nan = math.nan
-        return {"mmd": nan, "mean_error": nan, "covariance_error": nan, "mmd_draws": 0}
+        names = "mmd", "mean_error", "covariance_error", "sd_ratio"
+        return dict.fromkeys(names, math.nan) | {"mmd_draws": 0}
     thinned = thin(draws, max_draws)
     bandwidth = median_bandwidth(rng, thinned, reference, bandwidth_pairs)
     return {
         "mmd": mmd(thinned, reference, bandwidth),
-        "mean_error": mean_error(draws, reference, posterior_mean),
+        "mean_error": mean_error(draws, reference, model.posterior_mean),
         "covariance_error": covariance_error(draws, reference),
+        "sd_ratio": sd_ratio(draws, reference, getattr(model, "straighten", np.asarray)),
         "mmd_draws": len(thinned),
     }

@@ -50,7 +50,7 @@ def study_tables(spec, chains, timings, baselines, starts, budgets, mixing):
 
 
 def analysis_tables(
-    chains, baselines, starts, models, stand_ins, swept, is_judged, summary=None, accounting=None
+    chains, baselines, starts, models, stand_ins, swept, claims, summary=None, accounting=None
 ):
     """What follows from the tables of a study, by name.
 
@@ -62,8 +62,8 @@ def analysis_tables(
         From an algorithm that stands in for another to that one's id.
     swept : list of str
         Columns of what sweeps vary.
-    is_judged : bool
-        Whether claims of the chapter speak of the study.
+    claims : list of dict
+        Those of the configuration that are judged.
     """
     by_epsilon = compared(chains, swept)
     given = {"chains": by_epsilon, "baselines": baselines, "accounting": accounting}
@@ -76,12 +76,12 @@ def analysis_tables(
         effects = clipping_effects(clipping, baselines, models)
         tables["clipping-effects"] = given["effects"] = effects
         tables["clipping-thresholds"] = clipping_thresholds(clipping, effects)
-    if is_judged:
-        tables["claims"], tables["claim-comparisons"] = evaluate(given)
-    if is_judged and stand_ins:
+    if claims:
+        tables["claims"], tables["claim-comparisons"] = evaluate(claims, given)
+    if claims and stand_ins:
         replaced = {key: with_stand_ins(given[key], stand_ins) for key in ("chains", "gains")}
         tables["claims-certified"], tables["claim-comparisons-certified"] = evaluate(
-            given | replaced
+            claims, given | replaced
         )
     return tables
 

@@ -16,7 +16,7 @@ def budget(spec, output):
     keys = {key: spec[key] for key in ("model", "algorithm")}
     if spec["accountant"] is None:
         privacy = dict.fromkeys(["epsilon", "target_delta", "accountant"])
-        cost = {"iterations": spec["iterations"]}
+        cost = {"chains": spec["chains"], "iterations": spec["iterations"]}
         cost |= dict.fromkeys(["allowed_iterations", "spent_epsilon", "delta"])
     else:
         privacy = {"epsilon": spec.get("epsilon"), "target_delta": spec["delta"]}
@@ -26,12 +26,14 @@ def budget(spec, output):
 
 
 def given_epsilon(spec):
-    """Iterations that epsilon allows, at most the study's cap; then the epsilon they spend."""
-    delta, release, allowed = allowed_iterations(spec, MAX_ITERATIONS + 1)
-    iterations = min(allowed, spec.get("max_iterations", allowed))
+    """Iterations of a chain that epsilon allows, at most its cap; then the epsilon they spend."""
+    chains = spec["chains"]
+    delta, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
+    iterations = min(allowed // chains, spec.get("max_iterations", allowed))
+    total = chains * iterations
     spent = spec["epsilon"]
-    if iterations < allowed:
-        spent = spent_epsilon(delta, release, iterations, spec["epsilon"], spec["delta"])
+    if total < allowed:
+        spent = spent_epsilon(delta, release, total, spec["epsilon"], spec["delta"])
         spent = min(rounded_up(spent), spec["epsilon"])
     if iterations > MAX_ITERATIONS:
         raise JobError(
@@ -39,22 +41,25 @@ def given_epsilon(spec):
             f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; use less noise"
         )
     return {
+        "chains": chains,
         "iterations": iterations,
         "allowed_iterations": allowed,
         "spent_epsilon": spent,
-        "delta": rounded(delta(release, iterations, spec["epsilon"])),
+        "delta": rounded(delta(release, total, spec["epsilon"])),
     }
 
 
 def given_iterations(spec):
-    """Epsilon that the iterations cost, and the delta at it."""
+    """Epsilon that the iterations of all chains of a release cost, and the delta at it."""
     delta, release = accountant(spec["accountant"]).delta, release_of(spec)
-    spent = rounded_up(cost_epsilon(delta, release, spec["iterations"], spec["delta"]))
+    total = spec["chains"] * spec["iterations"]
+    spent = rounded_up(cost_epsilon(delta, release, total, spec["delta"]))
     return {
+        "chains": spec["chains"],
         "iterations": spec["iterations"],
         "allowed_iterations": None,
         "spent_epsilon": spent,
-        "delta": rounded(delta(release, spec["iterations"], spent)) if spent < inf else None,
+        "delta": rounded(delta(release, total, spent)) if spent < inf else None,
     }
 
 
@@ -79,13 +84,14 @@ def release_of(spec):
 
 def certification(spec, budget, output):
     """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
-    published = read_json(budget)
-    delta, release, allowed = allowed_iterations(spec, MAX_ITERATIONS + 1)
+    published, chains = read_json(budget), spec["chains"]
+    delta, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
+    total = chains * published["iterations"]
     spent = getattr(accountant(spec["accountant"]), "epsilon", None)
     if spent is None:
-        spent = cost_epsilon(delta, release, published["iterations"], spec["delta"])
+        spent = cost_epsilon(delta, release, total, spec["delta"])
     else:
-        spent = spent(release, published["iterations"], spec["delta"])
+        spent = spent(release, total, spec["delta"])
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
         "iterations": published["iterations"],
         "allowed_iterations": published["allowed_iterations"],

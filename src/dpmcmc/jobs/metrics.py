@@ -1,7 +1,9 @@
 """Tables of the chains and samples of one model, with their metrics."""
 
 import json
+import math
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,62 +16,106 @@ from dpmcmc.frames import whole, write_csv
 from dpmcmc.study.streams import generator, start_point
 
 KEYS = ("model", "algorithm", "epsilon", "seed")  # of a row of timings
+AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a release's chains
 
 
 def baseline_table(spec, reference, baselines, output, starts):
     """Compare exact samples of a model, and its start points, with its reference sample, as CSV.
 
-    A start point is compared as a chain that never leaves it.
+    The start points of a release are compared as chains that never leave them.
     """
     sample = read_npy(reference)
     name, model = spec["model"], registry.build(spec["model_entry"])
 
     def metrics(kind, index, draws):
         rng = generator(spec["study_seed"], "bandwidth", name, kind, index)
-        return compare(rng, draws, sample, model.posterior_mean, **spec["mmd"])
+        return compare(rng, draws, sample, model, **spec["mmd"])
 
     exact = [
         {"model": name, "baseline": i} | metrics("baseline", i, draws)
         for i, draws in enumerate(read_npy(baselines))
     ]
     unmoved = []
-    for seed in range(spec["seeds"]):
-        start = start_point(spec["study_seed"], name, model, sample, seed)
-        draws = np.broadcast_to(start, sample.shape)
-        unmoved.append({"model": name, "seed": seed} | metrics("start", seed, draws))
+    m = spec["chains"]
+    for release in range(spec["seeds"] // m):
+        starts_of = [
+            start_point(spec["study_seed"], name, model, sample, seed)
+            for seed in range(release * m, (release + 1) * m)
+        ]
+        draws = np.resize(starts_of, sample.shape)  # one after another, again and again
+        unmoved.append({"model": name, "seed": release} | metrics("start", release, draws))
     write_csv(pd.DataFrame(exact), output)
     write_csv(pd.DataFrame(unmoved), starts)
 
 
 def chain_table(spec, reference, chains, budgets, output, timings, budget_table, mixing):
-    """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV."""
+    """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
+
+    Chains of one release are one sample: a row of `chains`, whose `seed` is its number.
+    """
     sample = read_npy(reference)
-    posterior_mean = registry.build(spec["model_entry"]).posterior_mean
+    model, m = registry.build(spec["model_entry"]), spec["chains"]
     rows, costs, allowed, cells = [], [], [], []
     for algorithm, run, stream in spec["cells"]:
         allowed.append(read_json(Path(budgets, algorithm, f"{run}.json")))
-        kept = []
-        for seed in range(spec["seeds"]):
-            path = Path(chains, algorithm, run, f"seed-{seed}.npz")
-            contents = read_npz(path)
-            with reading(path):
-                record, changed, varied, timing = (
-                    json.loads(str(contents[key]))
-                    for key in ("record", "changed", "varied", "timing")
-                )
-                draws = kept_draws(contents["positions"])
-            labels = spec["model"], algorithm, stream, seed
-            rng = generator(spec["study_seed"], "bandwidth", *labels)
-            metrics = compare(rng, draws, sample, posterior_mean, **spec["mmd"])
-            ess = effective_sample_size(draws)
-            of_draws = {"kept_draws": len(draws), "ess": ess}
-            rows.append(record | of_draws | metrics | changed | varied)
-            keys = {key: row for key, row in record.items() if key in KEYS}
-            costs.append(keys | timing | varied)
-            kept.append(draws)
+        found = [
+            read_chain(Path(chains, algorithm, run, f"seed-{seed}.npz"))
+            for seed in range(spec["seeds"])
+        ]
+        for release in range(spec["seeds"] // m):
+            part = found[release * m : (release + 1) * m]
+            kept = np.array([chain.kept for chain in part])
+            draws = np.concatenate(kept)
+            rng = generator(
+                spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, release
+            )
+            metrics = compare(rng, draws, sample, model, **spec["mmd"])
+            of_draws = {"kept_draws": len(draws), "ess": effective_sample_size(kept)}
+            if m > 1:
+                of_draws["r_hat"] = split_r_hat(kept)
+            rows.append(
+                part[0].record
+                | {"seed": release}
+                | {key: mean_of(chain.record[key] for chain in part) for key in AVERAGED}
+                | of_draws
+                | metrics
+                | {key: sum(chain.changed[key] for chain in part) for key in part[0].changed}
+                | part[0].varied
+            )
+        for chain in found:
+            keys = {key: row for key, row in chain.record.items() if key in KEYS}
+            costs.append(keys | chain.timing | chain.varied)
+        record, varied = found[0].record, found[0].varied
         cell = {key: record[key] for key in ("model", "algorithm", "epsilon", "iterations")}
-        cells.append(cell | {"r_hat": split_r_hat(np.array(kept))} | varied)
+        r_hat = split_r_hat(np.array([chain.kept for chain in found]))
+        cells.append(cell | {"r_hat": r_hat} | varied)
     write_csv(pd.DataFrame(cells), mixing)
     write_csv(pd.DataFrame(rows), output)
     write_csv(pd.DataFrame(costs), timings)
     write_csv(whole(pd.DataFrame(allowed), "allowed_iterations"), budget_table)
+
+
+class ChainFile(NamedTuple):
+    """What the job of a chain has written."""
+
+    record: dict
+    changed: dict
+    varied: dict
+    timing: dict
+    kept: np.ndarray  # draws after burn-in, (k, d)
+
+
+def read_chain(path):
+    """`ChainFile` of a path."""
+    contents = read_npz(path)
+    with reading(path):
+        texts = (contents[key] for key in ("record", "changed", "varied", "timing"))
+        return ChainFile(
+            *(json.loads(str(text)) for text in texts), kept_draws(contents["positions"])
+        )
+
+
+def mean_of(values):
+    """Mean of what chains have recorded; None of chains without an iteration."""
+    values = list(values)
+    return None if None in values else math.fsum(values) / len(values)

@@ -105,38 +105,51 @@ class Runner:
         seeds = seeds or self.spec["seeds"]
         spec = self.spec | {"sampler": with_settings(self.spec["sampler"], settings)}
         try:
-            *_, iterations = allowed_iterations(spec, spec["max_iterations"])
+            *_, allowed = allowed_iterations(spec, spec["chains"] * spec["max_iterations"])
+            iterations = allowed // spec["chains"]
         except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
         sampler = build_sampler(spec, self.needed)
-        chains = [self.chain(sampler, iterations, purpose, seed) for seed in range(seeds)]
-        mmd, clip_fraction = (list(values) for values in zip(*chains, strict=True))
+        samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]
+        mmd, clip_fraction = (list(values) for values in zip(*samples, strict=True))
         return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
 
-    def chain(self, sampler, iterations, purpose, seed):
-        """MMD and clip fraction of one chain; None where it is too short."""
-        spec = self.spec
+    def sample(self, sampler, iterations, purpose, seed):
+        """MMD and clip fraction of the chains of one release; None where they are too short."""
+        spec, m = self.spec, self.spec["chains"]
         if iterations < 1:
             return None, None
+        chains = [
+            self.chain(sampler, iterations, purpose, i) for i in range(m * seed, m * seed + m)
+        ]
+        metrics = compare(
+            generator(
+                spec["study_seed"], f"{purpose}-bandwidth", spec["model"], spec["algorithm"], seed
+            ),
+            np.concatenate([kept_draws(chain.positions) for chain in chains]),
+            self.reference,
+            self.model,
+            **spec["mmd"],
+        )
+        mmd = metrics["mmd"]
+        ratios, gradients = (
+            mean(np.concatenate([getattr(chain, name) for chain in chains]))
+            for name in ("clip_fraction", "gradient_clip_fraction")
+        )
+        clipped = gradients if math.isnan(ratios) else ratios  # of samplers without ratios
+        return (mmd if math.isfinite(mmd) else None), clipped
+
+    def chain(self, sampler, iterations, purpose, seed):
+        """One chain of the search."""
+        spec = self.spec
         labels = (spec["model"], spec["algorithm"], seed)
         rng = three_streams(seed_sequence(spec["study_seed"], purpose, *labels))
         start_rng = generator(spec["study_seed"], f"{purpose}-start", spec["model"], seed)
         start = self.model.start_point(start_rng, self.reference)
         # Far from the settings that make sense, numbers overflow; such proposals are rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            result = run_chain(
-                sampler, self.target, rng, start, iterations, spec.get("stored_draws")
-            )
-        metrics = compare(
-            generator(spec["study_seed"], f"{purpose}-bandwidth", *labels),
-            kept_draws(result.positions),
-            self.reference,
-            self.model.posterior_mean,
-            **spec["mmd"],
-        )
-        mmd = metrics["mmd"]
-        return (mmd if math.isfinite(mmd) else None), mean(result.clip_fraction)
+            return run_chain(sampler, self.target, rng, start, iterations, spec.get("stored_draws"))
 
 
 # -- What is tried ------------------------------------------------------------------------------

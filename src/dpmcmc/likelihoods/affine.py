@@ -80,7 +80,7 @@ class AffineLikelihood:
         statistics = select(batch, axis=1)
         if not statistics.size:
             return np.zeros(len(offset)), 0
-        return GradientSums(statistics).at(jacobian, offset, bound)
+        return GradientSums(statistics, self._largest_norm).at(jacobian, offset, bound)
 
     def log_ratio(self, theta, theta_new):
         """Sum of the log-likelihood ratios, not clipped, from the summed statistics alone."""

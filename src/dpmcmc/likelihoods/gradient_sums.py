@@ -1,6 +1,7 @@
 """Sums of clipped gradients without reading every row each time."""
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -27,12 +28,23 @@ class GradientSums:
     ----------
     statistics : (m, n) array
         t(x) of every row.
+    known_largest : float
+        Not below |t(x)| of any row, where that is known without reading them.
     """
 
-    def __init__(self, statistics):
+    def __init__(self, statistics, known_largest=math.inf):
         self.statistics = statistics
-        self.all_blocks = np.arange(-(-statistics.shape[1] // BOX))
-        self.largest = largest_norm(statistics)
+        self.known_largest = known_largest
+
+    @cached_property
+    def all_blocks(self):
+        """Indices of all blocks of rows."""
+        return np.arange(-(-self.statistics.shape[1] // BOX))
+
+    @cached_property
+    def largest(self):
+        """Largest |t(x)| of any row, from the rows."""
+        return largest_norm(self.statistics)
 
     def at(self, jacobian, offset, bound, blocks=None):
         """Sum of the clipped gradients, (d,), and how many were clipped.
@@ -46,8 +58,10 @@ class GradientSums:
             Of BOX rows each; all, if not given.
         """
         num_statistics, num_rows = self.statistics.shape
-        terms = norm(jacobian) * self.largest + norm(offset)
-        is_near = terms <= largest_terms(num_rows, num_statistics, bound)
+        size, length = norm(jacobian), norm(offset)
+        most = largest_terms(num_rows, num_statistics, bound)
+        is_near = size * self.known_largest + length <= most
+        is_near = is_near or size * self.largest + length <= most
         block_sum = clipped_gradient_block_sum if is_near else far_gradient_block_sum
         blocks = self.all_blocks if blocks is None else blocks
         return block_sum(self.statistics, blocks, jacobian, offset, bound)

@@ -1,10 +1,10 @@
 """What each table holds, in one line: for pages and reports."""
 
 TABLES = {
-    "chains": "Every chain: iterations, acceptance, clipping, metrics, effective sample size",
+    "chains": "Every chain, or release of several: acceptance, clipping, metrics, effective size",
     "summary": "Medians and quartiles of each cell, and where it is between never moving and exact",
     "ranking": "Algorithms by MMD for each model and epsilon, with intervals and ties",
-    "claims": "The claims of chapter 6, with their verdicts",
+    "claims": "The claims that are judged, with their verdicts",
     "claim-comparisons": "The comparisons that each claim makes, with their intervals",
     "claims-certified": "The same claims, with certified accounting of the batch algorithms",
     "claim-comparisons-certified": "The comparisons of those, with their intervals",

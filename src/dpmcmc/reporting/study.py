@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import PIL.Image
 from IPython.display import HTML, display
 
 from dpmcmc import registry
-from dpmcmc.files import read_json, read_npy
+from dpmcmc.evaluation.metrics import kept_draws
+from dpmcmc.files import read_json, read_npy, read_npz
 from dpmcmc.frames import read_csv
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.figures import style
@@ -26,6 +28,8 @@ class Study:
         Directory of the study's results.
     seed, seeds : int
         From which random streams derive; chains a cell.
+    chains_per_release : int
+        Chains that share a budget and make one sample.
     delta_times_n : float
         n delta, of the bound (epsilon, delta).
     models, algorithms : dict of str to dict
@@ -44,6 +48,7 @@ class Study:
     study: str = ""
     seed: int = 0
     seeds: int = 0
+    chains_per_release: int = 1
     delta_times_n: float = 0.0
     models: dict = field(default_factory=dict)
     algorithms: dict = field(default_factory=dict)
@@ -88,6 +93,20 @@ class Study:
     def reference(self, model):
         """Reference sample of a model of the study, (size, d)."""
         return read_npy(f"{self.results}/reference/{model}.npy")
+
+    def draws(self, model, algorithm, epsilon, release):
+        """What is kept of the chains of a release, (chains, k, d)."""
+        place = Path(self.results, "chains", model, algorithm, f"epsilon-{epsilon:g}")
+        first = release * self.chains_per_release
+        seeds = range(first, first + self.chains_per_release)
+        return np.stack(
+            [kept_draws(read_npz(place / f"seed-{seed}.npz")["positions"]) for seed in seeds]
+        )
+
+    @property
+    def num_releases(self):
+        """Samples of a cell, each of one chain or of several."""
+        return self.seeds // self.chains_per_release
 
     def sampler(self, algorithm, model, **changes):
         """Sampler of an algorithm with its settings on a model, some of them changed."""

@@ -40,6 +40,15 @@ def where_settings(model, algorithm):
     return f"{where}.{model}"
 
 
+def check_seeds(study):
+    """Chains must make whole releases."""
+    seeds, chains = study.config["seeds"], study.chains_per_release
+    if seeds % chains:
+        raise ConfigError(
+            f"seeds: must be a multiple of chains_per_release = {chains}, not {seeds}"
+        )
+
+
 def check_places(algorithms):
     """What an algorithm stands in for must be known, and stand in for nothing itself."""
     for algorithm in algorithms.values():

@@ -11,8 +11,9 @@ tables, optional_tables
 models, algorithms
     Names of its parameters that hold an id or a list of ids. Ids that do not run in the study are
     left out, so that a notebook can list what some studies do not have.
-data
-    Those of its `models` whose data set and reference sample it reads.
+data, chains
+    Those of its `models` whose data set and reference sample it reads, or whose chains that run to
+    an epsilon.
 
 A notebook all of whose figures fall away, or of which the study does not make a table, is left out.
 Its first cell is its title and the question that it answers. This module is imported whenever the
@@ -27,7 +28,7 @@ from typing import NamedTuple
 
 from dpmcmc.study.config import ConfigError, named, short
 
-KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data")
+KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data", "chains")
 WORDS = {dict: "maps", str: "names"}
 FILE_NAME = re.compile(r"[\w.-]+")
 
@@ -41,6 +42,7 @@ class Notebook(NamedTuple):
     figures: dict  # caption by name, of those that it draws in this study
     tables: list  # that it reads
     data_models: list  # whose data set and reference sample it reads
+    chain_models: list  # whose chains it reads
     parameters: dict  # what it is told, beside the directory of the results
 
     def described(self):
@@ -124,12 +126,16 @@ def resolve(source, entry, given, config, running, tables):
             *declared["tables"],
             *(table for table in declared["optional_tables"] if table in tables),
         ],
-        data_models=list(
-            dict.fromkeys(model for name in declared["data"] for model in listed(values[name]))
-        ),
+        data_models=named_by(declared["data"], values),
+        chain_models=named_by(declared["chains"], values),
         parameters={name: values[name] for name in source.defaults if name in given}
         | {name: values[name] for kind in ("models", "algorithms") for name in declared[kind]},
     )
+
+
+def named_by(parameters, values):
+    """Ids in the values of some parameters, each once."""
+    return list(dict.fromkeys(id for name in parameters for id in listed(values[name])))
 
 
 def kind_of(value):
@@ -250,6 +256,7 @@ def check_declared(path, declared, defaults):
         for name in names:
             if name not in defaults:
                 raise ConfigError(f"{where}.{key}: the notebook has no parameter {name}")
-    for name in declared.get("data", []):
-        if name not in named["models"]:
-            raise ConfigError(f"{where}.data: {name} must be one of its models")
+    for key in ("data", "chains"):
+        for name in declared.get(key, []):
+            if name not in named["models"]:
+                raise ConfigError(f"{where}.{key}: {name} must be one of its models")

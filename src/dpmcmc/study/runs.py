@@ -17,6 +17,10 @@ COLUMNS = set(
         "iterations",
         "acceptance_rate",
         "clip_fraction",
+        "chains",
+        "ess",
+        "r_hat",
+        "sd_ratio",
         "mmd",
         "mean_error",
         "gradient_clip_fraction",
@@ -53,6 +57,7 @@ class Run(NamedTuple):
     iterations: int | None  # the accountant says what they cost
     varied: dict  # swept settings
     start_sd: float | None  # chains start at Normal(true theta, start_sd^2 I); None: the model says
+    max_iterations: int | None = None  # of a chain, whatever epsilon allows; None: the study says
 
     @property
     def stream(self):
@@ -81,7 +86,7 @@ def runs_of(entry):
     for stop in stops:
         for values in product(*vary.values()):
             varied = dict(zip(vary, values, strict=True))
-            yield Run(*stop, varied, entry.get("start_sd"))
+            yield Run(*stop, varied, entry.get("start_sd"), entry.get("max_iterations"))
 
 
 def check_runs(entries, models, algorithms):
@@ -92,6 +97,8 @@ def check_runs(entries, models, algorithms):
         stops = [key for key in ("epsilons", "iterations") if key in entry]
         if len(stops) != 1:
             raise ConfigError(f"{where}: needs one of the keys epsilons, iterations")
+        if "iterations" in entry and "max_iterations" in entry:
+            raise ConfigError(f"{where}.max_iterations: goes with epsilons, not with iterations")
         for name in entry["algorithms"]:
             if "epsilons" in entry and not algorithms[name].is_private:
                 raise ConfigError(
@@ -142,6 +149,6 @@ def all_cells(entries):
             if other != run:
                 raise ConfigError(
                     f"runs: {algorithm} on {model} is asked for twice as {run.path}, "
-                    f"by different numbers or start points: {other} and {run}"
+                    f"by different numbers, start points or caps: {other} and {run}"
                 )
     return cells

@@ -6,9 +6,16 @@ the configuration reruns what it changes and no more.
 
 from pathlib import Path
 
+from dpmcmc.accounting.accountants import accountants
 from dpmcmc.settings import needed
-from dpmcmc.study.chapter_6 import speak_of
-from dpmcmc.study.checks import check_all_settings, check_curves, check_places, check_tuning
+from dpmcmc.study.checks import (
+    check_all_settings,
+    check_curves,
+    check_places,
+    check_seeds,
+    check_tuning,
+)
+from dpmcmc.study.claims import check_claims, speaks_of
 from dpmcmc.study.colours import colour
 from dpmcmc.study.config import ConfigError, check_extent, check_schema, listed, merged, read_config
 from dpmcmc.study.entries import read_algorithm, read_model
@@ -69,6 +76,7 @@ class Study:
             )
             for name, entry in config["algorithms"].items()
         }
+        check_seeds(self)
         check_runs(config["runs"], self.models, self.algorithms)
         self.runs = all_cells(config["runs"])
         self.cells = list(self.runs)
@@ -77,6 +85,7 @@ class Study:
         check_places(self.algorithms)
         check_curves(self)
         check_tuning(self)
+        check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
         self.needed  # noqa: B018 -- raises where two classes share a name
         self.notebooks = study_notebooks(
             {"notebooks": {}} | config,
@@ -92,6 +101,11 @@ class Study:
     def seeds(self):
         """Indices of the chains of a cell."""
         return range(self.config["seeds"])
+
+    @property
+    def chains_per_release(self):
+        """Chains that share a budget and make one sample: those of so many successive seeds."""
+        return self.config.get("chains_per_release", 1)
 
     @property
     def model_ids(self):
@@ -135,13 +149,15 @@ class Study:
         )
 
     @property
-    def is_judged(self):
-        """Whether claims of the chapter speak of what is compared."""
-        return speak_of(
+    def claims(self):
+        """Claims that are judged: all, if one speaks of what is compared."""
+        claims = self.config.get("claims", [])
+        compared = {
             (cell.model, cell.algorithm)
             for cell, run in self.runs.items()
             if run.epsilon is not None and not run.varied
-        )
+        }
+        return claims if any(speaks_of(claim, compared) for claim in claims) else []
 
     @property
     def needed(self):
@@ -199,6 +215,7 @@ class Study:
             "likelihood_power": self.models[model].model.likelihood_power,
             "delta": self.config["delta_times_n"] / num_rows,
             "accountant": self.algorithms[algorithm].accountant,
+            "chains": self.chains_per_release,
         }
 
     def budget(self, cell):
@@ -208,7 +225,10 @@ class Study:
         spec |= {"varied": run.varied}
         if run.epsilon is None:
             return spec | {"iterations": run.iterations}
-        return spec | {"epsilon": run.epsilon} | self._optional("max_iterations")
+        cap = self._optional("max_iterations")
+        if run.max_iterations is not None:
+            cap = {"max_iterations": run.max_iterations}
+        return spec | {"epsilon": run.epsilon} | cap
 
     def certification(self, cell, stand_in):
         """What the cost of a cell by its stand-in's accountant depends on, beside its budget."""
@@ -248,6 +268,7 @@ class Study:
     def baseline_table(self, model):
         """What the metrics of a model's samples depend on, beside the samples."""
         settings = {"mmd": self.config["mmd"], "seeds": len(self.seeds)}
+        settings |= {"chains": self.chains_per_release}
         return self.dataset(model) | settings
 
     def chain_table(self, model):
@@ -274,7 +295,7 @@ class Study:
     def analysis(self):
         """What the tables that follow depend on, beside those of the study."""
         told = {"stand_ins": self.stand_ins, "swept": self.swept}
-        return told | {"is_judged": self.is_judged}
+        return told | {"claims": self.claims}
 
     @property
     def swept(self):
@@ -337,7 +358,7 @@ class Study:
         """Tables that follow from those."""
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
         compared = ["ranking"] * self.is_comparison
-        claims = ["claims", "claim-comparisons"] * self.is_judged
+        claims = ["claims", "claim-comparisons"] * bool(self.claims)
         certified = [f"{name}-certified" for name in claims if self.doubled_cells]
         return [*compared, *claims, *certified, *clipping]
 
@@ -379,6 +400,7 @@ class Study:
         told = {"study": self.name} | {
             key: self.config[key] for key in ("seed", "seeds", "delta_times_n")
         }
+        told |= {"chains_per_release": self.chains_per_release}
         return told | {
             "models": models,
             "algorithms": algorithms,

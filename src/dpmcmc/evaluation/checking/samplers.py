@@ -154,8 +154,8 @@ def stay(sampler, seed):
 def stay_as_vanishes(sampler, setting, seed):
     """`Stay` of chains as a step size goes to 0, by extrapolation from that and from half of it.
 
-    In the same time, so in twice the iterations, a bias that falls in order with the step is halved:
-    twice what the shorter steps have, less what the longer ones have, has none of it.
+    In the same time, so in twice the iterations, a bias that falls in order with the step is
+    halved: twice what the shorter steps have, less what the longer ones have, has none of it.
     """
     halved = replace(sampler, **{setting: getattr(sampler, setting) / 2})
     ways, means, expected = in_posterior(sampler, seed, ITERATIONS)

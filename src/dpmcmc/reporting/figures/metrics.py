@@ -13,6 +13,9 @@ METRICS = {
     "mean_error": "Distance of the mean\nfrom the posterior mean",
     "clip_fraction": "Clipped log-likelihood\nratios (% of rows)",
     "gradient_clip_fraction": "Clipped gradients\n(% of rows)",
+    "acceptance_rate": "Acceptance rate",
+    "r_hat": "Split R-hat of a release",
+    "sd_ratio": "Standard deviations over\nthose of the posterior",
 }
 
 
@@ -226,3 +229,45 @@ def left_out(study, chains, metrics):
                 f"at ε = {epsilon:g} (iterations allowed: {cell['iterations'].iloc[0]})"
             )
     return "No box: " + "; ".join(notes) if notes else ""
+
+
+def spread_panels(study, chains):
+    """Standard deviations over those of the posterior against the step size, a panel a model.
+
+    Parameters
+    ----------
+    study : Study
+    chains : DataFrame
+        Rows of the table `chains` of a sweep over `step_size` and `temperature`.
+    """
+    models = list(chains["model"].unique())
+    temperatures = sorted(chains["temperature"].unique())
+    colours = dict(
+        zip(temperatures, sns.color_palette("colorblind", len(temperatures)), strict=True)
+    )
+    figure, axes = panel_grid(len(models), min(2, len(models)))
+    for axis, model in zip(axes, models, strict=True):
+        of_model = chains[chains["model"] == model].sort_values("step_size")
+        sns.boxplot(
+            of_model.assign(step=of_model["step_size"].map("{:g}".format)),
+            x="step",
+            y="sd_ratio",
+            hue="temperature",
+            palette=colours,
+            saturation=1,
+            linewidth=0.6,
+            fliersize=1.5,
+            gap=0.15,
+            legend=False,
+            ax=axis,
+        )
+        for temperature in temperatures:
+            axis.axhline(np.sqrt(temperature), color=colours[temperature], linewidth=0.8, zorder=0)
+        axis.set(title=study.model_label(model), xlabel="Step size h", ylabel=METRICS["sd_ratio"])
+    figure.tight_layout()
+    handles = [
+        Patch(facecolor=colours[t], label=f"Temperature {t:g}; line: its square root")
+        for t in temperatures
+    ]
+    legend_below(figure, handles, 2)
+    return figure

@@ -144,3 +144,38 @@ def padded_range(values, padding=0.12):
     """Limits around the values."""
     low, high = np.min(values), np.max(values)
     return low - padding * (high - low), high + padding * (high - low)
+
+
+def releases_figure(study, target, reference, samples):
+    """Samples of a 2-dimensional posterior beside each other: a row an algorithm.
+
+    Parameters
+    ----------
+    study : Study
+    target : Target
+    reference : (size, 2) array
+        Reference sample.
+    samples : dict of str to dict of str to (k, 2) array
+        By algorithm id, then by what a sample is, which heads its column.
+    """
+    columns = len(next(iter(samples.values())))
+    figure, axes = plt.subplots(
+        len(samples),
+        columns,
+        figsize=(0.6 + 2.5 * columns, 0.4 + 2.1 * len(samples)),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+    )
+    for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
+        colour = study.algorithm_colour(algorithm)
+        for axis, (title, draws) in zip(row, of_algorithm.items(), strict=True):
+            draw_posterior(axis, target, reference, reference)
+            axis.scatter(*draws.T, s=2, color=colour, alpha=0.4, linewidth=0, rasterized=True)
+            axis.grid(False)
+            axis.set_title(title, pad=3)
+        row[0].set_ylabel(f"{study.algorithm_label(algorithm)}\nθ₂")
+    for axis in axes[-1]:
+        axis.set_xlabel("θ₁")
+    figure.tight_layout()
+    return figure

@@ -1,0 +1,77 @@
+"""What certified accounting, or a correction, changes: budgets and verdicts, as rows of tables."""
+
+from dpmcmc.accounting.search import rounded_up
+from dpmcmc.evaluation.claims import ABSENT
+
+SIDES = ("for", "against", "open")
+
+
+def capped(study, budgets):
+    """Cells whose chains a cap ended before their budget did, with the epsilon that they spent.
+
+    Parameters
+    ----------
+    study : Study
+    budgets : DataFrame
+        Rows of that table.
+
+    Returns
+    -------
+    DataFrame
+        For a table of a page; empty if there are none.
+    """
+    ended = budgets[
+        budgets["chains"] * (budgets["iterations"] + 1) <= budgets["allowed_iterations"]
+    ]
+    rows = ended.assign(
+        model=ended["model"].map(study.model_label),
+        algorithm=ended["algorithm"].map(study.algorithm_label),
+        spent_epsilon=ended["spent_epsilon"].map(lambda epsilon: rounded_up(epsilon, 2)),
+    )
+    names = {"epsilon": "ε", "allowed_iterations": "allowed", "spent_epsilon": "ε spent"}
+    columns = ["model", "algorithm", "ε", "iterations", "allowed", "ε spent"]
+    if study.chains_per_release > 1:
+        names |= {"iterations": "a chain's iterations", "allowed_iterations": "a release's allowed"}
+        columns[3:5] = list(names.values())[-2:]
+    return rows.rename(columns=names)[columns]
+
+
+def changed_verdicts(before, after, kinds):
+    """Claims on which two sets of chains differ, and which of the verdicts are others.
+
+    Parameters
+    ----------
+    before, after : DataFrame
+        Tables `claims` of either.
+    kinds : (str, str)
+        What these are, for the headings.
+
+    Returns
+    -------
+    sentence : str
+        How many verdicts change, and which, in Markdown.
+    rows : list of dict
+        One row a claim whose comparisons, or verdict, differ.
+    """
+    before, after = before.set_index("claim"), after.set_index("claim")
+    columns = ["comparisons", *SIDES, "verdict"]
+    is_shown = (before[columns] != after[columns]).any(axis=1)
+    tables = dict(zip(kinds, (before, after), strict=True))
+    rows = [
+        {"no.": number, "section": before["section"][number], "claim": before["statement"][number]}
+        | {
+            f"{kind}: for, against, open": " ".join(str(table[side][number]) for side in SIDES)
+            for kind, table in tables.items()
+        }
+        | {f"verdict, {kind}": table["verdict"][number] for kind, table in tables.items()}
+        for number in before.index[is_shown]
+    ]
+    is_judged = (before["verdict"] != ABSENT) & (after["verdict"] != ABSENT)
+    changed = before.index[is_judged & (before["verdict"] != after["verdict"])]
+    said = (
+        f"claim {number}, “{before['statement'][number]}”, was {before['verdict'][number]} and is "
+        f"{after['verdict'][number]}"
+        for number in changed
+    )
+    count = f"**{len(changed)} of {is_judged.sum()} verdicts change**: "
+    return count + "; ".join(said) + "." if len(changed) else "**No verdict changes.**", rows
