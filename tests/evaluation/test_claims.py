@@ -1,12 +1,14 @@
 """The chapter's claims: known ids, right directions, the rule of 80 %."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.accounting.accountants import accountants
 from dpmcmc.evaluation import claims
-from dpmcmc.study import chapter_6
+from dpmcmc.study import claims as of_study
+from dpmcmc.study.config import ConfigError
 
 
 def tables(**mmds):
@@ -61,12 +63,12 @@ def speaks(cells):
 @pytest.mark.parametrize(
     ("rule", "entry", "expected"),
     [
-        (claims.lower_mmd, ("m", "a", "b"), ["for", "open", "against"]),
-        (claims.lower_mmd, ("m", "b", "a"), ["against", "open", "for"]),
-        (claims.not_lower_mmd, ("m", "a", "b"), ["against", "open", "open"]),
-        (claims.equal_mmd, ("m", "a", "b"), ["against", "open", "against"]),
-        (claims.lower_mmd, ("m", "a", "absent"), []),
-        (claims.lower_mmd, ("absent", "a", "b"), []),
+        (claims.lower, ("m", "a", "b"), ["for", "open", "against"]),
+        (claims.lower, ("m", "b", "a"), ["against", "open", "for"]),
+        (claims.not_lower, ("m", "a", "b"), ["against", "open", "open"]),
+        (claims.equal, ("m", "a", "b"), ["against", "open", "against"]),
+        (claims.lower, ("m", "a", "absent"), []),
+        (claims.lower, ("absent", "a", "b"), []),
         (claims.falls_with_epsilon, ("m", "a"), ["for"]),
         (claims.falls_with_epsilon, ("t", "a"), []),
         (claims.does_not_fall, ("m", "a"), ["against"]),
@@ -74,6 +76,9 @@ def speaks(cells):
         (claims.closer_when_tempered, ("m", "t", "b", "a"), ["for"]),
         (claims.closer_when_tempered, ("t", "m", "b", "a"), ["against"]),
         (claims.closer_when_tempered, ("m", "t", "b", "absent"), []),
+        (claims.gap_grows_with_epsilon, ("m", "b", "a"), ["for"]),
+        (claims.gap_grows_with_epsilon, ("m", "a", "b"), ["against"]),
+        (claims.gap_grows_with_epsilon, ("t", "a", "b"), []),
         (claims.above_baselines, ("m", "a"), ["for"]),
         (claims.above_baselines, ("t", "a"), ["against"]),
         (claims.clips_less_than, ("m", "a", 0.4), ["against", "against", "for"]),
@@ -86,15 +91,15 @@ def test_a_rule_speaks_in_the_direction_of_its_claim(rule, entry, expected):
 @pytest.mark.parametrize(
     ("rule", "entry", "expected"),
     [  # nearer than never moving are those below 0.6: not a at 2, nor b at 1 and 2
-        (claims.lower_mmd, ("m", "a", "b"), [False, False, True]),
-        (claims.lower_mmd, ("m", "b", "a"), [True, False, True]),
-        (claims.not_lower_mmd, ("m", "a", "b"), [True, False, True]),
+        (claims.lower, ("m", "a", "b"), [False, False, True]),
+        (claims.lower, ("m", "b", "a"), [True, False, True]),
+        (claims.not_lower, ("m", "a", "b"), [True, False, True]),
         (claims.falls_with_epsilon, ("m", "a"), [True]),
         (claims.falls_with_epsilon, ("m", "b"), [False]),
         (claims.does_not_fall, ("m", "b"), [True]),
         (claims.closer_when_tempered, ("m", "t", "b", "a"), [False]),
         (claims.closer_when_tempered, ("m", "t", "a", "b"), [True]),
-        (claims.equal_mmd, ("m", "b", "a"), [True, False, True]),
+        (claims.equal, ("m", "b", "a"), [True, False, True]),
         (claims.above_baselines, ("m", "a"), [True]),
         (claims.clips_less_than, ("m", "a", 0.4), [True, True, True]),
     ],
@@ -137,7 +142,7 @@ def test_differences_pair_chains_by_seed():
     given = tables(chains={("m", "a", 1.0): 0.5, ("m", "b", 1.0): 0.5})
     chains = given["chains"].copy()
     chains["mmd"] = 10.0 * chains["seed"] + np.where(chains["algorithm"] == "b", 0.001, 0)
-    (cell,) = claims.lower_mmd(given | {"chains": chains}, "m", "a", "b")
+    (cell,) = claims.lower(given | {"chains": chains}, "m", "a", "b")
     np.testing.assert_allclose(cell.difference, (-0.001, -0.001, -0.001), atol=1e-9)
 
 
@@ -193,29 +198,28 @@ def test_a_verdict_says_whether_one_comparison_decides_it(counts, expected):
     assert claims.one_decides(*counts) is expected
 
 
-def test_claims_name_models_algorithms_and_accountants_that_exist(config):
-    """The claims on accountants speak of the curves that the study has."""
-    known = {*config["models"], *config["algorithms"], *accountants()}
+def test_claims_speak_of_curves_that_the_study_has(config):
     curves = config["accounting_curves"]["curves"]
-    for claim in claims.CLAIMS:
-        assert claim.entries and claim.section in {"6.1", "6.2", "6.3", "Conclusions"}
-        for entry in claim.entries:
-            if claim.rule == "fewer_iterations":
-                assert set(entry[1:]) <= set(curves[entry[0]])
-            assert {part for part in entry if isinstance(part, str)} <= known
-            ids = {*config["models"], *config["algorithms"]}.intersection(entry)
-            assert ids <= chapter_6.MODELS | chapter_6.ALGORITHMS
-            assert len(set(entry)) == len(entry)
+    for claim in config["claims"]:
+        assert claim["section"] in {"6.1", "6.2", "6.3", "Conclusions"}
+        for entry in of_study.entries(claim):
+            if claim["rule"] == "fewer_iterations":
+                assert {entry["fewer"], entry["more"]} <= set(curves[entry["algorithm"]])
+            assert len(set(entry.values())) == len(entry)
 
 
-def test_the_claims_are_those_of_the_chapter():
+def test_the_claims_are_those_of_the_chapter(config):
     """What each says is less than what."""
-    assert [(claim.section, claim.rule, *claim.entries[0]) for claim in claims.CLAIMS] == [
+    found = [
+        (claim["section"], claim["rule"], *next(iter(of_study.entries(claim))).values())
+        for claim in config["claims"]
+    ]
+    assert found == [
         ("6.1", "fewer_iterations", "dp-penalty", "zcdp", "gaussian"),
         ("6.1", "fewer_iterations", "minibatch-dp-penalty", "rdp", "published-pld"),
         ("6.2", "undetectable_below", 0.2),
-        ("6.3", "lower_mmd", "flat-banana-2d", "dp-penalty", "minibatch-dp-penalty"),
-        ("6.3", "lower_mmd", "flat-banana-10d", "dp-barker", "minibatch-dp-penalty"),
+        ("6.3", "lower", "flat-banana-2d", "dp-penalty", "minibatch-dp-penalty"),
+        ("6.3", "lower", "flat-banana-10d", "dp-barker", "minibatch-dp-penalty"),
         (
             "6.3",
             "closer_when_tempered",
@@ -224,39 +228,90 @@ def test_the_claims_are_those_of_the_chapter():
             "minibatch-dp-penalty",
             "dp-penalty",
         ),
-        ("Conclusions", "lower_mmd", "tempered-banana-2d", "dp-hmc", "minibatch-dp-penalty"),
-        ("6.3", "lower_mmd", "tempered-banana-2d", "dp-hmc", "dp-penalty"),
-        ("6.3", "lower_mmd", "flat-banana-2d", "dp-penalty", "dp-hmc"),
-        ("6.3", "lower_mmd", "correlated-gauss-2d", "dp-hmc", "dp-penalty"),
-        ("6.3", "equal_mmd", "narrow-banana-2d", "dp-hmc", "dp-penalty"),
-        ("Conclusions", "lower_mmd", "gauss-30d", "dp-penalty-ocu-gwmh", "dp-penalty"),
-        ("Conclusions", "not_lower_mmd", "flat-banana-2d", "dp-penalty-ocu-gwmh", "dp-penalty"),
+        ("Conclusions", "lower", "tempered-banana-2d", "dp-hmc", "minibatch-dp-penalty"),
+        ("6.3", "lower", "tempered-banana-2d", "dp-hmc", "dp-penalty"),
+        ("6.3", "lower", "flat-banana-2d", "dp-penalty", "dp-hmc"),
+        ("6.3", "lower", "correlated-gauss-2d", "dp-hmc", "dp-penalty"),
+        ("6.3", "equal", "narrow-banana-2d", "dp-hmc", "dp-penalty"),
+        ("Conclusions", "lower", "gauss-30d", "dp-penalty-ocu-gwmh", "dp-penalty"),
+        ("Conclusions", "not_lower", "flat-banana-2d", "dp-penalty-ocu-gwmh", "dp-penalty"),
         ("6.3", "falls_with_epsilon", "flat-banana-2d", "dp-penalty"),
         ("6.3", "does_not_fall", "narrow-banana-2d", "dp-penalty"),
         ("Conclusions", "above_baselines", "gauss-30d", "dp-penalty"),
         ("6.3", "clips_less_than", "flat-banana-2d", "dp-penalty", 0.1),
     ]
-    assert len({claim.statement for claim in claims.CLAIMS}) == len(claims.CLAIMS)
+    # How many comparisons of what is there: seventeen claims, each of so many entries.
+    counts = [len(list(of_study.entries(claim))) for claim in config["claims"]]
+    assert counts == [2, 1, 1, 5, 2, 6, 6, 4, 4, 2, 2, 2, 6, 16, 5, 9, 27]
+    assert len({claim["statement"] for claim in config["claims"]}) == len(config["claims"])
     assert claims.SHARE == 0.8
 
 
+def test_a_list_stands_for_each_of_its_entries():
+    of = [{"model": ["m", "n"], "lower": "a", "higher": ["b", "c"]}, {"model": "m", "metric": "mmd"}]
+    found = list(of_study.entries({"of": of}))
+    assert [list(entry.values()) for entry in found] == [
+        ["m", "a", "b"],
+        ["m", "a", "c"],
+        ["n", "a", "b"],
+        ["n", "a", "c"],
+        ["m", "mmd"],
+    ]
+
+
+def test_rules_take_the_arguments_that_the_table_says():
+    for name, arguments in of_study.RULES.items():
+        parameters = inspect.signature(claims.RULES[name]).parameters
+        assert list(parameters) == ["tables", *arguments]
+        optional = {p.name for p in parameters.values() if p.default is not inspect.Parameter.empty}
+        assert optional == of_study.OPTIONAL & arguments.keys()
+
+
+def lower(**of):
+    return {"section": "1", "statement": "s", "rule": "lower", "of": [of]}
+
+
 def test_claims_speak_of_a_study_that_has_all_that_one_names():
-    assert chapter_6.speak_of([("flat-banana-2d", "dp-penalty"), ("flat-banana-2d", "dp-hmc")])
-    assert not chapter_6.speak_of([("flat-banana-2d", "dp-barker"), ("own", "dp-penalty")])
-    assert not chapter_6.speak_of([("own", "dp-penalty"), ("own", "dp-hmc")])
+    claim = lower(model=["m", "n"], lower="a", higher="b")
+    assert of_study.speaks_of(claim, [("m", "a"), ("m", "b")])
+    assert not of_study.speaks_of(claim, [("m", "a"), ("n", "b")])
+    assert not of_study.speaks_of(claim, [("own", "a"), ("own", "b")])
 
 
-def test_what_speaks_against_a_claim_counts_though_nothing_could_have_been_expected_to(monkeypatch):
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        (lower(model="m", lower="a", higher=["a", "c"]), r"of\[0\].higher: unknown algorithm c; v"),
+        (lower(model="x", lower="a", higher="a"), r"of\[0\].model: unknown model x; valid models: m"),
+        (lower(model="m", lower="a"), "missing key higher"),
+        (lower(model="m", lower="a", higher="a", by=1), "unknown key by; valid keys: model, lower"),
+        (lower(model="m", lower="a", higher="a", metric="x"), "unknown metric x; valid metrics: mmd"),
+        ({"rule": "best", "of": []}, r"claims\[0\].rule: unknown rule best; valid rules: fewer"),
+        ({"rule": "undetectable_below", "of": [{"clip_fraction": "a"}]}, "must be a number, not 'a'"),
+    ],
+)
+def test_a_claim_of_what_is_unknown_is_refused(claim, message):
+    with pytest.raises(ConfigError, match=message):
+        of_study.check_claims([claim], ["m"], ["a"], ["rdp"])
+
+
+def test_what_speaks_against_a_claim_counts_though_nothing_could_have_been_expected_to():
     """b at 1 is no nearer than never moving, and yet a is further away."""
-    claim = chapter_6.Claim("6.3", "x", "lower_mmd", [("m", "b", "a")])
-    monkeypatch.setattr(claims, "CLAIMS", [claim, claim._replace(entries=[("m", "a", "b")])])
     gains = FOUR["gains"].assign(is_nearer=False)
-    table, comparisons = claims.evaluate(FOUR | {"gains": gains})
+    both = [lower(model="m", lower="b", higher="a"), lower(model="m", lower="a", higher="b")]
+    table, comparisons = claims.evaluate(both, FOUR | {"gains": gains})
     assert list(table["comparisons"]) == [1, 1] and list(table["left_out"]) == [2, 2]
     assert set(comparisons.loc[comparisons["counts"], "speaks"]) == {"against"}
 
 
-def test_every_claim_is_listed_with_its_comparisons():
-    table, cells = claims.evaluate(FOUR)
-    assert list(table["claim"]) == list(range(1, len(claims.CLAIMS) + 1))
+def test_every_claim_is_listed_with_its_comparisons(config):
+    table, cells = claims.evaluate(config["claims"], FOUR)
+    assert list(table["claim"]) == list(range(1, len(config["claims"]) + 1))
     assert (table["verdict"] == "not in this study").all() and cells.empty
+
+
+def test_a_claim_may_speak_of_another_metric():
+    given = FOUR | {"chains": FOUR["chains"].assign(mean_error=1 - FOUR["chains"]["mmd"])}
+    found = list(claims.lower(given, "m", "b", "a", "mean_error"))
+    assert speaks(found) == ["for", "open", "against"]
+    assert found[0].label == "m: mean error of b below a, epsilon 1"

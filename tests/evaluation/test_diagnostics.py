@@ -13,8 +13,16 @@ from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
 
 def test_independent_draws_are_worth_their_number_and_agree():
     chains = np.random.default_rng(3).standard_normal((4, 1000, 2))
-    assert 700 < effective_sample_size(chains[0]) < 1300
+    assert 700 < effective_sample_size(chains[:1]) < 1300
     assert 0.99 < split_r_hat(chains) < 1.01
+
+
+def test_several_chains_are_worth_what_they_are_together():
+    chains = np.random.default_rng(8).standard_normal((4, 1000, 2))
+    assert 3000 < effective_sample_size(chains) < 5200
+    apart = chains + 5 * np.arange(4)[:, None, None]  # so they are worth little more than four
+    assert effective_sample_size(apart) < 10
+    assert effective_sample_size(np.arange(4.0)[:, None, None] * np.ones((4, 50, 2))) == 4
 
 
 def test_correlated_draws_are_worth_what_the_autocorrelation_says():
@@ -25,7 +33,7 @@ def test_correlated_draws_are_worth_what_the_autocorrelation_says():
     for i in range(1, size):
         x[i] = phi * x[i - 1] + noise[i]
     x[:, 1] = noise[:, 1]  # the worst component counts
-    assert effective_sample_size(x) == pytest.approx(size * 0.1 / 1.9, rel=0.25)
+    assert effective_sample_size(x[None]) == pytest.approx(size * 0.1 / 1.9, rel=0.25)
 
 
 def test_chains_apart_and_chains_that_drift_do_not_agree():
@@ -39,17 +47,17 @@ def test_chains_apart_and_chains_that_drift_do_not_agree():
 
 def test_what_never_moves_is_one_draw_and_never_agrees():
     starts = np.arange(4.0)[:, None, None] * np.ones((4, 50, 2))
-    assert effective_sample_size(starts[0]) == 1 and math.isinf(split_r_hat(starts))
+    assert effective_sample_size(starts[:1]) == 1 and math.isinf(split_r_hat(starts))
     stuck = np.random.default_rng(6).standard_normal((4, 50, 2))
     stuck[:, :, 1] = starts[:, :, 0]  # in one component
-    assert effective_sample_size(stuck[0]) == 1 and math.isinf(split_r_hat(stuck))
+    assert effective_sample_size(stuck[:1]) == 1 and math.isinf(split_r_hat(stuck))
 
 
 @pytest.mark.parametrize("shape", [(4, 3, 2), (1, 50, 2), (4, 0, 2)])
 def test_too_little_is_missing(shape):
     chains = np.random.default_rng(7).standard_normal(shape)
     assert math.isnan(split_r_hat(chains))
-    assert math.isnan(effective_sample_size(chains[0])) is (shape[1] < 4)
+    assert math.isnan(effective_sample_size(chains[:1])) is (shape[1] < 4)
 
 
 @pytest.mark.parametrize(

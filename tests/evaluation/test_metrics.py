@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpmcmc.evaluation import metrics
+from dpmcmc.models.banana import Banana
 
 
 def brute_force_mmd(x, y, bandwidth):
@@ -101,16 +102,45 @@ def test_errors_of_mean_and_covariance():
     assert metrics.covariance_error(x, y) == pytest.approx(expected)
 
 
+class Known:
+    """What a comparison asks of a model."""
+
+    posterior_mean = np.ones(2)
+
+
+class Bent:
+    """A model that knows how to straighten its posterior."""
+
+    posterior_mean = None
+
+    @staticmethod
+    def straighten(theta):
+        return theta * [1.0, 10.0]
+
+
+def test_standard_deviations_are_compared_in_straight_coordinates():
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((300, 2)) * [0.5, 2], rng.standard_normal((400, 2))
+    expected = math.sqrt(np.prod(x.std(axis=0, ddof=1) / y.std(axis=0, ddof=1)))
+    assert metrics.sd_ratio(x, y) == pytest.approx(expected)
+    bent = Banana(2, 100, 5.0, 1.0, [1.0], [0.0])
+    assert metrics.sd_ratio(bent.bend(x), bent.bend(y), bent.straighten) == pytest.approx(expected)
+    result = metrics.compare(np.random.default_rng(5), x, y, Bent, 50, 100)
+    assert result["sd_ratio"] == pytest.approx(expected)
+    assert metrics.sd_ratio(np.ones((5, 2)), y) == 0
+
+
 def test_a_comparison_thins_for_the_mmd_alone_and_takes_the_known_mean():
     rng = np.random.default_rng(1)
     draws, reference = rng.standard_normal((500, 2)), rng.standard_normal((300, 2))
-    result = metrics.compare(np.random.default_rng(5), draws, reference, np.ones(2), 50, 100)
+    result = metrics.compare(np.random.default_rng(5), draws, reference, Known, 50, 100)
     thinned = metrics.thin(draws, 100)
     bandwidth = metrics.median_bandwidth(np.random.default_rng(5), thinned, reference, 50)
     assert result == {
         "mmd": metrics.mmd(thinned, reference, bandwidth),
         "mean_error": metrics.mean_error(draws, reference, np.ones(2)),
         "covariance_error": metrics.covariance_error(draws, reference),
+        "sd_ratio": metrics.sd_ratio(draws, reference),
         "mmd_draws": 100,
     }
 
@@ -123,6 +153,6 @@ def test_a_negative_estimate_of_mmd_squared_is_reported_by_its_size():
 @pytest.mark.parametrize("size", [0, 1])
 def test_fewer_than_two_draws_have_no_metrics(size):
     rng, reference = np.random.default_rng(0), np.zeros((10, 2))
-    result = metrics.compare(rng, np.ones((size, 2)), reference, None, 500, 6000)
+    result = metrics.compare(rng, np.ones((size, 2)), reference, Bent, 500, 6000)
     assert result.pop("mmd_draws") == 0
-    assert all(math.isnan(value) for value in result.values()) and len(result) == 3
+    assert all(math.isnan(value) for value in result.values()) and len(result) == 4

@@ -240,7 +240,7 @@ def test_a_row_of_the_table_follows_from_the_configuration(results, model, algor
     )
     draws = chain.positions[-(iterations - (iterations - 1) // 2) :]
     rng = generator(seed, "bandwidth", model, algorithm, epsilon, 1)
-    expected = metrics.compare(rng, draws, sample, built.posterior_mean, 500, 6000) | {
+    expected = metrics.compare(rng, draws, sample, built, 500, 6000) | {
         "acceptance_rate": chain.is_accepted.mean(),
         "clip_fraction": chain.clip_fraction.mean(),
         "gradient_clip_fraction": chain.gradient_clip_fraction.mean(),
