@@ -18,7 +18,8 @@ from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import read_json
-from dpmcmc.jobs.budgets import budget, release_of
+from dpmcmc.frames import read_csv
+from dpmcmc.jobs.budgets import budget, certification, release_of
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
@@ -421,6 +422,7 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         "accountant": "gaussian",
         "epsilon": 6.0,
         "varied": {},
+        "chains": 1,
     }
     for k in range(1, 40):
         sampler = {
@@ -434,6 +436,45 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         release = release_of(spec | {"sampler": sampler})
         assert record["iterations"] == k < record["allowed_iterations"]
         assert gaussian(release, k, record["spent_epsilon"]) <= 1e-6
+
+
+@pytest.mark.parametrize("chains", [1, 4, 7])
+def test_chains_of_a_release_share_its_budget(tmp_path, chains):
+    """Each has the whole part of its share, and all together cost what the record says."""
+    sampler = {
+        "class": "dpmcmc.samplers.dp_penalty:DPPenalty",
+        "move": {"class": "dpmcmc.samplers.moves:GaussianWalk", "proposal_scale": 0.06},
+        "noise_scale": 0.17,
+        "clip_bound": 0.15,
+    }
+    spec = {
+        "model": "banana",
+        "algorithm": "dp-penalty",
+        "sampler": sampler,
+        "num_rows": 100_000,
+        "likelihood_power": 1.0,
+        "delta": 1e-6,
+        "accountant": "gaussian",
+        "varied": {},
+        "chains": chains,
+    }
+    path, release = tmp_path / "budget.json", release_of(spec)
+    budget(spec | {"epsilon": 4.0}, path)
+    record = read_json(path)
+    assert record["allowed_iterations"] == 2028 and record["chains"] == chains
+    assert record["iterations"] == 2028 // chains
+    total = chains * record["iterations"]
+    assert gaussian(release, total, record["spent_epsilon"]) <= 1e-6
+    assert record["spent_epsilon"] <= 4 and (record["spent_epsilon"] < 4) == (total < 2028)
+    budget(spec | {"iterations": 100}, path)
+    record = read_json(path)
+    assert gaussian(release, 100 * chains, record["spent_epsilon"]) <= 1e-6
+    assert gaussian(release, 100 * chains, record["spent_epsilon"] - 1e-4) > 1e-6
+    # Priced again, all that has run is charged.
+    certification(spec | {"epsilon": 4.0}, path, tmp_path / "certified.csv")
+    priced = read_csv(tmp_path / "certified.csv").iloc[0]
+    assert priced["certified_iterations"] == 2028
+    assert priced["certified_epsilon"] == pytest.approx(record["spent_epsilon"], abs=1e-5)
 
 
 @pytest.mark.parametrize("mu", [1e-8, 1e-6, 9.9e-5, 1.1e-4, 1e-2, 1.0, 30.0])

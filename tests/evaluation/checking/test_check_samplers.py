@@ -20,6 +20,8 @@ from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.dp_sgld import DPSGLD
+from dpmcmc.samplers.dp_sgnht import DPSGNHT
 from dpmcmc.samplers.exact_posterior import ExactPosterior
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
@@ -38,10 +40,21 @@ OURS = [
     DPBarker(WALK, 50, CORRECTION),
     FullDataDPBarker(WALK, 0.05, CORRECTION),
     DPHMC(0.1, 0.4, 0.1, 4, 2, 1, [1.0, 2.0]),
+    DPHMC(0.1, 0.4, 0.15, 4, 2, 1, step_size_sequence="van-der-corput"),
+    DPSGLD(0.001, 50, 1),
+    DPSGNHT(0.03, 50, 1, 3.0),
     HMC(0.15, 5),
+    HMC(0.15, 5, gradient_clip_bound=0.5),
     Metropolis(OneComponentWalk(0.3)),
     ExactPosterior(),
 ]
+
+
+SMALL_STEPS = (
+    "Chains of small steps, without clipping, come away from their start",
+    "As steps go to 0, without clipping, the posterior stays",
+)
+KINDS = "without noise and clipping", "with noise, without clipping,"
 
 
 def failed(sampler, seed=0):
@@ -53,7 +66,9 @@ def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler)
     findings = list(check_sampler(sampler))
     assert not [finding for finding in findings if finding.passed is False]
     untried = {finding.tried for finding in findings if finding.passed is None}
-    expected = set()
+    expected = set(SMALL_STEPS)
+    if isinstance(sampler, DPSGLD | DPSGNHT):  # which are exact for small steps alone
+        expected = {QUIET, NOISY, *(f"Chains {kind} come away from their start" for kind in KINDS)}
     if isinstance(sampler, DPBarker | FullDataDPBarker):  # whose noise is part of the test
         expected |= {QUIET, "Chains without noise and clipping come away from their start"}
     if isinstance(sampler, DPBarker):
@@ -61,6 +76,14 @@ def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler)
     if isinstance(sampler, DPPenalty | DPHMC | FullDataDPBarker):
         expected |= {BATCH}
     assert untried == expected
+
+
+@pytest.mark.parametrize(
+    "sampler", [DPSGLD(0.001, 50, 1, 0.5), DPSGLD(0.001, 50, 1, 2.0)], ids=["colder", "hotter"]
+)
+def test_another_temperature_is_no_bias_of_the_step(sampler):
+    """The published DP-SGLD has 1/2, and samples the posterior squared."""
+    assert failed(sampler) == [SMALL_STEPS[1]]
 
 
 def test_all_samplers_of_the_package_are_checked_here_but_the_one_that_never_moves():

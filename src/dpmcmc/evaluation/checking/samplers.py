@@ -360,13 +360,13 @@ def posterior_stays_with_noise(checked):
 
 
 def starts_are_forgotten_by_small_steps(checked):
-    """Chains of a sampler that is exact for small steps, without clipping, leave their start."""
+    """Chains of small steps, without clipping, come away from their start."""
     way = checked.vanishing.way
     return Outcome(f"{way:.2f} of the way", f"at least {LEAST_WAY:g}", way >= LEAST_WAY)
 
 
 def posterior_stays_for_small_steps(checked):
-    """As the step goes to 0, without clipping, it leaves the posterior invariant."""
+    """As steps go to 0, without clipping, the posterior stays."""
     return near_zero(checked.vanishing.z)
 
 

@@ -1,0 +1,155 @@
+"""Several chains a release: one budget, one sample, one row; start points likewise."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from dpmcmc import registry
+from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
+from dpmcmc.evaluation.metrics import compare, kept_draws
+from dpmcmc.frames import read_csv
+from dpmcmc.jobs.budgets import budget
+from dpmcmc.jobs.chains import chain
+from dpmcmc.jobs.data import baselines, dataset, reference
+from dpmcmc.jobs.metrics import baseline_table, chain_table
+from dpmcmc.study.config import ConfigError, merged
+from dpmcmc.study.streams import generator
+from dpmcmc.study.study import Study
+
+MODEL = "tempered-banana-2d"
+RUNS = [
+    {"models": [MODEL], "algorithms": ["dp-penalty"], "epsilons": [2, 4]},
+    {"models": [MODEL], "algorithms": ["dp-penalty"], "epsilons": [6], "max_iterations": 9},
+    {"models": [MODEL], "algorithms": ["start"], "iterations": [60]},
+    {
+        "models": [MODEL],
+        "algorithms": ["rwmh"],
+        "iterations": [40],
+        "vary": {"clip_bound": [0.5]},
+    },
+]
+UNUSED = ("accounting_curves", "notebooks", "tuning", "remarks", "related", "claims")
+SMALL = {
+    "study": "small",
+    "seeds": 6,
+    "chains_per_release": 3,
+    "reference_draws": 90,
+    "baseline_samples": 2,
+    "runs": RUNS,
+    "models": {MODEL: {"num_rows": 2000, "tempered_rows": 200}},
+    "algorithms": {"rwmh": {"settings": {MODEL: {"proposal_scale": 0.03}}}},
+}
+
+
+def study_of(config, schema, **changes):
+    return Study(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), schema, ROOT)
+
+
+@pytest.fixture
+def made(config, schema, tmp_path):
+    """The study, where it ran, and its tables of chains, budgets, timings, mixing and starts."""
+    study, place = study_of(config, schema), tmp_path
+    data, sample = place / "data.npy", place / "reference.npy"
+    dataset(study.dataset(MODEL), data)
+    reference(study.reference(MODEL), data, sample)
+    baselines(study.baselines(MODEL), data, place / "baselines.npy")
+    for cell in study.cells:
+        cost = place / "budgets" / cell.algorithm / f"{cell.run}.json"
+        budget(study.budget(cell), cost)
+        for seed in study.seeds:
+            path = place / "chains" / cell.algorithm / cell.run / f"seed-{seed}.npz"
+            chain(study.chain(cell, seed), data, sample, cost, [], path)
+    names = ("chains", "timings", "budgets", "mixing")
+    paths = {name: place / f"{name}.csv" for name in names}
+    folders = place / "chains", place / "budgets"
+    chain_table(study.chain_table(MODEL), sample, *folders, *paths.values())
+    of_samples = place / "baselines.csv", place / "starts.csv"
+    baseline_table(study.baseline_table(MODEL), sample, place / "baselines.npy", *of_samples)
+    tables = {name: read_csv(path) for name, path in paths.items()}
+    return study, place, tables | {"starts": read_csv(of_samples[1])}
+
+
+def stored(place, algorithm, run, seed):
+    return dict(np.load(place / "chains" / algorithm / run / f"seed-{seed}.npz"))
+
+
+def test_a_release_is_one_sample_of_its_chains(made):
+    study, place, tables = made
+    chains = tables["chains"].set_index(["algorithm", "epsilon", "seed"])
+    model, sample = registry.build(study.models[MODEL].spec), np.load(place / "reference.npy")
+    for release in range(2):
+        parts = [
+            stored(place, "dp-penalty", "epsilon-4", seed)
+            for seed in range(3 * release, 3 * release + 3)
+        ]
+        kept = np.array([kept_draws(part["positions"]) for part in parts])
+        row = chains.loc[("dp-penalty", 4, release)]
+        rng = generator(study.config["seed"], "bandwidth", MODEL, "dp-penalty", "4", release)
+        expected = compare(rng, np.concatenate(kept), sample, model, **study.config["mmd"])
+        for name, value in expected.items():
+            assert row[name] == pytest.approx(value, rel=1e-9)
+        assert row["kept_draws"] == kept.shape[0] * kept.shape[1]
+        assert row["r_hat"] == pytest.approx(split_r_hat(kept))
+        assert row["ess"] == pytest.approx(effective_sample_size(kept))
+        records = [json.loads(str(part["record"])) for part in parts]
+        for name in ("acceptance_rate", "clip_fraction"):
+            assert row[name] == pytest.approx(np.mean([record[name] for record in records]))
+        assert {len(part["positions"]) for part in parts} == {row["iterations"]}
+
+
+def test_tables_say_what_a_chain_and_what_a_release_has(made):
+    _, place, tables = made
+    assert len(tables["chains"]) == 2 * 5 and set(tables["chains"]["seed"]) == {0, 1}
+    assert len(tables["timings"]) == 6 * 5 and set(tables["timings"]["seed"]) == set(range(6))
+    budgets = tables["budgets"]
+    assert (budgets["chains"] == 3).all()
+    private = budgets[budgets["epsilon"].notna()].set_index("epsilon")
+    uncapped = private.loc[[2, 4]]
+    assert (uncapped["iterations"] == uncapped["allowed_iterations"] // 3).all()
+    assert private.loc[6, "iterations"] == 9
+    assert private.loc[6, "spent_epsilon"] < 6 and private.loc[6, "allowed_iterations"] > 27
+    # R-hat of all chains of a cell: what the releases say of each other, too.
+    mixing = tables["mixing"].set_index(["algorithm", "epsilon"])
+    kept = [
+        kept_draws(stored(place, "dp-penalty", "epsilon-4", seed)["positions"]) for seed in range(6)
+    ]
+    assert mixing.loc[("dp-penalty", 4), "r_hat"] == pytest.approx(split_r_hat(np.array(kept)))
+
+
+def test_decisions_that_clipping_has_changed_add_up(made):
+    _, place, tables = made
+    row = tables["chains"][tables["chains"]["algorithm"] == "rwmh"].iloc[1]
+    parts = [stored(place, "rwmh", "iterations-40/clip_bound-0.5", seed) for seed in (3, 4, 5)]
+    changed = [json.loads(str(part["changed"]))["changed_decisions"] for part in parts]
+    assert row["changed_decisions"] == sum(changed) > 0
+
+
+def test_start_points_that_are_never_left_are_compared_as_a_release(made):
+    """The pseudo-algorithm has 30 draws of each point, 90 in all, as the table of starts has."""
+    _, _, tables = made
+    found = tables["chains"][tables["chains"]["algorithm"] == "start"].set_index("seed")
+    starts = tables["starts"].set_index("seed")
+    assert len(starts) == 2
+    for name in ("mean_error", "covariance_error", "sd_ratio"):
+        np.testing.assert_allclose(found[name], starts[name], rtol=0.02)
+    np.testing.assert_allclose(found["mmd"], starts["mmd"], rtol=0.1)  # bandwidths are random
+    assert np.isinf(found["r_hat"]).all() and (found["ess"] == 3).all()
+
+
+def test_chains_must_make_whole_releases(config, schema):
+    with pytest.raises(ConfigError, match="seeds: must be a multiple of chains_per_release = 3"):
+        study_of(config, schema, seeds=7)
+
+
+def test_a_cap_goes_with_epsilons(config, schema):
+    run = {"models": [MODEL], "algorithms": ["start"], "iterations": [60], "max_iterations": 9}
+    with pytest.raises(ConfigError, match=r"runs\[0\].max_iterations: goes with epsilons"):
+        study_of(config, schema, runs=[run])
+
+
+def test_another_cap_is_another_run(config, schema):
+    entry = RUNS[0] | {"epsilons": [6]}
+    with pytest.raises(ConfigError, match="is asked for twice as epsilon-6, by different numbers"):
+        study_of(config, schema, runs=[RUNS[1], entry])
