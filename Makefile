@@ -4,8 +4,8 @@
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick.yaml)
 # make report the whole study, and its Snakemake report in one file
-# make revisited     the study with certified accounting (studies/revisited.yaml)
-# make docs   copy both studies' pages, figures and tables to docs/, for those who only read
+# make revisited, make dp-hmc-paper  other studies (studies/*.yaml)
+# make docs   copy their pages, figures and tables to docs/, for those who only read
 # make verify whether the tables of studies that have run here are those in docs/
 # make docs-status  whether code or settings have changed since
 # make cluster       install what the profiles for clusters need (docs/cluster.md)
@@ -24,8 +24,11 @@ COMPILE = .venv/lock/bin/uv pip compile --quiet --universal --fork-strategy fewe
 BUILD_REQUIRES = import tomllib; \
     print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
-.PHONY: study quick revisited test torture test-cluster cluster report docs \
-    docs-chapter-6 docs-revisited docs-status verify bench lock
+# Studies beside chapter 6 whose pages are in docs/.
+OTHERS = revisited dp-hmc-paper
+
+.PHONY: study quick test torture test-cluster cluster report docs docs-status verify bench lock \
+    docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -48,27 +51,27 @@ test-cluster: cluster .venv/tests
 cluster: .venv/ready
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/cluster.txt
 
-revisited: .venv/ready
-	$(SNAKEMAKE) --configfile studies/revisited.yaml
+$(OTHERS): .venv/ready
+	$(SNAKEMAKE) --configfile studies/$@.yaml
 
 report: study
 	$(SNAKEMAKE) --report $(RESULTS)/report.html
 
-docs: docs-chapter-6 docs-revisited
+docs: docs-chapter-6 $(OTHERS:%=docs-%)
 
 docs-chapter-6: study
 	$(call copy_pages,chapter-6)
 
-docs-revisited: revisited
-	$(call copy_pages,revisited)
+$(OTHERS:%=docs-%): docs-%: %
+	$(call copy_pages,$*)
 
 docs-status: .venv/ready
 	@.venv/bin/python -m dpmcmc docs-status --docs docs/chapter-6 --root . --changes
-	@.venv/bin/python -m dpmcmc docs-status --docs docs/revisited --root . \
-	    --changes studies/revisited.yaml
+	@for study in $(OTHERS); do test ! -e docs/$$study || .venv/bin/python -m dpmcmc \
+	    docs-status --docs docs/$$study --root . --changes studies/$$study.yaml; done
 
 verify: .venv/ready
-	@is_same=true; for study in chapter-6 revisited; do \
+	@is_same=true; for study in chapter-6 $(OTHERS); do \
 	    test ! -e results/$$study/provenance.json || .venv/bin/python -m dpmcmc verify \
 	    --results results/$$study --docs docs/$$study || is_same=false; done; $$is_same
 

@@ -40,11 +40,13 @@ def write(directory, name="mine.py", imports="", speed=2.0):
 
 
 def test_classes_of_the_package_are_told_by_their_kind():
-    assert names("model").keys() == {"Banana", "Circle", "Gaussian"}
+    assert names("model").keys() == {"Banana", "Circle", "Gaussian", "RandomGaussian"}
     assert names("sampler") == {
         "DPBarker": "dpmcmc.samplers.dp_barker",
         "DPHMC": "dpmcmc.samplers.dp_hmc",
         "DPPenalty": "dpmcmc.samplers.dp_penalty",
+        "DPSGLD": "dpmcmc.samplers.dp_sgld",
+        "DPSGNHT": "dpmcmc.samplers.dp_sgnht",
         "ExactPosterior": "dpmcmc.samplers.exact_posterior",
         "FullDataDPBarker": "dpmcmc.samplers.dp_barker",
         "HMC": "dpmcmc.samplers.hmc",

@@ -9,7 +9,7 @@ from row_models import LogisticRows
 from dpmcmc import registry
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
-from dpmcmc.models.gaussian import Gaussian, is_covariance
+from dpmcmc.models.gaussian import Gaussian, RandomGaussian, is_covariance
 from dpmcmc.settings import schema
 
 SETTINGS = {
@@ -23,6 +23,9 @@ SETTINGS = {
     ),
     Gaussian: dict(
         num_rows=100, prior_variance=10, covariance=[[1, 0.5], [0.5, 1]], true_position=[0, 3]
+    ),
+    RandomGaussian: dict(
+        dimension=3, num_rows=100, prior_variance=10, covariance_seed=5, true_position=[0, 3]
     ),
     Circle: dict(
         num_rows=100, sharpness=1e-5, radius_mean=3, radius_sd=1, start_mean=[0, 1], start_sd=1
@@ -41,6 +44,12 @@ CLASHES = [
         "true_position",
         [1, 2, 3, 4, 5],
         "true_position: must have at most dimension = 3 entries, not 5",
+    ),
+    (
+        RandomGaussian,
+        "true_position",
+        [1, 2, 3, 4],
+        "true_position: must have at most dimension = 3 entries, not 4",
     ),
     *(
         (
@@ -63,6 +72,8 @@ WRONG = [
     (Banana, "tempered_rows", [0, -1, 1.5]),
     (Gaussian, "covariance", [[], [1], [[]], 1.0]),
     (Gaussian, "true_position", [[], 1.0]),
+    (RandomGaussian, "dimension", [0, 1001, 2.5]),
+    (RandomGaussian, "covariance_seed", [-1, 1.5, "a"]),
     (Circle, "start_mean", [[0], [0, 1, 2]]),
     (Circle, "sharpness", [0, -1]),
     (Circle, "start_sd", [0]),
@@ -100,7 +111,7 @@ def test_what_is_allowed_is_kept_as_it_is(cls):
 
 
 def test_the_models_of_the_package_are_found_by_name_and_no_base_class_is():
-    assert set(registry.names("model")) == {"Banana", "Circle", "Gaussian"}
+    assert set(registry.names("model")) == {"Banana", "Circle", "Gaussian", "RandomGaussian"}
 
 
 def test_what_a_model_need_not_have_is_missed_in_one_line():

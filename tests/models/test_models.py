@@ -10,6 +10,7 @@ from scipy import stats
 from dpmcmc import registry
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.circle import Circle
+from dpmcmc.models.gaussian import Gaussian, RandomGaussian
 
 
 def log_likelihood_of_rows(model, statistics, theta):
@@ -192,3 +193,35 @@ def test_a_proposal_that_is_not_finite_is_rejected_without_reading_the_data(smal
     poisoned = Target(small_target.model, np.full_like(small_target.data, np.nan), "clip")
     with np.errstate(all="ignore"):
         assert poisoned.clipped_log_likelihood_ratio(theta, theta_new, 1.0) == (-math.inf, 0)
+
+
+def test_a_random_covariance_is_drawn_once_and_is_that_of_the_model():
+    """Orthogonal axes from a uniform matrix, variances Gamma(1/2), from a seed; the rest is Gaussian."""
+    model = RandomGaussian(5, 200, 100.0, 3, [0.0, 3.0, 0.0])
+    rng = np.random.default_rng(3)
+    axes, variances = np.linalg.qr(rng.random((5, 5)))[0], rng.gamma(0.5, size=5)
+    np.testing.assert_allclose(model.covariance_matrix @ axes, axes * variances, atol=1e-12)
+    assert RandomGaussian(5, 9, 1.0, 4, [0.0]).covariance_matrix[0, 0] != variances[0]
+    np.testing.assert_array_equal(model.true_theta, [0, 3, 0, 0, 0])
+    given = Gaussian(200, 100.0, model.covariance_matrix, model.true_theta)
+    data = model.simulate(np.random.default_rng(1))
+    np.testing.assert_array_equal(data, given.simulate(np.random.default_rng(1)))
+    theta, theta_new = np.ones(5), np.full(5, 1.1)
+    for mine, other in (
+        (model.ratio_coefficients(theta, theta_new), given.ratio_coefficients(theta, theta_new)),
+        (model.gradient_coefficients(theta), given.gradient_coefficients(theta)),
+    ):
+        for a, b in zip(mine, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+    draws = [m.sample_posterior(np.random.default_rng(2), data, 9) for m in (model, given)]
+    np.testing.assert_array_equal(*draws)
+    with pytest.raises(ValueError, match="true_position: must have at most dimension = 2 entries"):
+        RandomGaussian(2, 200, 100.0, 3, [0.0, 3.0, 0.0])
+
+
+def test_variances_of_random_covariances_are_gamma_distributed():
+    found = [
+        np.linalg.eigvalsh(RandomGaussian(4, 2, 1.0, seed, [0.0]).covariance_matrix)
+        for seed in range(500)
+    ]
+    assert stats.kstest(np.concatenate(found), stats.gamma(0.5).cdf).pvalue > 1e-3

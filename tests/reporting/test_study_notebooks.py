@@ -141,6 +141,7 @@ def test_two_notebooks_do_not_draw_one_figure(resolve, write):
         ({"figures": [{"name": "a", "shows": "x", "if": "y"}]}, "has no parameter y"),
         ({"models": ["nothing"]}, "models: the notebook has no parameter nothing"),
         ({"models": ["one"], "data": ["panels"]}, "data: panels must be one of its models"),
+        ({"models": ["one"], "chains": ["panels"]}, "chains: panels must be one of its models"),
     ],
 )
 def test_a_notebook_that_declares_nonsense_is_refused(resolve, write, declared, message):

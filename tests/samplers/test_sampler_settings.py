@@ -15,6 +15,8 @@ from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.dp_sgld import DPSGLD
+from dpmcmc.samplers.dp_sgnht import DPSGNHT
 from dpmcmc.samplers.exact_posterior import ExactPosterior
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
@@ -25,7 +27,7 @@ from dpmcmc.settings import in_short, is_plain, needed, plain, schema
 from dpmcmc.study.config import ConfigError, check_schema
 
 WALK = GaussianWalk(0.3)
-POSITIVE, NOISE, BOUND, SCALES, COUNT, STEPS, CHOICE, MOVE = range(8)  # keys of KINDS
+POSITIVE, NOISE, BOUND, SCALES, COUNT, STEPS, CHOICE, SEQUENCE, MOVE = range(9)  # keys of KINDS
 
 # Fields of every class: those that are required, and those that have a default.
 FIELDS = {
@@ -35,7 +37,7 @@ FIELDS = {
     Metropolis: ({"move": MOVE}, {"clip_bound": BOUND}),
     HMC: (
         {"step_size": POSITIVE, "num_integration_steps": STEPS},
-        {"inverse_mass_matrix": SCALES, "clip_bound": BOUND},
+        {"inverse_mass_matrix": SCALES, "clip_bound": BOUND, "gradient_clip_bound": BOUND},
     ),
     DPPenalty: ({"move": MOVE, "noise_scale": NOISE, "clip_bound": POSITIVE}, {}),
     DPHMC: (
@@ -47,7 +49,20 @@ FIELDS = {
             "clip_bound": POSITIVE,
             "gradient_clip_bound": POSITIVE,
         },
-        {"inverse_mass_matrix": SCALES},
+        {"inverse_mass_matrix": SCALES, "step_size_sequence": SEQUENCE},
+    ),
+    DPSGLD: (
+        {"step_size": POSITIVE, "batch_size": COUNT, "gradient_clip_bound": POSITIVE},
+        {"temperature": POSITIVE},
+    ),
+    DPSGNHT: (
+        {
+            "step_size": POSITIVE,
+            "batch_size": COUNT,
+            "gradient_clip_bound": POSITIVE,
+            "diffusion": POSITIVE,
+        },
+        {},
     ),
     MinibatchDPPenalty: (
         {"move": MOVE, "noise_variance": NOISE, "batch_size": COUNT, "clip_bound": POSITIVE},
@@ -108,6 +123,11 @@ KINDS = {
         ["published", "exact", np.str_("exact")],
         ["", "Exact", "x", None, 1, True, ["exact"], b"exact"],
         {"enum": ["exact", "published"]},
+    ),
+    SEQUENCE: Kind(
+        ["constant", "van-der-corput"],
+        ["", "Constant", "sobol", None, 1, True, ["constant"]],
+        {"enum": ["constant", "van-der-corput"]},
     ),
     MOVE: Kind(
         [WALK, OneComponentWalk([1.0, 2.0]), GuidedWalk(0.1)],

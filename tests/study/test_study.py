@@ -261,7 +261,7 @@ BAD = [
     (
         "models/circle/kind",
         "ring",
-        "models.circle.kind: unknown model ring; valid names: Banana, Circle, Gaussian, or one",
+        "models.circle.kind: unknown model ring; valid names: Banana, Circle, Gaussian, RandomGaussian",
     ),
     ("models/circle/kind", ..., "models.circle: missing key kind"),
     ("models/circle/curvature", 1, "models.circle: unknown key curvature; valid keys: num_rows"),
@@ -390,7 +390,7 @@ def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, pa
 
 
 def test_a_small_study_leaves_out_what_it_does_not_have(config, schema):
-    for section in ("tuning", "accounting_curves"):
+    for section in ("tuning", "accounting_curves", "claims"):
         del config[section]
     for name in ("accounting", "clipping"):
         del config["notebooks"][name]

@@ -26,6 +26,8 @@ from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
+from dpmcmc.samplers.dp_sgld import DPSGLD
+from dpmcmc.samplers.dp_sgnht import DPSGNHT
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import Move
 
@@ -106,6 +108,8 @@ def cases(num_rows=16, correction=None):
         "dp-penalty": (penalty, low, far, (1, 4)),
         "dp-hmc": (hmc, half_low[:n], half[:n], (1, 4)),
         "minibatch-dp-penalty": (minibatch, low, far, (1, 4)),
+        "dp-sgld": (DPSGLD(0.5, n // 2, 1.0), low, far, (1, 4)),
+        "dp-sgnht": (DPSGNHT(0.5, n // 2, 1.0, 2.0), low, far, (1, 4)),
         "dp-barker": (barker, low, far, (4, 16)),
         "dp-barker-all-rows": (barker_all_rows, half_low, half, (4, 16)),
         "dp-barker-full-data": (barker_full_data, low, far, (1, 4)),
