@@ -29,11 +29,10 @@ def capped(study, budgets):
         spent_epsilon=ended["spent_epsilon"].map(lambda epsilon: rounded_up(epsilon, 2)),
     )
     names = {"epsilon": "ε", "allowed_iterations": "allowed", "spent_epsilon": "ε spent"}
-    columns = ["model", "algorithm", "ε", "iterations", "allowed", "ε spent"]
     if study.chains_per_release > 1:
-        names |= {"iterations": "a chain's iterations", "allowed_iterations": "a release's allowed"}
-        columns[3:5] = list(names.values())[-2:]
-    return rows.rename(columns=names)[columns]
+        names |= {"iterations": "a chain's iterations", "allowed_iterations": "allowed a release"}
+    columns = ["epsilon", "iterations", "allowed_iterations", "spent_epsilon"]
+    return rows[["model", "algorithm", *columns]].rename(columns=names)
 
 
 def changed_verdicts(before, after, kinds):
