@@ -66,6 +66,13 @@ def test_a_box_that_is_missing_is_named_and_the_others_drawn():
     assert "DP HMC at ε = 4" in notes(figure) and "ε = 6" not in notes(figure)
 
 
+def test_an_algorithm_that_clips_no_ratios_is_not_missed_among_those_that_do():
+    chains = chains_table({4.0: [0.2, 0.3], 6.0: [0.2, 0.4]})
+    without = chains.assign(clip_fraction=math.nan, algorithm="dp-penalty")
+    both = pd.concat([chains.assign(clip_fraction=0.1), without])
+    assert not notes(metrics.metric_panels(STUDY, both, ["mmd", "clip_fraction"], ["circle"]))
+
+
 @pytest.mark.parametrize("of", ["baselines", "starts"])
 def test_lines_and_boxes_lie_within_the_axes_and_are_named(of):
     samples = pd.DataFrame({"model": ["circle"], "mmd": [0.9]})

@@ -5,7 +5,9 @@ from colorsys import hls_to_rgb
 # One an algorithm, in the order of the configuration; the first seven, which meet in one figure,
 # differ in lightness (L* 24 to 88), so in grey and to any eye as well.
 COLOURS = ["#0067A5", "#84BFE6", "#D2551B", "#661A44", "#F2AFC3", "#2BB58B", "#F5DF4D"]
-COLOURS += ["#3E7CB1", "#B0477F", "#3B8D6B", "#332288", "#E69F00", "#999999", "#7A6A58"]
+COLOURS += ["#3E7CB1", "#B0477F", "#3B8D6B", "#332288", "#E69F00"]
+# Stochastic gradients and their certified versions; checks; what a study adds.
+COLOURS += ["#6A3D9A", "#B59BD6", "#1B9E77", "#8FD3B6", "#999999", "#7A6A58", "#E377C2"]
 
 
 def colour(index):

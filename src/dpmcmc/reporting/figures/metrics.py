@@ -219,11 +219,17 @@ def draw_boxes(study, axis, chains, metric, by="epsilon"):
 
 
 def left_out(study, chains, metrics):
-    """Which cells have no box, because no chain in them has a value of the metrics."""
+    """Which cells have no box, because no chain in them has a value of the metrics.
+
+    But for clip fractions, which not all algorithms have.
+    """
     cells = chains.groupby(["model", "algorithm", "epsilon"], sort=False)
     notes = []
     for (model, algorithm, epsilon), cell in cells:
-        if cell[metrics].isna().all().any():
+        of_algorithm = chains[chains["algorithm"] == algorithm]
+        never = of_algorithm[metrics].isna().all() & (of_algorithm["iterations"].max() > 0)
+        never &= never.index.str.endswith("clip_fraction")
+        if (cell[metrics].isna().all() & ~never).any():
             notes.append(
                 f"{study.model_label(model)}: {study.algorithm_label(algorithm)} "
                 f"at ε = {epsilon:g} (iterations allowed: {cell['iterations'].iloc[0]})"
