@@ -248,7 +248,10 @@ def test_the_claims_are_those_of_the_chapter(config):
 
 
 def test_a_list_stands_for_each_of_its_entries():
-    of = [{"model": ["m", "n"], "lower": "a", "higher": ["b", "c"]}, {"model": "m", "metric": "mmd"}]
+    of = [
+        {"model": ["m", "n"], "lower": "a", "higher": ["b", "c"]},
+        {"model": "m", "metric": "mmd"},
+    ]
     found = list(of_study.entries({"of": of}))
     assert [list(entry.values()) for entry in found] == [
         ["m", "a", "b"],
@@ -282,12 +285,21 @@ def test_claims_speak_of_a_study_that_has_all_that_one_names():
     ("claim", "message"),
     [
         (lower(model="m", lower="a", higher=["a", "c"]), r"of\[0\].higher: unknown algorithm c; v"),
-        (lower(model="x", lower="a", higher="a"), r"of\[0\].model: unknown model x; valid models: m"),
+        (
+            lower(model="x", lower="a", higher="a"),
+            r"of\[0\].model: unknown model x; valid models: m",
+        ),
         (lower(model="m", lower="a"), "missing key higher"),
         (lower(model="m", lower="a", higher="a", by=1), "unknown key by; valid keys: model, lower"),
-        (lower(model="m", lower="a", higher="a", metric="x"), "unknown metric x; valid metrics: mmd"),
+        (
+            lower(model="m", lower="a", higher="a", metric="x"),
+            "unknown metric x; valid metrics: mmd",
+        ),
         ({"rule": "best", "of": []}, r"claims\[0\].rule: unknown rule best; valid rules: fewer"),
-        ({"rule": "undetectable_below", "of": [{"clip_fraction": "a"}]}, "must be a number, not 'a'"),
+        (
+            {"rule": "undetectable_below", "of": [{"clip_fraction": "a"}]},
+            "must be a number, not 'a'",
+        ),
     ],
 )
 def test_a_claim_of_what_is_unknown_is_refused(claim, message):

@@ -196,7 +196,7 @@ def test_a_proposal_that_is_not_finite_is_rejected_without_reading_the_data(smal
 
 
 def test_a_random_covariance_is_drawn_once_and_is_that_of_the_model():
-    """Orthogonal axes from a uniform matrix, variances Gamma(1/2), from a seed; the rest is Gaussian."""
+    """Orthogonal axes from a uniform matrix, variances Gamma(1/2); the rest is Gaussian."""
     model = RandomGaussian(5, 200, 100.0, 3, [0.0, 3.0, 0.0])
     rng = np.random.default_rng(3)
     axes, variances = np.linalg.qr(rng.random((5, 5)))[0], rng.gamma(0.5, size=5)
@@ -204,17 +204,19 @@ def test_a_random_covariance_is_drawn_once_and_is_that_of_the_model():
     assert RandomGaussian(5, 9, 1.0, 4, [0.0]).covariance_matrix[0, 0] != variances[0]
     np.testing.assert_array_equal(model.true_theta, [0, 3, 0, 0, 0])
     given = Gaussian(200, 100.0, model.covariance_matrix, model.true_theta)
+    rows = given.simulate(np.random.default_rng(1))
     data = model.simulate(np.random.default_rng(1))
-    np.testing.assert_array_equal(data, given.simulate(np.random.default_rng(1)))
-    theta, theta_new = np.ones(5), np.full(5, 1.1)
-    for mine, other in (
-        (model.ratio_coefficients(theta, theta_new), given.ratio_coefficients(theta, theta_new)),
-        (model.gradient_coefficients(theta), given.gradient_coefficients(theta)),
-    ):
-        for a, b in zip(mine, other, strict=True):
-            np.testing.assert_array_equal(a, b)
-    draws = [m.sample_posterior(np.random.default_rng(2), data, 9) for m in (model, given)]
-    np.testing.assert_array_equal(*draws)
+    np.testing.assert_allclose(data, model.statistics(rows.T), rtol=1e-12)
+    mine, other = Target(model, data), Target(given, rows)
+    theta, theta_new = np.array(model.true_theta), model.true_theta + 0.01
+    for bound in (0.02, math.inf):
+        a, b = (t.clipped_log_likelihood_ratio(theta, theta_new, bound) for t in (mine, other))
+        assert a == pytest.approx(b, rel=1e-9)
+        a, b = (t.clipped_gradient(theta, 100 * bound) for t in (mine, other))
+        np.testing.assert_allclose(a[0], b[0], rtol=1e-9, atol=1e-9)
+        assert a[1] == b[1] and (0 < a[1] < 200 or bound == math.inf)
+    draws = (t.model.sample_posterior(np.random.default_rng(2), t.data, 9) for t in (mine, other))
+    np.testing.assert_allclose(*draws, rtol=1e-9)
     with pytest.raises(ValueError, match="true_position: must have at most dimension = 2 entries"):
         RandomGaussian(2, 200, 100.0, 3, [0.0, 3.0, 0.0])
 

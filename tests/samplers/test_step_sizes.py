@@ -48,7 +48,7 @@ def test_each_iteration_takes_the_next_step_size(target, monkeypatch):
     seed = SAMPLER.init(streams(3), np.zeros(2)).memory.seed
     expected = 0.02 * qmc.Halton(d=1, scramble=True, rng=seed).random(50)[:, 0]
     np.testing.assert_array_equal(taken, expected)
-    assert 0 < min(taken) and max(taken) < 0.02
+    assert min(taken) > 0 and max(taken) < 0.02
 
 
 def test_a_constant_step_draws_no_number(target):

@@ -14,7 +14,7 @@ from dpmcmc.settings import Dimension, Numbers, Positive, Rows, Seed
 
 
 class GaussianMean(ExponentialFamily):
-    """x ~ N_d(theta, C) with prior theta ~ N_d(0, prior_variance I). Statistic: t(x) = x.
+    """x ~ N_d(theta, C) with prior theta ~ N_d(0, prior_variance I).
 
     Beside settings `num_rows` and `prior_variance` its classes have `dimension`, `true_theta` and
 
@@ -31,21 +31,12 @@ class GaussianMean(ExponentialFamily):
         """A draw of the prior, (d,)."""
         return np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
 
-    def simulate(self, rng, theta=None):
-        """A data set at theta, by default the true position, (d, n)."""
+    def simulate_rows(self, rng, theta=None):
+        """Rows at theta, by default the true position, (d, n)."""
         mean = self.true_theta if theta is None else theta
         factor = np.linalg.cholesky(self.covariance_matrix)
         noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
         return mean[:, None] + noise
-
-    def ratio_coefficients(self, theta, theta_new):
-        """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
-        slope = self.precision @ (theta_new - theta)
-        return slope, 0.5 * (slope @ (theta_new + theta))
-
-    def gradient_coefficients(self, theta):
-        """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
-        return self.precision, self.precision @ theta
 
     def log_prior_ratio(self, theta, theta_new):
         """ln p(theta_new) - ln p(theta)."""
@@ -55,11 +46,11 @@ class GaussianMean(ExponentialFamily):
         """Gradient of the log prior, (d,)."""
         return -theta / self.prior_variance
 
-    def sample_posterior(self, rng, statistics, size):
-        """Exact draws of the posterior, (size, d)."""
+    def posterior_draws(self, rng, pull, size):
+        """Exact draws of the posterior, (size, d); `pull` is the sum of C^-1 x, (d,)."""
         posterior_precision = self.num_rows * self.precision
         posterior_precision[np.diag_indices(self.dimension)] += 1.0 / self.prior_variance
-        mean = np.linalg.solve(posterior_precision, self.precision @ statistics.sum(axis=1))
+        mean = np.linalg.solve(posterior_precision, pull)
         factor = np.linalg.cholesky(posterior_precision)
         noise = rng.standard_normal((self.dimension, size))
         return mean + np.linalg.solve(factor.T, noise).T
@@ -67,7 +58,7 @@ class GaussianMean(ExponentialFamily):
 
 @dataclass(frozen=True)
 class Gaussian(GaussianMean):
-    """x ~ N_d(theta, covariance) with prior theta ~ N_d(0, prior_variance I).
+    """x ~ N_d(theta, covariance) with prior theta ~ N_d(0, prior_variance I). Statistic: t(x) = x.
 
     Attributes
     ----------
@@ -109,6 +100,23 @@ class Gaussian(GaussianMean):
         """Covariance of a row, (d, d)."""
         return read_only(np.array(self.covariance, dtype=float))
 
+    def simulate(self, rng, theta=None):
+        """A data set at theta, by default the true position, (d, n)."""
+        return self.simulate_rows(rng, theta)
+
+    def ratio_coefficients(self, theta, theta_new):
+        """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
+        slope = self.precision @ (theta_new - theta)
+        return slope, 0.5 * (slope @ (theta_new + theta))
+
+    def gradient_coefficients(self, theta):
+        """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
+        return self.precision, self.precision @ theta
+
+    def sample_posterior(self, rng, statistics, size):
+        """Exact draws of the posterior, (size, d)."""
+        return self.posterior_draws(rng, self.precision @ statistics.sum(axis=1), size)
+
 
 @dataclass(frozen=True)
 class RandomGaussian(GaussianMean):
@@ -116,7 +124,7 @@ class RandomGaussian(GaussianMean):
 
     The covariance is drawn once: g_i ~ Gamma(shape 1/2, scale 1), and Q from the QR decomposition
     of a matrix of uniform entries. So the condition number is large, and the smallest variance
-    chance.
+    chance. Statistic: t(x) = C^-1 x, of which gradients are shifts, so that they cost least.
 
     Attributes
     ----------
@@ -153,6 +161,31 @@ class RandomGaussian(GaussianMean):
         q, _ = np.linalg.qr(rng.random((d, d)))
         covariance = (q * rng.gamma(0.5, size=d)) @ q.T
         return read_only((covariance + covariance.T) / 2)
+
+    def statistics(self, rows):
+        """t(x) of rows (n, d): C^-1 x, (d, n)."""
+        return self.precision @ rows.T
+
+    def simulate(self, rng, theta=None):
+        """Statistics of a data set at theta, by default the true position, (d, n)."""
+        return self.precision @ self.simulate_rows(rng, theta)
+
+    def ratio_coefficients(self, theta, theta_new):
+        """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of t(x)."""
+        slope = theta_new - theta
+        return slope, 0.5 * (slope @ (self.precision @ (theta_new + theta)))
+
+    def gradient_coefficients(self, theta):
+        """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = t(x) - C^-1 theta."""
+        return self._identity, self.precision @ theta
+
+    @cached_property
+    def _identity(self):
+        return read_only(np.eye(self.dimension))
+
+    def sample_posterior(self, rng, statistics, size):
+        """Exact draws of the posterior, (size, d)."""
+        return self.posterior_draws(rng, statistics.sum(axis=1), size)
 
 
 def is_covariance(rows, d):

@@ -41,7 +41,7 @@ OURS = [
     FullDataDPBarker(WALK, 0.05, CORRECTION),
     DPHMC(0.1, 0.4, 0.1, 4, 2, 1, [1.0, 2.0]),
     DPHMC(0.1, 0.4, 0.15, 4, 2, 1, step_size_sequence="van-der-corput"),
-    DPSGLD(0.001, 50, 1),
+    DPSGLD(0.006, 50, 1),
     DPSGNHT(0.03, 50, 1, 3.0),
     HMC(0.15, 5),
     HMC(0.15, 5, gradient_clip_bound=0.5),
@@ -79,7 +79,7 @@ def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler)
 
 
 @pytest.mark.parametrize(
-    "sampler", [DPSGLD(0.001, 50, 1, 0.5), DPSGLD(0.001, 50, 1, 2.0)], ids=["colder", "hotter"]
+    "sampler", [DPSGLD(0.006, 50, 1, 0.5), DPSGLD(0.006, 50, 1, 2.0)], ids=["colder", "hotter"]
 )
 def test_another_temperature_is_no_bias_of_the_step(sampler):
     """The published DP-SGLD has 1/2, and samples the posterior squared."""
