@@ -68,7 +68,7 @@ $(OTHERS:%=docs-%): docs-%: %
 docs-status: .venv/ready
 	@.venv/bin/python -m dpmcmc docs-status --docs docs/chapter-6 --root . --changes
 	@for study in $(OTHERS); do test ! -e docs/$$study || .venv/bin/python -m dpmcmc \
-	    docs-status --docs docs/$$study --root . --changes studies/$$study.yaml; done
+	    docs-status --docs docs/$$study --root . --changes studies/$$study.yaml || exit; done
 
 verify: .venv/ready
 	@is_same=true; for study in chapter-6 $(OTHERS); do \

@@ -422,7 +422,7 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         "accountant": "gaussian",
         "epsilon": 6.0,
         "varied": {},
-        "chains": 1,
+        "chains_per_release": 1,
     }
     for k in range(1, 40):
         sampler = {
@@ -456,12 +456,12 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
         "delta": 1e-6,
         "accountant": "gaussian",
         "varied": {},
-        "chains": chains,
+        "chains_per_release": chains,
     }
     path, release = tmp_path / "budget.json", release_of(spec)
     budget(spec | {"epsilon": 4.0}, path)
     record = read_json(path)
-    assert record["allowed_iterations"] == 2028 and record["chains"] == chains
+    assert record["allowed_iterations"] == 2028 and record["chains_per_release"] == chains
     assert record["iterations"] == 2028 // chains
     total = chains * record["iterations"]
     assert gaussian(release, total, record["spent_epsilon"]) <= 1e-6

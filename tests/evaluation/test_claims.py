@@ -5,10 +5,12 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 
 from dpmcmc.evaluation import claims
 from dpmcmc.study import claims as of_study
-from dpmcmc.study.config import ConfigError
+from dpmcmc.study.config import ConfigError, merged
+from dpmcmc.study.study import Study
 
 
 def tables(**mmds):
@@ -27,6 +29,7 @@ def tables(**mmds):
         for seed in range(20)
     ]
     gains = [[*cell, median < 0.6] for cell, median in mmds["chains"].items()]
+    gains = pd.DataFrame(gains, columns=["model", "algorithm", "epsilon", "is_nearer"])
     shuffled = pd.DataFrame(chains).sample(frac=1, random_state=2) if chains else None
     return {
         "chains": shuffled,
@@ -38,7 +41,7 @@ def tables(**mmds):
             ]
         ),
         "accounting": mmds.get("accounting"),
-        "gains": pd.DataFrame(gains, columns=["model", "algorithm", "epsilon", "is_nearer"]),
+        "gains": {"mmd": gains},
     }
 
 
@@ -296,10 +299,17 @@ def test_claims_speak_of_a_study_that_has_all_that_one_names():
             "unknown metric x; valid metrics: mmd",
         ),
         ({"rule": "best", "of": []}, r"claims\[0\].rule: unknown rule best; valid rules: fewer"),
+        (lower(model="m", lower="a", higher={"a": 1}), r"higher: unknown algorithm \{'a': 1\}"),
+        (lower(model="m", lower="a", higher=[["a"]]), r"higher: unknown algorithm \['a'\]; valid"),
+        (lower(model="m", lower="a", higher=[]), "higher: must not be empty"),
+        (lower(model="m", lower="a", higher="x" * 500), "unknown algorithm x{57}...; valid"),
+        (lower(model="x", lower="a", higher="a"), "`claims: null` leaves out those of config.yaml"),
+        ({"rule": "lower", "of": [{1: "m", "b": "a"}]}, "unknown key 1; valid keys: model"),
         (
             {"rule": "undetectable_below", "of": [{"clip_fraction": "a"}]},
-            "must be a number, not 'a'",
+            "must be a share, above 0",
         ),
+        ({"rule": "undetectable_below", "of": [{"clip_fraction": 20}]}, "at most 1, not 20"),
     ],
 )
 def test_a_claim_of_what_is_unknown_is_refused(claim, message):
@@ -309,7 +319,7 @@ def test_a_claim_of_what_is_unknown_is_refused(claim, message):
 
 def test_what_speaks_against_a_claim_counts_though_nothing_could_have_been_expected_to():
     """b at 1 is no nearer than never moving, and yet a is further away."""
-    gains = FOUR["gains"].assign(is_nearer=False)
+    gains = {"mmd": FOUR["gains"]["mmd"].assign(is_nearer=False)}
     both = [lower(model="m", lower="b", higher="a"), lower(model="m", lower="a", higher="b")]
     table, comparisons = claims.evaluate(both, FOUR | {"gains": gains})
     assert list(table["comparisons"]) == [1, 1] and list(table["left_out"]) == [2, 2]
@@ -323,7 +333,21 @@ def test_every_claim_is_listed_with_its_comparisons(config):
 
 
 def test_a_claim_may_speak_of_another_metric():
+    """And counts where what would speak against it is nearer than never moving by that metric."""
     given = FOUR | {"chains": FOUR["chains"].assign(mean_error=1 - FOUR["chains"]["mmd"])}
+    far = FOUR["gains"]["mmd"].assign(is_nearer=FOUR["gains"]["mmd"]["epsilon"] > 1)
+    given |= {"gains": FOUR["gains"] | {"mean_error": far}}
     found = list(claims.lower(given, "m", "b", "a", "mean_error"))
     assert speaks(found) == ["for", "open", "against"]
+    assert [one.counts for one in found] == [False, True, True]
     assert found[0].label == "m: mean error of b below a, epsilon 1"
+
+
+def test_a_study_judges_claims_that_speak_of_it_or_of_no_samples(config, schema):
+    changes = dict.fromkeys(("accounting_curves", "notebooks", "tuning"))
+    changes |= {"study": "s", "runs": [config["runs"][1]]}  # the circle, of which one speaks
+    assert len(Study(merged(config, changes), schema, ROOT).claims) == len(config["claims"])
+    changes["claims"] = config["claims"][3:6]
+    assert not Study(merged(config, changes), schema, ROOT).claims
+    changes["claims"] = config["claims"][:3]
+    assert len(Study(merged(config, changes), schema, ROOT).claims) == 3

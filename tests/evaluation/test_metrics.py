@@ -121,12 +121,17 @@ class Bent:
 def test_standard_deviations_are_compared_in_straight_coordinates():
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((300, 2)) * [0.5, 2], rng.standard_normal((400, 2))
-    expected = math.sqrt(np.prod(x.std(axis=0, ddof=1) / y.std(axis=0, ddof=1)))
+    _, axes = np.linalg.eigh(np.cov(y.T))
+    turned = (x @ axes).std(axis=0, ddof=1) / (y @ axes).std(axis=0, ddof=1)
+    expected = math.sqrt(turned.prod())
     assert metrics.sd_ratio(x, y) == pytest.approx(expected)
+    assert metrics.sd_ratio(0.7 * x, 0.7 * y) == pytest.approx(expected)
+    skew = np.array([[1.0, 0.3], [2.0, 0.9]])  # of the posterior squared, whatever the axes
+    assert metrics.sd_ratio(y @ skew / math.sqrt(2), y @ skew) == pytest.approx(math.sqrt(0.5))
     bent = Banana(2, 100, 5.0, 1.0, [1.0], [0.0])
     assert metrics.sd_ratio(bent.bend(x), bent.bend(y), bent.straighten) == pytest.approx(expected)
     result = metrics.compare(np.random.default_rng(5), x, y, Bent, 50, 100)
-    assert result["sd_ratio"] == pytest.approx(expected)
+    assert result["sd_ratio"] == pytest.approx(metrics.sd_ratio(x * [1, 10], y * [1, 10]))
     assert metrics.sd_ratio(np.ones((5, 2)), y) == 0
 
 

@@ -104,7 +104,7 @@ def test_tables_say_what_a_chain_and_what_a_release_has(made):
     assert len(tables["chains"]) == 2 * 5 and set(tables["chains"]["seed"]) == {0, 1}
     assert len(tables["timings"]) == 6 * 5 and set(tables["timings"]["seed"]) == set(range(6))
     budgets = tables["budgets"]
-    assert (budgets["chains"] == 3).all()
+    assert (budgets["chains_per_release"] == 3).all()
     private = budgets[budgets["epsilon"].notna()].set_index("epsilon")
     uncapped = private.loc[[2, 4]]
     assert (uncapped["iterations"] == uncapped["allowed_iterations"] // 3).all()

@@ -33,7 +33,13 @@ SMALL = {
             "models": ["banana"],
             "algorithms": ["dp-sgld"],
             "iterations": [150],
-            "vary": {"step_size": [2e-5, 5e-6], "temperature": [0.5, 1]},
+            "vary": {"step_size": [2e-5], "temperature": [0.5, 1], "gradient_clip_bound": [2]},
+        },
+        {
+            "models": ["gauss"],
+            "algorithms": ["dp-sgld"],
+            "iterations": [150],
+            "vary": {"step_size": [1e-7], "temperature": [0.5, 1], "gradient_clip_bound": [100]},
         },
         {
             "models": ["banana"],
@@ -97,7 +103,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     chains = pd.read_csv(results / "tables/chains.csv")
     assert set(chains["seed"]) == {0, 1}
     budgets = pd.read_csv(results / "tables/budgets.csv")
-    assert set(budgets["chains"]) == {2}
+    assert set(budgets["chains_per_release"]) == {2}
     capped = budgets[budgets["algorithm"].isin(CERTIFIED)]
     assert set(capped["iterations"]) == {200} and (capped["spent_epsilon"].fillna(99) < 15).all()
     assert set(budgets.loc[budgets["algorithm"] == "dp-sgld", "iterations"]) == {150}

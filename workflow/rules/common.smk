@@ -279,8 +279,7 @@ def notebook_inputs(notebook):
         yield f"{RESULTS}/reference/{model}.npy"
     for model in notebook.chain_models:
         for cell in study.cells_of(model):
-            if study.runs[cell].epsilon is not None:
-                yield from chain_files(cell)
+            yield from chain_files(cell)
 
 
 def figure_files(notebook):

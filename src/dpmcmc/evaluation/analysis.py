@@ -188,8 +188,8 @@ def clipping_thresholds(clipping, effects):
     return pd.DataFrame(rows)
 
 
-def gains_on_start(chains, starts):
-    """Median MMD of each cell less that of never moving, in pairs of one start point.
+def gains_on_start(chains, starts, metric="mmd"):
+    """Median MMD, or other metric, of each cell less that of never moving, in pairs by start.
 
     Parameters
     ----------
@@ -197,6 +197,8 @@ def gains_on_start(chains, starts):
         Rows of the table `chains` that are compared.
     starts : DataFrame
         Table `starts` of the study.
+    metric : str
+        A column of both.
 
     Returns
     -------
@@ -204,12 +206,12 @@ def gains_on_start(chains, starts):
         One row a cell that has an MMD: model, algorithm, epsilon, the difference with its
         interval, and `is_nearer`, whether that lies below 0.
     """
-    rows, of_seeds = [], starts.set_index(["model", "seed"])["mmd"]
+    rows, of_seeds = [], starts.set_index(["model", "seed"])[metric]
     for (model, algorithm, epsilon), cell in chains.groupby(KEYS, sort=False):
-        if cell["mmd"].notna().all():
+        if cell[metric].notna().all():
             unmoved = of_seeds[model][cell["seed"]]
-            labels = ("start", model, epsilon, algorithm)
-            gap = median_contrast(labels, [cell["mmd"]], [unmoved])
+            labels = ("start", model, epsilon, algorithm, *[metric] * (metric != "mmd"))
+            gap = median_contrast(labels, [cell[metric]], [unmoved])
             rows.append([model, algorithm, epsilon, *gap, gap.high < 0])
     return pd.DataFrame(rows, columns=[*KEYS, "difference", "low", "high", "is_nearer"])
 

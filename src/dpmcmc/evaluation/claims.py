@@ -96,7 +96,7 @@ def equal(tables, model, one, other, metric="mmd"):
         for found in compare(tables, label, cells[:1], cells[1:], column=metric):
             label = label.replace(" below ", " equal to ")
             is_against = found.is_for or found.is_against
-            counts = any(is_nearer(tables, *cell) for cell in cells)
+            counts = any(is_nearer(tables, *cell, metric) for cell in cells)
             yield Comparison(label, found.difference, False, is_against, counts)
 
 
@@ -175,7 +175,7 @@ def evaluate(claims, tables):
     claims : list of dict
         Those of the configuration.
     tables : dict of str to DataFrame
-        `chains`, `baselines`, `gains` from `gains_on_start`, `accounting` (may be None), and
+        `chains`, `baselines`, `gains` from `gains_on_start` by metric, `accounting` (or None), and
         `effects` from `clipping_effects` if there is a clipping study.
 
     Returns
@@ -280,7 +280,7 @@ def compare(tables, label, lower, higher, rival=None, column="mmd"):
         for sides in (lower, higher)
     ]
     difference = median_contrast(("claim", label), *samples)
-    counts = rival is None or is_nearer(tables, *rival)
+    counts = rival is None or is_nearer(tables, *rival, column)
     yield Comparison(label, difference, difference.high < 0, difference.low > 0, counts)
 
 
@@ -310,9 +310,9 @@ def values(tables, model, algorithm, epsilon, column):
     return None if not len(sample) or np.isnan(sample).any() else sample
 
 
-def is_nearer(tables, model, algorithm, epsilon):
-    """Whether a cell is nearer to the posterior than chains that never move."""
-    return bool(of_cell(tables["gains"], model, algorithm, epsilon)["is_nearer"].all())
+def is_nearer(tables, model, algorithm, epsilon, metric="mmd"):
+    """Whether a cell is nearer to the posterior, by a metric, than chains that never move."""
+    return bool(of_cell(tables["gains"][metric], model, algorithm, epsilon)["is_nearer"].all())
 
 
 def pairs(tables, model, lower, higher, metric):

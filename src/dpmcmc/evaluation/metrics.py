@@ -86,7 +86,7 @@ def covariance_error(draws, reference):
 
 
 def sd_ratio(draws, reference, straighten=np.asarray):
-    """Standard deviations over those of the reference sample: geometric mean of the components.
+    """Standard deviations over those of the reference sample: geometric mean over its axes.
 
     Parameters
     ----------
@@ -95,9 +95,16 @@ def sd_ratio(draws, reference, straighten=np.asarray):
         From positions to coordinates in which the posterior is normal, where a model has such:
         there a posterior raised to a power has standard deviations in proportion.
     """
+    expected, axes = principal_axes(straighten(reference))
     with np.errstate(divide="ignore"):  # of chains that never move
-        spread, expected = (np.log(straighten(x).std(axis=0, ddof=1)) for x in (draws, reference))
-        return float(np.exp(np.mean(spread - expected)))
+        spread = np.log((straighten(draws) @ axes).std(axis=0, ddof=1))
+        return float(np.exp(np.mean(spread - np.log(expected))))
+
+
+def principal_axes(sample):
+    """Standard deviations (d,) of a sample (k, d) along its principal axes, and these, (d, d)."""
+    variances, axes = np.linalg.eigh(np.cov(sample, rowvar=False))
+    return np.sqrt(np.maximum(variances, 0)), axes
 
 
 def compare(rng, draws, reference, model, bandwidth_pairs, max_draws):

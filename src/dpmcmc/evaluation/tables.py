@@ -13,6 +13,7 @@ from dpmcmc.evaluation.analysis import (
 )
 from dpmcmc.evaluation.claims import evaluate
 from dpmcmc.frames import read_csv, whole
+from dpmcmc.study.claims import metrics_of
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
@@ -69,8 +70,10 @@ def analysis_tables(
     given = {"chains": by_epsilon, "baselines": baselines, "accounting": accounting}
     tables = {}
     if len(by_epsilon):
-        gains = given["gains"] = gains_on_start(by_epsilon, starts)
-        tables["ranking"] = ranking(by_epsilon, summary, gains)
+        metrics = {"mmd", *metrics_of(claims)}
+        gains = {name: gains_on_start(by_epsilon, starts, name) for name in sorted(metrics)}
+        given["gains"] = gains
+        tables["ranking"] = ranking(by_epsilon, summary, gains["mmd"])
     clipping = clipping_chains(chains)
     if len(clipping):
         effects = clipping_effects(clipping, baselines, models)
@@ -79,7 +82,10 @@ def analysis_tables(
     if claims:
         tables["claims"], tables["claim-comparisons"] = evaluate(claims, given)
     if claims and stand_ins:
-        replaced = {key: with_stand_ins(given[key], stand_ins) for key in ("chains", "gains")}
+        replaced = {
+            "chains": with_stand_ins(by_epsilon, stand_ins),
+            "gains": {name: with_stand_ins(table, stand_ins) for name, table in gains.items()},
+        }
         tables["claims-certified"], tables["claim-comparisons-certified"] = evaluate(
             claims, given | replaced
         )
@@ -131,11 +137,11 @@ def summarise(chains, baselines, starts, mixing):
     -------
     DataFrame
         `times_exact` is the median MMD in units of that of exact samples; `way_from_start` is 0
-        for that of never moving and 1 for that of exact samples; `ess` is a chain's, in the
-        median, and `r_hat` that of all chains of the cell.
+        for that of never moving and 1 for that of exact samples; `ess` is a sample's (of
+        all chains of a release), in the median, and `r_hat` that of all chains of the cell.
     """
     cells = chains.groupby(KEYS, sort=False)
-    columns = {"iterations": cells["iterations"].first(), "chains": cells.size()}
+    columns = {"iterations": cells["iterations"].first(), "samples": cells.size()}
     for metric in ("mmd", "clip_fraction"):
         for name, q in QUARTILES.items():
             columns[f"{metric}_{name}"] = cells[metric].quantile(q)

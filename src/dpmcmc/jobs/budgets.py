@@ -16,7 +16,7 @@ def budget(spec, output):
     keys = {key: spec[key] for key in ("model", "algorithm")}
     if spec["accountant"] is None:
         privacy = dict.fromkeys(["epsilon", "target_delta", "accountant"])
-        cost = {"chains": spec["chains"], "iterations": spec["iterations"]}
+        cost = {"chains_per_release": spec["chains_per_release"], "iterations": spec["iterations"]}
         cost |= dict.fromkeys(["allowed_iterations", "spent_epsilon", "delta"])
     else:
         privacy = {"epsilon": spec.get("epsilon"), "target_delta": spec["delta"]}
@@ -27,7 +27,7 @@ def budget(spec, output):
 
 def given_epsilon(spec):
     """Iterations of a chain that epsilon allows, at most its cap; then the epsilon they spend."""
-    chains = spec["chains"]
+    chains = spec["chains_per_release"]
     delta, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
     iterations = min(allowed // chains, spec.get("max_iterations", allowed))
     total = chains * iterations
@@ -41,7 +41,7 @@ def given_epsilon(spec):
             f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; use less noise"
         )
     return {
-        "chains": chains,
+        "chains_per_release": chains,
         "iterations": iterations,
         "allowed_iterations": allowed,
         "spent_epsilon": spent,
@@ -52,10 +52,10 @@ def given_epsilon(spec):
 def given_iterations(spec):
     """Epsilon that the iterations of all chains of a release cost, and the delta at it."""
     delta, release = accountant(spec["accountant"]).delta, release_of(spec)
-    total = spec["chains"] * spec["iterations"]
+    total = spec["chains_per_release"] * spec["iterations"]
     spent = rounded_up(cost_epsilon(delta, release, total, spec["delta"]))
     return {
-        "chains": spec["chains"],
+        "chains_per_release": spec["chains_per_release"],
         "iterations": spec["iterations"],
         "allowed_iterations": None,
         "spent_epsilon": spent,
@@ -84,7 +84,7 @@ def release_of(spec):
 
 def certification(spec, budget, output):
     """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
-    published, chains = read_json(budget), spec["chains"]
+    published, chains = read_json(budget), spec["chains_per_release"]
     delta, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
     total = chains * published["iterations"]
     spent = getattr(accountant(spec["accountant"]), "epsilon", None)
@@ -93,6 +93,7 @@ def certification(spec, budget, output):
     else:
         spent = spent(release, total, spec["delta"])
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
+        "chains_per_release": chains,
         "iterations": published["iterations"],
         "allowed_iterations": published["allowed_iterations"],
         "certified_iterations": allowed,

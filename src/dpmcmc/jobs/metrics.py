@@ -36,7 +36,7 @@ def baseline_table(spec, reference, baselines, output, starts):
         for i, draws in enumerate(read_npy(baselines))
     ]
     unmoved = []
-    m = spec["chains"]
+    m = spec["chains_per_release"]
     for release in range(spec["seeds"] // m):
         starts_of = [
             start_point(spec["study_seed"], name, model, sample, seed)
@@ -54,7 +54,7 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
     Chains of one release are one sample: a row of `chains`, whose `seed` is its number.
     """
     sample = read_npy(reference)
-    model, m = registry.build(spec["model_entry"]), spec["chains"]
+    model, m = registry.build(spec["model_entry"]), spec["chains_per_release"]
     rows, costs, allowed, cells = [], [], [], []
     for algorithm, run, stream in spec["cells"]:
         allowed.append(read_json(Path(budgets, algorithm, f"{run}.json")))

@@ -105,8 +105,10 @@ class Runner:
         seeds = seeds or self.spec["seeds"]
         spec = self.spec | {"sampler": with_settings(self.spec["sampler"], settings)}
         try:
-            *_, allowed = allowed_iterations(spec, spec["chains"] * spec["max_iterations"])
-            iterations = allowed // spec["chains"]
+            *_, allowed = allowed_iterations(
+                spec, spec["chains_per_release"] * spec["max_iterations"]
+            )
+            iterations = allowed // spec["chains_per_release"]
         except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
@@ -117,7 +119,7 @@ class Runner:
 
     def sample(self, sampler, iterations, purpose, seed):
         """MMD and clip fraction of the chains of one release; None where they are too short."""
-        spec, m = self.spec, self.spec["chains"]
+        spec, m = self.spec, self.spec["chains_per_release"]
         if iterations < 1:
             return None, None
         chains = [

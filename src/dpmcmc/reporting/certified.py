@@ -21,7 +21,7 @@ def capped(study, budgets):
         For a table of a page; empty if there are none.
     """
     ended = budgets[
-        budgets["chains"] * (budgets["iterations"] + 1) <= budgets["allowed_iterations"]
+        budgets["chains_per_release"] * (budgets["iterations"] + 1) <= budgets["allowed_iterations"]
     ]
     rows = ended.assign(
         model=ended["model"].map(study.model_label),
@@ -35,8 +35,8 @@ def capped(study, budgets):
     return rows[["model", "algorithm", *columns]].rename(columns=names)
 
 
-def changed_verdicts(before, after, kinds):
-    """Claims on which two sets of chains differ, and which of the verdicts are others.
+def both_verdicts(before, after, kinds):
+    """What two sets of chains say of each claim, and which of the verdicts are others.
 
     Parameters
     ----------
@@ -50,11 +50,13 @@ def changed_verdicts(before, after, kinds):
     sentence : str
         How many verdicts change, and which, in Markdown.
     rows : list of dict
-        One row a claim whose comparisons, or verdict, differ.
+        One row a claim, for a table of a page.
+    changed : list of int
+        Numbers of the claims whose comparisons, or verdict, differ.
     """
     before, after = before.set_index("claim"), after.set_index("claim")
     columns = ["comparisons", *SIDES, "verdict"]
-    is_shown = (before[columns] != after[columns]).any(axis=1)
+    is_changed = (before[columns] != after[columns]).any(axis=1)
     tables = dict(zip(kinds, (before, after), strict=True))
     rows = [
         {"no.": number, "section": before["section"][number], "claim": before["statement"][number]}
@@ -63,14 +65,16 @@ def changed_verdicts(before, after, kinds):
             for kind, table in tables.items()
         }
         | {f"verdict, {kind}": table["verdict"][number] for kind, table in tables.items()}
-        for number in before.index[is_shown]
+        for number in before.index
     ]
     is_judged = (before["verdict"] != ABSENT) & (after["verdict"] != ABSENT)
-    changed = before.index[is_judged & (before["verdict"] != after["verdict"])]
+    others = before.index[is_judged & (before["verdict"] != after["verdict"])]
     said = (
         f"claim {number}, “{before['statement'][number]}”, was {before['verdict'][number]} and is "
         f"{after['verdict'][number]}"
-        for number in changed
+        for number in others
     )
-    count = f"**{len(changed)} of {is_judged.sum()} verdicts change**: "
-    return count + "; ".join(said) + "." if len(changed) else "**No verdict changes.**", rows
+    sentence = f"**{len(others)} of {is_judged.sum()} verdicts change**: {'; '.join(said)}."
+    if others.empty:
+        sentence = "**No verdict changes.**"
+    return sentence, rows, list(before.index[is_changed])

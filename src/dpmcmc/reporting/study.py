@@ -94,9 +94,9 @@ class Study:
         """Reference sample of a model of the study, (size, d)."""
         return read_npy(f"{self.results}/reference/{model}.npy")
 
-    def draws(self, model, algorithm, epsilon, release):
-        """What is kept of the chains of a release, (chains, k, d)."""
-        place = Path(self.results, "chains", model, algorithm, f"epsilon-{epsilon:g}")
+    def draws(self, model, algorithm, run, release):
+        """What is kept of the chains of a release, (chains, k, d); a run is "epsilon-4", say."""
+        place = Path(self.results, "chains", model, algorithm, run)
         first = release * self.chains_per_release
         seeds = range(first, first + self.chains_per_release)
         return np.stack(

@@ -14,12 +14,12 @@ def percent(fraction):
 
 
 def about_seeds(number):
-    """A warning for readers of intervals that rest on few chains; empty otherwise."""
+    """A warning for readers of intervals that rest on few samples; empty otherwise."""
     if number >= FEW:
         return ""
-    chains = "one chain" if number == 1 else f"{number} chains"
+    samples = "one sample" if number == 1 else f"{number} samples"
     return (
-        f"**This study has {chains} a cell: too few for intervals, ranks and verdicts to mean "
+        f"**This study has {samples} a cell: too few for intervals, ranks and verdicts to mean "
         "anything.** They are shown as they would be for more.\n\n"
     )
 

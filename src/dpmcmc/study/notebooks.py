@@ -4,16 +4,16 @@ A notebook declares in its metadata, under the key `dpmcmc`, what it draws and t
 
 figures
     What it draws, in order: `{"name": "figure-1", "shows": "caption"}`. With `"if"`, a name or a
-    list of names, a figure is drawn only if no parameter named there is empty, and the study makes
-    every optional table named there. (A list, since Jupyter sorts the keys of maps.)
+    list of names, a figure is drawn only if no parameter named there is empty, the study makes
+    every optional table named there and, as `vary.step_size`, sweeps every setting named there.
+    (A list, since Jupyter sorts the keys of maps.)
 tables, optional_tables
     Tables that it reads; the latter if the study makes them.
 models, algorithms
     Names of its parameters that hold an id or a list of ids. Ids that do not run in the study are
     left out, so that a notebook can list what some studies do not have.
 data, chains
-    Those of its `models` whose data set and reference sample it reads, or whose chains that run to
-    an epsilon.
+    Those of its `models` whose data set and reference sample it reads, or whose chains.
 
 A notebook all of whose figures fall away, or of which the study does not make a table, is left out.
 Its first cell is its title and the question that it answers. This module is imported whenever the
@@ -30,6 +30,7 @@ from dpmcmc.study.config import ConfigError, named, short
 
 KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data", "chains")
 WORDS = {dict: "maps", str: "names"}
+SWEPT = "vary."  # before the name of a setting that a figure needs to be swept
 FILE_NAME = re.compile(r"[\w.-]+")
 
 
@@ -50,7 +51,7 @@ class Notebook(NamedTuple):
         return {"title": self.title, "question": self.question, "figures": self.figures}
 
 
-def study_notebooks(config, directory, running, tables, beside="."):
+def study_notebooks(config, directory, running, tables, beside=".", swept=()):
     """Notebooks of a study by name, in the order of its configuration.
 
     Parameters
@@ -66,6 +67,8 @@ def study_notebooks(config, directory, running, tables, beside="."):
         Names of the tables that the study makes.
     beside : path
         Directory of the study's file, to which paths of one's own notebooks are relative.
+    swept : iterable of str
+        Settings that vary over some of what runs.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def study_notebooks(config, directory, running, tables, beside="."):
     for entry, given in config["notebooks"].items():
         name = Path(entry).stem if entry.endswith(".ipynb") else entry
         source = read_source(find(entry, directory, beside))
-        notebook = resolve(source, entry, given, config, running, tables)
+        notebook = resolve(source, entry, given, config, running, tables, swept)
         if notebook is None:
             continue
         if not FILE_NAME.fullmatch(name):
@@ -93,7 +96,7 @@ def study_notebooks(config, directory, running, tables, beside="."):
     return notebooks
 
 
-def resolve(source, entry, given, config, running, tables):
+def resolve(source, entry, given, config, running, tables, swept):
     """A notebook as the study has it, or None; parameters as for `study_notebooks`."""
     where, declared = f"notebooks.{entry}", source.declared
     for name in given:
@@ -108,10 +111,11 @@ def resolve(source, entry, given, config, running, tables):
         for name in declared[kind]:
             key = f"{where}.{name}"
             values[name] = those_running(values[name], key, kind, config, running)
+    made = {*tables, *(f"{SWEPT}{key}" for key in swept)}
     figures = {
         figure["name"]: figure["shows"]
         for figure in declared["figures"]
-        if all(values.get(name, name in tables) for name in listed(figure.get("if", [])))
+        if all(values.get(name, name in made) for name in listed(figure.get("if", [])))
     }
     if declared["figures"] and not figures:
         return None
@@ -250,7 +254,11 @@ def check_declared(path, declared, defaults):
             raise ConfigError(f"{where}.figures: a figure needs a name that is one of a file")
         if not figure.get("shows"):
             raise ConfigError(f"{where}.figures: {figure['name']} needs a caption, shows")
-        conditions = [name for name in listed(figure.get("if", [])) if name not in optional]
+        conditions = [
+            name
+            for name in listed(figure.get("if", []))
+            if name not in optional and not name.startswith(SWEPT)
+        ]
         named[f"figures.{figure['name']}.if"] = conditions
     for key, names in named.items():
         for name in names:

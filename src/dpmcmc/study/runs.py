@@ -17,7 +17,7 @@ COLUMNS = set(
         "iterations",
         "acceptance_rate",
         "clip_fraction",
-        "chains",
+        "chains_per_release",
         "ess",
         "r_hat",
         "sd_ratio",

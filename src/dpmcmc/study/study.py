@@ -15,7 +15,7 @@ from dpmcmc.study.checks import (
     check_seeds,
     check_tuning,
 )
-from dpmcmc.study.claims import check_claims, speaks_of
+from dpmcmc.study.claims import check_claims, is_of_samples, speaks_of
 from dpmcmc.study.colours import colour
 from dpmcmc.study.config import ConfigError, check_extent, check_schema, listed, merged, read_config
 from dpmcmc.study.entries import read_algorithm, read_model
@@ -93,6 +93,7 @@ class Study:
             {"models": self.model_ids, "algorithms": self.algorithm_ids},
             self.all_tables,
             directory("notebooks"),
+            self.swept,
         )
 
     # -- What there is ---------------------------------------------------------------------------
@@ -150,14 +151,17 @@ class Study:
 
     @property
     def claims(self):
-        """Claims that are judged: all, if one speaks of what is compared."""
+        """Claims that are judged: all, if one speaks of what is compared, or none is of samples."""
         claims = self.config.get("claims", [])
         compared = {
             (cell.model, cell.algorithm)
             for cell, run in self.runs.items()
             if run.epsilon is not None and not run.varied
         }
-        return claims if any(speaks_of(claim, compared) for claim in claims) else []
+        of_samples = [claim for claim in claims if is_of_samples(claim)]
+        if of_samples and not any(speaks_of(claim, compared) for claim in of_samples):
+            return []
+        return claims
 
     @property
     def needed(self):
@@ -215,7 +219,7 @@ class Study:
             "likelihood_power": self.models[model].model.likelihood_power,
             "delta": self.config["delta_times_n"] / num_rows,
             "accountant": self.algorithms[algorithm].accountant,
-            "chains": self.chains_per_release,
+            "chains_per_release": self.chains_per_release,
         }
 
     def budget(self, cell):
@@ -268,7 +272,7 @@ class Study:
     def baseline_table(self, model):
         """What the metrics of a model's samples depend on, beside the samples."""
         settings = {"mmd": self.config["mmd"], "seeds": len(self.seeds)}
-        settings |= {"chains": self.chains_per_release}
+        settings |= {"chains_per_release": self.chains_per_release}
         return self.dataset(model) | settings
 
     def chain_table(self, model):

@@ -86,6 +86,27 @@ def test_another_temperature_is_no_bias_of_the_step(sampler):
     assert failed(sampler) == [SMALL_STEPS[1]]
 
 
+@dataclass(frozen=True)
+class Forgetful(DPSGLD):
+    """Takes the gradient of a batch for that of all the rows."""
+
+    def sensitivity(self, num_rows, likelihood_power):
+        return super().sensitivity(self.batch_size, likelihood_power)
+
+    def step(self, rng, state, target):
+        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
+        theta = state.position
+        batch = draw_batch(rng, n, b)
+        G, _ = target.clipped_batch_gradient(theta, self.gradient_clip_bound, batch)
+        mean = theta + self.step_size / 2 * (target.model.grad_log_prior(theta) + T * G)
+        theta_new = rng.release(mean, self.sensitivity(n, T), self.noise_sd)
+        return State(theta_new), Info(True, math.nan)
+
+
+def test_a_batch_is_not_taken_for_all_the_rows():
+    assert failed(Forgetful(0.006, 50, 1)) == [SMALL_STEPS[1]]
+
+
 def test_all_samplers_of_the_package_are_checked_here_but_the_one_that_never_moves():
     names = {type(sampler).__name__ for sampler in OURS} | {"StartPoint"}
     assert names == set(registry.names("sampler"))

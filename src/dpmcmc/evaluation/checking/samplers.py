@@ -139,9 +139,12 @@ class Stay(NamedTuple):
     z: np.ndarray  # differences of means to those of exact draws, in standard errors
 
 
-def posterior(sampler, seed):
-    """The target of the checks; a batch has all its rows, as only then there is no error of it."""
-    model = banana(getattr(sampler, "batch_size", ROWS))
+def posterior(sampler, seed, batches=1):
+    """The target of the checks, of as many rows as so many batches have.
+
+    One batch has them all, as only then there is no error of it.
+    """
+    model = banana(batches * getattr(sampler, "batch_size", ROWS))
     return Unclipped(model, model.simulate(np.random.default_rng([seed, 0])))
 
 
@@ -155,16 +158,17 @@ def stay_as_vanishes(sampler, setting, seed):
     """`Stay` of chains as a step size goes to 0, by extrapolation from that and from half of it.
 
     In the same time, so in twice the iterations, a bias that falls in order with the step is
-    halved: twice what the shorter steps have, less what the longer ones have, has none of it.
+    halved, that of batches too: twice what the shorter steps have, less what the longer ones have,
+    has none of it.
     """
     halved = replace(sampler, **{setting: getattr(sampler, setting) / 2})
-    ways, means, expected = in_posterior(sampler, seed, ITERATIONS)
-    _, means_halved, _ = in_posterior(halved, seed, 2 * ITERATIONS)
+    ways, means, expected = in_posterior(sampler, seed, ITERATIONS, batches=2)
+    _, means_halved, _ = in_posterior(halved, seed, 2 * ITERATIONS, batches=2)
     extrapolated = 2 * means_halved - means
     return Stay(float(ways.mean(axis=0).min()), differences(extrapolated, expected))
 
 
-def in_posterior(sampler, seed, iterations):
+def in_posterior(sampler, seed, iterations, batches=1):
     """Chains that start in the posterior, and exact draws of it.
 
     Returns
@@ -174,7 +178,7 @@ def in_posterior(sampler, seed, iterations):
     expected : array
         Observables of exact draws.
     """
-    target, rng = posterior(sampler, seed), np.random.default_rng([seed, 6])
+    target, rng = posterior(sampler, seed, batches), np.random.default_rng([seed, 6])
     model = target.model
     starts = model.sample_posterior(rng, target.data, CHAINS)
     exact = model.sample_posterior(rng, target.data, 200_000)
