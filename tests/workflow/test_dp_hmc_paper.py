@@ -112,4 +112,4 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     claims = [pd.read_csv(results / f"tables/claims{kind}.csv") for kind in ("", "-certified")]
     assert all(len(table) == len(overlay["claims"]) for table in claims)
     text = re.sub("<[^>]*>", " ", (results / "notebooks/temperature.html").read_text())
-    assert "in theory" in text and "0.707" in text
+    assert "In theory" in text and "0.707" in text
