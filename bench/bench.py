@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import dpmcmc  # noqa: F401 before NumPy
+import dpmcmc  # before NumPy
 
 # isort: split
 import numpy as np
@@ -53,6 +53,7 @@ def main():
         "# What the study costs\n\nWritten by `make bench`; see `bench/bench.py`.",
         describe_machine(),
         passes(options.rows),
+        steps(),
         chain_jobs(options.results, options.base),
         large_data(options.rows),
         scheduling(options.jobs),
@@ -123,6 +124,35 @@ def passes(most_rows):
         "## One pass over all rows\n\nOne core; best of many calls. Bandwidth is what one core reads "
         f"from memory, {per_second / 1e9:.1f} GB/s by `numpy.sum` of 1 GiB; data in a cache are read "
         "faster than that.\n\n" + table(header, rows)
+    )
+
+
+def steps(num_iterations=20_000):
+    """Microseconds of an iteration on a batch, drawing the batch included."""
+    banana = dpmcmc.Banana(2, 100_000, 20, 1000, [2000, 2500], [0, 3])
+    gauss = dpmcmc.RandomGaussian(10, 100_000, 1e4, 2025, [0, 3, 0])
+    samplers = {
+        "DP-SGLD": (dpmcmc.DPSGLD(2e-5, 1000, 0.2), dpmcmc.DPSGLD(1.6e-7, 1000, 15)),
+        "DP-SGNHT": (dpmcmc.DPSGNHT(1e-3, 1000, 0.2, 50), dpmcmc.DPSGNHT(2e-6, 1000, 12, 30)),
+    }
+    rows = []
+    for model in (banana, gauss):
+        target = dpmcmc.Target(model, model.dataset(np.random.default_rng(1)))
+        for name, of_models in samplers.items():
+            sampler = of_models[model is gauss]
+            seconds = []
+            for _ in range(REPEATS):
+                start = time.process_time()
+                dpmcmc.run_chain(
+                    sampler, target, dpmcmc.streams(1), model.true_theta, num_iterations
+                )
+                seconds.append(time.process_time() - start)
+            each = 1e6 * min(seconds) / num_iterations
+            rows.append([type(model).__name__, model.dimension, name, f"{each:.1f}"])
+    return (
+        "## An iteration on a batch\n\nOne core, 1000 of 100,000 rows, the drawing of the batch "
+        "included; best of several chains.\n\n"
+        + table(["model", "d", "sampler", "microseconds"], rows)
     )
 
 

@@ -133,6 +133,14 @@ def test_budgets_are_those_of_the_published_settings(name, epsilon, accountant, 
     assert found == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.parametrize("sampler", [part[0] for part in PUBLISHED.values()], ids=PUBLISHED)
+def test_tighter_accountants_allow_more(sampler):
+    loose, published, tight = (
+        iterations(sampler, N, 4, accountant=name) for name in ("rdp", "published-pld", "certified")
+    )
+    assert 0 < loose < published < tight
+
+
 @pytest.mark.parametrize("sampler", [DPSGLD(0.01, 5, 0.3), DPSGNHT(0.01, 5, 0.3, 2.0)])
 def test_one_row_of_a_batch_moves_what_is_released_by_the_sensitivity(sampler):
     """Two rows far apart, each clipped, on either side: the most that there is."""

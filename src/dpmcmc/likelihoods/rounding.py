@@ -9,6 +9,7 @@ over all rows from which what they have in common is subtracted n times.
 import numpy as np
 
 UNIT = np.finfo(float).eps / 2  # largest relative error of one operation
+LARGEST = np.finfo(float).max
 CLOSE = 1e-6  # of the bound: most that rows may make such a sum be off by, or sums of blocks
 OPERATIONS = 24  # roundings, at most, of a row in a block or in a sorted column, its sum included
 HAS_LONG_DOUBLES = np.finfo(np.longdouble).eps < np.finfo(float).eps  # not on every platform
@@ -40,4 +41,4 @@ def largest_partial_sums(bound):
     Each is off by at most u times itself, and so all that follow (Wilkinson's running error).
     """
     # None that is infinite, where there is no bound.
-    return min(CLOSE * bound / UNIT, np.finfo(float).max)
+    return min(CLOSE * bound / UNIT, LARGEST)
