@@ -40,7 +40,13 @@ def write(directory, name="mine.py", imports="", speed=2.0):
 
 
 def test_classes_of_the_package_are_told_by_their_kind():
-    assert names("model").keys() == {"Banana", "Circle", "Gaussian", "RandomGaussian"}
+    assert names("model").keys() == {
+        "Banana",
+        "Circle",
+        "Gaussian",
+        "GaussianMixture",
+        "RandomGaussian",
+    }
     assert names("sampler") == {
         "DPBarker": "dpmcmc.samplers.dp_barker",
         "DPHMC": "dpmcmc.samplers.dp_hmc",

@@ -17,6 +17,7 @@ from dpmcmc.models.circle import Circle as Circle
 from dpmcmc.models.exponential_family import ExponentialFamily as ExponentialFamily
 from dpmcmc.models.gaussian import Gaussian as Gaussian
 from dpmcmc.models.gaussian import RandomGaussian as RandomGaussian
+from dpmcmc.models.gaussian_mixture import GaussianMixture as GaussianMixture
 from dpmcmc.models.model import Model as Model
 from dpmcmc.models.rows import RowsModel as RowsModel
 from dpmcmc.samplers.barker_correction import Correction as Correction

@@ -10,6 +10,7 @@ from dpmcmc import registry
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian, RandomGaussian, is_covariance
+from dpmcmc.models.gaussian_mixture import GaussianMixture
 from dpmcmc.settings import schema
 
 SETTINGS = {
@@ -27,11 +28,18 @@ SETTINGS = {
     RandomGaussian: dict(
         dimension=3, num_rows=100, prior_variance=10, covariance_seed=5, true_position=[0, 3]
     ),
+    GaussianMixture: dict(num_rows=100, variance=2, prior_variances=[10, 1], true_position=[0, 1]),
     Circle: dict(
         num_rows=100, sharpness=1e-5, radius_mean=3, radius_sd=1, start_mean=[0, 1], start_sd=1
     ),
 }
 CLASHES = [
+    (
+        GaussianMixture,
+        "tempered_rows",
+        101,
+        "tempered_rows: must be at most num_rows = 100, not 101",
+    ),
     (Banana, "tempered_rows", 101, "tempered_rows: must be at most num_rows = 100, not 101"),
     (
         Banana,
@@ -72,6 +80,8 @@ WRONG = [
     (Banana, "tempered_rows", [0, -1, 1.5]),
     (Gaussian, "covariance", [[], [1], [[]], 1.0]),
     (Gaussian, "true_position", [[], 1.0]),
+    (GaussianMixture, "prior_variances", [[1], [1, 2, 3], [1, 0], 2]),
+    (GaussianMixture, "true_position", [[1], [1, 2, 3], [1, "a"]]),
     (RandomGaussian, "dimension", [0, 1001, 2.5]),
     (RandomGaussian, "covariance_seed", [-1, 1.5, "a"]),
     (Circle, "start_mean", [[0], [0, 1, 2]]),
@@ -111,7 +121,13 @@ def test_what_is_allowed_is_kept_as_it_is(cls):
 
 
 def test_the_models_of_the_package_are_found_by_name_and_no_base_class_is():
-    assert set(registry.names("model")) == {"Banana", "Circle", "Gaussian", "RandomGaussian"}
+    assert set(registry.names("model")) == {
+        "Banana",
+        "Circle",
+        "Gaussian",
+        "GaussianMixture",
+        "RandomGaussian",
+    }
 
 
 def test_what_a_model_need_not_have_is_missed_in_one_line():

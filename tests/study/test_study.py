@@ -261,7 +261,7 @@ BAD = [
     (
         "models/circle/kind",
         "ring",
-        "models.circle.kind: unknown model ring; valid names: Banana, Circle, Gaussian, Random",
+        "models.circle.kind: unknown model ring; valid names: Banana, Circle, Gaussian, Gau",
     ),
     ("models/circle/kind", ..., "models.circle: missing key kind"),
     ("models/circle/curvature", 1, "models.circle: unknown key curvature; valid keys: num_rows"),

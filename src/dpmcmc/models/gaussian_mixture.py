@@ -1,0 +1,100 @@
+"""A mixture of two normals with two modes a posteriori (Heikkila et al. 2019, section 4)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from dpmcmc.arrays import read_only
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.settings import Count, Number, Positive, Rows
+
+Two = Meta(min_length=2, max_length=2)
+
+
+@dataclass(frozen=True)
+class GaussianMixture(RowsModel):
+    """x ~ N(theta_1, variance) / 2 + N(theta_1 + theta_2, variance) / 2, theta_j ~ N(0, v_j).
+
+    Another theta has the same likelihood: (theta_1 + theta_2, -theta_2). So there are two modes,
+    whose shares the prior decides.
+
+    Attributes
+    ----------
+    num_rows : int
+        n.
+    variance : float
+        Of either component.
+    prior_variances : list of float
+        v_1 and v_2.
+    true_position : list of float
+        theta that the data are drawn at.
+    tempered_rows : int, optional
+        n0: the likelihood is raised to the power T = n0 / n. By default n0 = n.
+    """
+
+    num_rows: Rows
+    variance: Positive
+    prior_variances: Annotated[list[Positive], Two]
+    true_position: Annotated[list[Number], Two]
+    tempered_rows: Count | None = None
+
+    dimension = 2
+    row_length = 1
+
+    def check(self):
+        """Refuse more tempered rows than there are."""
+        if self.tempered_rows is not None and self.tempered_rows > self.num_rows:
+            raise ValueError(
+                f"tempered_rows: must be at most num_rows = {self.num_rows}, "
+                f"not {self.tempered_rows}"
+            )
+
+    @property
+    def likelihood_power(self):
+        """Tempering T = n0 / n."""
+        return 1.0 if self.tempered_rows is None else self.tempered_rows / self.num_rows
+
+    @cached_property
+    def true_theta(self):
+        """theta that the data are drawn at, (2,)."""
+        return read_only(np.array(self.true_position, dtype=float))
+
+    def sample_prior(self, rng):
+        """A draw of the prior, (2,)."""
+        return np.sqrt(self.prior_variances) * rng.standard_normal(2)
+
+    def simulate(self, rng, theta=None):
+        """Rows at theta, by default the true position, (n, 1)."""
+        first, second = self.true_theta if theta is None else theta
+        is_second = rng.random(self.num_rows) < 0.5
+        noise = rng.standard_normal(self.num_rows)
+        rows = first + second * is_second + np.sqrt(self.variance) * noise
+        return rows[:, None]
+
+    def log_likelihood(self, theta, rows):
+        """ln p(x|theta) of rows (k, 1), but for a constant: (k,)."""
+        first = rows[:, 0] - theta[0]
+        second = first - theta[1]
+        return np.logaddexp(
+            first * first / (-2 * self.variance), second * second / (-2 * self.variance)
+        )
+
+    def gradient(self, theta, rows):
+        """Its gradients, (k, 2)."""
+        first = rows[:, 0] - theta[0]
+        second = first - theta[1]
+        odds = (first * first - second * second) / (2 * self.variance)  # logarithm, of the second
+        share = (1 + np.tanh(odds / 2)) / 2
+        of_second = share * second
+        return np.stack([(1 - share) * first + of_second, of_second]).T / self.variance
+
+    def log_prior_ratio(self, theta, theta_new):
+        """ln p(theta_new) - ln p(theta)."""
+        return float(((theta - theta_new) * (theta + theta_new) / self.prior_variances).sum() / 2)
+
+    def grad_log_prior(self, theta):
+        """Gradient of the log prior, (2,)."""
+        return -theta / self.prior_variances
