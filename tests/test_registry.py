@@ -57,6 +57,7 @@ def test_classes_of_the_package_are_told_by_their_kind():
         "FullDataDPBarker": "dpmcmc.samplers.dp_barker",
         "HMC": "dpmcmc.samplers.hmc",
         "Metropolis": "dpmcmc.samplers.metropolis",
+        "MinibatchBarker": "dpmcmc.samplers.minibatch_barker",
         "MinibatchDPPenalty": "dpmcmc.samplers.minibatch_dp_penalty",
         "StartPoint": "dpmcmc.samplers.start_point",
     }

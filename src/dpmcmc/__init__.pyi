@@ -36,6 +36,7 @@ from dpmcmc.samplers.dp_sgnht import DPSGNHT as DPSGNHT
 from dpmcmc.samplers.exact_posterior import ExactPosterior as ExactPosterior
 from dpmcmc.samplers.hmc import HMC as HMC
 from dpmcmc.samplers.metropolis import Metropolis as Metropolis
+from dpmcmc.samplers.minibatch_barker import MinibatchBarker as MinibatchBarker
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty as MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk as GaussianWalk
 from dpmcmc.samplers.moves import GuidedWalk as GuidedWalk

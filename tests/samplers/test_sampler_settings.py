@@ -20,6 +20,7 @@ from dpmcmc.samplers.dp_sgnht import DPSGNHT
 from dpmcmc.samplers.exact_posterior import ExactPosterior
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, Move, OneComponentWalk
 from dpmcmc.samplers.start_point import StartPoint
@@ -69,6 +70,7 @@ FIELDS = {
         {"sensitivity": CHOICE, "batch_variance": CHOICE},
     ),
     DPBarker: ({"move": MOVE, "batch_size": COUNT}, {"batch_variance": CHOICE}),
+    MinibatchBarker: ({"move": MOVE, "batch_size": COUNT}, {}),
     FullDataDPBarker: ({"move": MOVE, "clip_bound": POSITIVE}, {}),
     ExactPosterior: ({}, {"draws_at_once": COUNT}),
     StartPoint: ({}, {}),
@@ -254,7 +256,9 @@ def test_the_schema_refuses_what_the_class_refuses(cls):
 
 def test_what_a_sampler_needs_beside_settings_is_no_setting():
     assert needed(DPBarker) == needed(FullDataDPBarker) == {"correction": Correction}
-    assert all(not needed(cls) for cls in FIELDS if cls not in (DPBarker, FullDataDPBarker))
+    assert needed(MinibatchBarker) == {"correction": UnitCorrection}
+    barker = (DPBarker, FullDataDPBarker, MinibatchBarker)
+    assert all(not needed(cls) for cls in FIELDS if cls not in barker)
     with pytest.raises(ValueError, match=r"DPBarker\.correction: Expected Correction, not 'exact'"):
         DPBarker(GaussianWalk(1.0), 20, "exact")
 

@@ -25,6 +25,7 @@ from dpmcmc.samplers.dp_sgnht import DPSGNHT
 from dpmcmc.samplers.exact_posterior import ExactPosterior
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 from dpmcmc.samplers.start_point import StartPoint
@@ -43,6 +44,7 @@ OURS = [
     DPHMC(0.1, 0.4, 0.15, 4, 2, 1, step_size_sequence="van-der-corput"),
     DPSGLD(0.006, 50, 1),
     DPSGNHT(0.03, 50, 1, 3.0),
+    MinibatchBarker(GaussianWalk(0.3), 50, UnitCorrection.compute()),
     HMC(0.15, 5),
     HMC(0.15, 5, gradient_clip_bound=0.5),
     Metropolis(OneComponentWalk(0.3)),

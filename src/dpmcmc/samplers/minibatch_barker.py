@@ -1,0 +1,63 @@
+"""Barker's acceptance test on a batch, without privacy (Seita et al. 2017)."""
+
+import math
+from dataclasses import dataclass, field
+
+from dpmcmc.samplers.barker_correction import Correction, fit_correction
+from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
+from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.moves import Move
+from dpmcmc.settings import Count, Settings
+
+NOISE_VARIANCE = 1.0  # C: the error of a batch and the noise together
+
+
+class UnitCorrection(Correction):
+    """The correction for noise of variance 1."""
+
+    @classmethod
+    def compute(cls):
+        """The correction that samplers need."""
+        fitted = fit_correction(NOISE_VARIANCE)
+        return cls(fitted.atoms, fitted.weights, fitted.error)
+
+
+@dataclass(frozen=True)
+class MinibatchBarker(Settings):
+    """Barker's test on batches of a fixed size, whose variance normal noise makes up to 1.
+
+    Where the log ratio of a batch has a larger variance, as for long steps, no noise is added and
+    the test is biased.
+
+    Attributes
+    ----------
+    move : Move
+    batch_size : int
+        b rows, drawn without replacement.
+    correction : UnitCorrection, optional
+        Needed to run a chain.
+    """
+
+    move: Move
+    batch_size: Count
+    correction: UnitCorrection | None = field(default=None, metadata={"needed": UnitCorrection})
+
+    def init(self, rng, position):
+        """State at a start position (d,)."""
+        return State(position, self.move.init(rng, position.size))
+
+    def step(self, rng, state, target):
+        """One iteration; the tempering T sits in a = n T / b alone."""
+        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
+        a = n * T / b
+        theta = state.position
+        theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
+        batch = draw_batch(rng, n, b)
+        R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, math.inf, batch)
+        variance_b = batch_variance_factor("exact", b, n) * a**2 * (squares - R * R / b)
+        noise_sd = math.sqrt(max(0.0, NOISE_VARIANCE - max(0.0, variance_b)))
+        lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
+        noise = noise_sd * rng.acceptance.standard_normal()
+        is_accepted = bool(lambda_b + noise + self.correction.draw(rng.acceptance) > 0)
+        state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
+        return state, Info(is_accepted, num_clipped / b)

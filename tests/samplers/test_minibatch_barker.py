@@ -1,0 +1,70 @@
+"""Barker's test on batches without privacy: logistic, on all rows and on batches of small error."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_samplers import streams
+
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.samplers.chain import State
+from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
+from dpmcmc.samplers.moves import Move
+
+
+@dataclass(frozen=True)
+class To(Move):
+    """A move that always proposes one place."""
+
+    place: float
+
+    def propose(self, rng, theta, memory):
+        return np.array([self.place]), None, None
+
+
+@pytest.fixture(scope="module")
+def correction():
+    return UnitCorrection.compute()
+
+
+@pytest.fixture(scope="module")
+def target():
+    """400 rows of variance 400: a log ratio of all rows of about 1 for a step of 1."""
+    model = Gaussian(400, 10.0, [[400.0]], [0.0])
+    return Target(model, model.simulate(np.random.default_rng(2)))
+
+
+def test_the_correction_makes_unit_noise_logistic(correction):
+    assert isinstance(correction, UnitCorrection) and correction.error < 1e-5
+    rng = np.random.default_rng(1)
+    draws = rng.standard_normal(100_000) + [correction.draw(rng) for _ in range(100_000)]
+    assert stats.kstest(draws, stats.logistic.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("batch_size", [100, 300, 400])
+@pytest.mark.parametrize("place", [-0.1, 0.3, 0.8])
+def test_a_proposal_is_accepted_as_often_as_barker_says(target, correction, batch_size, place):
+    """On all rows exactly; on batches as long as their variance is below that of the noise."""
+    sampler, rng, theta = MinibatchBarker(To(place), batch_size, correction), streams(3), [0.4]
+    state, count = State(np.array(theta)), 10_000
+    accepted = sum(sampler.step(rng, state, target)[1].is_accepted for _ in range(count))
+    share = stats.logistic.cdf(target.log_density_ratio(state.position, np.array([place])))
+    assert abs(accepted / count - share) < 4.5 * math.sqrt(share * (1 - share) / count) + 0.002
+
+
+def test_an_accepted_proposal_is_the_next_state(target, correction):
+    sampler, rng, state = MinibatchBarker(To(0.5), 100, correction), streams(4), State(np.zeros(1))
+    for _ in range(50):
+        new, info = sampler.step(rng, state, target)
+        assert new.position == (0.5 if info.is_accepted else 0.0)
+        assert info.clip_fraction == 0 and not info.is_changed
+
+
+def test_a_batch_of_larger_variance_than_the_noise_gets_none(target, correction):
+    """No number under the root is negative; the log ratio of the batch decides with V alone."""
+    sampler, rng = MinibatchBarker(To(40.0), 4, correction), streams(5)
+    outcomes = [sampler.step(rng, State(np.zeros(1)), target)[1].is_accepted for _ in range(100)]
+    assert 0 < sum(outcomes) < 100 and not hasattr(sampler, "release")
