@@ -41,7 +41,7 @@ def spreads(study, model, algorithm, swept):
     exact = straighten(target.model.sample_posterior(rng, target.data, EXACT_DRAWS))
     deviations, axes = principal_axes(exact)
     settings = study.algorithms[algorithm]["settings"][model]
-    keys = [key for key in swept if key in settings]  # in the order of the sweep, as in its paths
+    keys = [key for key in swept if key in settings]
     rows = []
     for values, cell in swept.groupby([*keys, "iterations"], sort=False):
         varied = dict(zip([*keys, "iterations"], values, strict=True))

@@ -68,9 +68,10 @@ class Run(NamedTuple):
 
     @property
     def path(self):
-        """Name of the run in paths."""
+        """Name of the run in paths; what varies comes in the order of its names."""
         stop = self.stream if self.epsilon is None else f"epsilon-{self.stream}"
-        return "/".join([stop, *(f"{key}-{text_of(value)}" for key, value in self.varied.items())])
+        varied = sorted(self.varied.items())
+        return "/".join([stop, *(f"{key}-{text_of(value)}" for key, value in varied)])
 
 
 def text_of(value):
