@@ -4,10 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter
 
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
 
-LEAST_ESS = 100  # of a release, to tell a standard deviation by
+LEAST_ESS = 40  # of a release, to tell a standard deviation by, to 11 % or so
+FEW = 3  # axes, each of which has its tick
 
 
 def spread_panels(study, table):
@@ -41,12 +43,17 @@ def spread_panels(study, table):
                 is_cell &= of_model["temperature"] == temperature
                 draw_spread(axis, of_model[is_cell], colour)
                 axis.axhline(np.sqrt(temperature), color=colour, linewidth=1, linestyle="--")
+            variances = sorted(of_model["variance"].unique())
             axis.set(
                 title=f"{study.model_label(model)}, h = {step:g}",
                 xscale="log",
                 xlabel="Posterior variance along an axis",
                 ylim=(0, None),
             )
+            axis.xaxis.set_minor_formatter(NullFormatter())
+            if len(variances) <= FEW:
+                axis.set_xticks(variances, [f"{variance:.2g}" for variance in variances])
+                axis.set_xlim(0.8 * variances[0], 1.25 * variances[-1])
         row[0].set_ylabel("Standard deviation over\nthat of the posterior")
     figure.tight_layout()
     handles = [
