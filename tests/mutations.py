@@ -157,7 +157,8 @@ def mutations(config):
         return lambda parent, key: parent.__setitem__(key, value)
 
     for path in leaves(config):
-        if path[-1] in ("label", "about") or path[0] in ("remarks", "related"):  # any text
+        any_text = path[-1] in ("label", "about", "section", "statement")
+        if any_text or path[0] in ("remarks", "related"):
             continue
         value = parent_of(config, path)[path[-1]]
         yield changed("missing", path, lambda parent, key: parent.pop(key))

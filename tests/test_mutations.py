@@ -9,7 +9,9 @@ from conftest import ROOT
 from mutations import EITHER, REFUSED, mutations
 
 from dpmcmc import registry
+from dpmcmc.accounting.accountants import accountants
 from dpmcmc.jobs import tuning
+from dpmcmc.study.claims import check_claims
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.study import load_study
 
@@ -53,7 +55,21 @@ def small():
             if isinstance(value, list):
                 known = [*models, *config["algorithms"]]
                 config["notebooks"][name][key] = [entry for entry in value if entry in known]
+    config["claims"] = list(filter(are_known(config), config["claims"]))
     return config
+
+
+def are_known(config):
+    """Whether a claim speaks of models of the configuration alone."""
+
+    def is_known(claim):
+        try:
+            check_claims([claim], config["models"], config["algorithms"], accountants())
+        except ConfigError:
+            return False
+        return True
+
+    return is_known
 
 
 def work_out(study):

@@ -96,6 +96,7 @@ def test_they_are_what_the_jobs_of_a_study_work_out():
     sampler |= {"noise_variance": 0.7, "batch_size": 500, "clip_bound": 2}
     spec = {"model": "m", "algorithm": "a", "sampler": sampler, "num_rows": N, "epsilon": 2}
     spec |= {"likelihood_power": 1.0, "delta": 0.1 / N, "accountant": "published-pld"}
+    spec |= {"chains_per_release": 1}
     assert (
         iterations(MINIBATCH, N, 2, accountant="published-pld")
         == (given_epsilon(spec)["iterations"])

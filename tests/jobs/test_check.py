@@ -227,7 +227,7 @@ def test_data_that_cannot_be_read_are_a_row(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["Bananas"], "unknown class Bananas; valid names: Banana, Circle, Gaussian, DPBarker, "),
+        (["Bananas"], "unknown class Bananas; valid names: Banana, Circle, Gaussian, "),
         (["Banana", "dimension=2"], "Banana: missing key num_rows"),
         (["Circle", "color=red"], "Circle: unknown key color; valid keys:"),
         (["Circle", "sharpness"], "sharpness: must be key=value"),

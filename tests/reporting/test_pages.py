@@ -33,7 +33,7 @@ def test_a_table_escapes_text_and_sets_numbers_right():
 
 
 def test_words_for_lists_and_intervals():
-    assert words.about_seeds(20) == "" and "one chain" in words.about_seeds(1)
+    assert words.about_seeds(20) == "" and "one sample" in words.about_seeds(1)
     assert words.percent(0) == "0.00 %" and words.percent(3e-9) == "<0.01 %"
     assert words.percent(0.0317) == "3.17 %"
     assert words.listing(["a"]) == "a"
@@ -94,6 +94,8 @@ def results(tmp_path, config):
         "first": {"title": "Words", "question": "", "figures": {}},
     }
     study = {
+        "seeds": 1,
+        "chains_per_release": 1,
         "notebooks": notebooks,
         "models": {"m": {"label": "The m", "num_rows": 5000}},
         "algorithms": {
@@ -151,7 +153,7 @@ def test_readers_are_told_what_to_use_before_all_else(results):
     timings.to_csv(results / "tables/timings.csv", index=False)
     contents = pages.contents(results)
     few, first, item = contents["answers"]
-    assert few.startswith("**This study has one chain a cell")
+    assert few.startswith("**This study has one sample a cell")
     assert "for 1 of 2 problems" in first and "at most 1.1" in first and "at most 3 times" in first
     assert item == (
         "- **The m**, n = 5,000. "

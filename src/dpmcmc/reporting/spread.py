@@ -6,6 +6,7 @@ import pandas as pd
 from dpmcmc.evaluation.analysis import median_contrast
 from dpmcmc.evaluation.diagnostics import effective_sample_size
 from dpmcmc.evaluation.metrics import principal_axes
+from dpmcmc.reporting.draws import release_draws
 from dpmcmc.study.runs import Run
 from dpmcmc.study.streams import generator
 
@@ -47,7 +48,7 @@ def spreads(study, model, algorithm, swept):
         varied = dict(zip([*keys, "iterations"], values, strict=True))
         run = Run(None, int(varied.pop("iterations")), varied, None).path
         samples = [
-            straighten(study.draws(model, algorithm, run, release)) @ axes
+            straighten(release_draws(study, model, algorithm, run, release)) @ axes
             for release in sorted(cell["seed"])
         ]
         sampler = study.sampler(algorithm, model, **varied)

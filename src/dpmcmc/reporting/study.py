@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import PIL.Image
 from IPython.display import HTML, display
 
 from dpmcmc import registry
-from dpmcmc.evaluation.metrics import kept_draws
-from dpmcmc.files import read_json, read_npy, read_npz
+from dpmcmc.files import read_json, read_npy
 from dpmcmc.frames import read_csv
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.figures import style
@@ -93,15 +91,6 @@ class Study:
     def reference(self, model):
         """Reference sample of a model of the study, (size, d)."""
         return read_npy(f"{self.results}/reference/{model}.npy")
-
-    def draws(self, model, algorithm, run, release):
-        """What is kept of the chains of a release, (chains, k, d); a run is "epsilon-4", say."""
-        place = Path(self.results, "chains", model, algorithm, run)
-        first = release * self.chains_per_release
-        seeds = range(first, first + self.chains_per_release)
-        return np.stack(
-            [kept_draws(read_npz(place / f"seed-{seed}.npz")["positions"]) for seed in seeds]
-        )
 
     @property
     def num_releases(self):

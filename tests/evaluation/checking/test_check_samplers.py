@@ -117,7 +117,8 @@ def test_all_samplers_of_the_package_are_checked_here_but_the_one_that_never_mov
 
 @pytest.mark.parametrize("move", [WALK, OneComponentWalk(0.3), GuidedWalk(0.3)])
 def test_our_moves_pass(move):
-    assert all(finding.passed for finding in check_move(move))
+    untried = [finding.tried for finding in check_move(move) if not finding.passed]
+    assert untried == list(SMALL_STEPS)  # of which it claims nothing
 
 
 def test_published_variances_of_batches_are_not_exact():

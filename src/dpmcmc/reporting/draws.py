@@ -1,0 +1,28 @@
+"""Draws of a study's chains, for the few notebooks that show them."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpmcmc.evaluation.metrics import kept_draws
+from dpmcmc.files import read_npz
+
+
+def release_draws(study, model, algorithm, run, release):
+    """What is kept of the chains of a release, (chains, k, d).
+
+    Parameters
+    ----------
+    study : Study
+    model, algorithm : str
+        Ids.
+    run : str
+        As it stands in paths: "epsilon-4", say.
+    release : int
+    """
+    place = Path(study.results, "chains", model, algorithm, run)
+    first = release * study.chains_per_release
+    seeds = range(first, first + study.chains_per_release)
+    return np.stack(
+        [kept_draws(read_npz(place / f"seed-{seed}.npz")["positions"]) for seed in seeds]
+    )
