@@ -7,14 +7,13 @@ invariant is the posterior only in the limit of small steps.
 import math
 from dataclasses import dataclass
 
-from dpmcmc.accounting.releases import SubsampledGaussianRelease
-from dpmcmc.samplers.batches import draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State
-from dpmcmc.settings import Count, Positive, Settings
+from dpmcmc.samplers.stochastic_gradients import StochasticGradients
+from dpmcmc.settings import Positive
 
 
 @dataclass(frozen=True)
-class DPSGLD(Settings):
+class DPSGLD(StochasticGradients):
     """DP-SGLD on batches of a fixed size, with the temperature of its noise.
 
     theta' = theta + (h / 2) (grad ln p(theta) + (n T / b) sum of clipped gradients)
@@ -25,38 +24,23 @@ class DPSGLD(Settings):
 
     Attributes
     ----------
-    step_size : float
-        h.
-    batch_size : int
-        b rows, drawn without replacement.
-    gradient_clip_bound : float
-        Largest Euclidean norm of one row's gradient.
+    step_size, batch_size, gradient_clip_bound
+        As of `StochasticGradients`.
     temperature : float
         Variance of the noise in units of h.
     """
 
-    step_size: Positive
-    batch_size: Count
-    gradient_clip_bound: Positive
     temperature: Positive = 1.0
 
-    exact_as_vanishes = "step_size"
-
-    def release(self, num_rows, likelihood_power=1.0):
-        """The position after an iteration, of which the batch moves the mean."""
-        noise = self.noise_sd / self.sensitivity(num_rows, likelihood_power)
-        q = sampling_probability(self.batch_size, num_rows)
-        return SubsampledGaussianRelease(noise**2, q)
+    @property
+    def gradient_step(self):
+        """How far the gradient moves the position."""
+        return self.step_size / 2
 
     @property
     def noise_sd(self):
-        """Standard deviation of the noise of a component."""
+        """Standard deviation of the noise of a component of the position."""
         return math.sqrt(self.temperature * self.step_size)
-
-    def sensitivity(self, num_rows, likelihood_power):
-        """The most that one row moves the mean of a step, in the Euclidean norm."""
-        a = num_rows * likelihood_power / self.batch_size
-        return self.step_size / 2 * a * 2 * self.gradient_clip_bound
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -64,11 +48,9 @@ class DPSGLD(Settings):
 
     def step(self, rng, state, target):
         """One iteration; it is always accepted."""
-        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
         theta = state.position
-        batch = draw_batch(rng, n, b)
-        G, num_clipped = target.clipped_batch_gradient(theta, self.gradient_clip_bound, batch)
-        drift = target.model.grad_log_prior(theta) + n * T / b * G
-        mean = theta + self.step_size / 2 * drift
-        theta_new = rng.release(mean, self.sensitivity(n, T), self.noise_sd)
-        return State(theta_new), Info(True, math.nan, num_clipped / b)
+        gradient, clip_fraction = self.gradient(rng, target, theta)
+        mean = theta + self.gradient_step * gradient
+        sensitivity = self.sensitivity(target.num_rows, target.likelihood_power)
+        theta_new = rng.release(mean, sensitivity, self.noise_sd)
+        return State(theta_new), Info(True, math.nan, clip_fraction)

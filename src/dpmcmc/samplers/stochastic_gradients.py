@@ -1,0 +1,49 @@
+"""What samplers share that follow a noisy gradient on a batch, without an acceptance test."""
+
+from dataclasses import dataclass
+
+from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.samplers.batches import draw_batch, sampling_probability
+from dpmcmc.settings import Count, Positive, Settings
+
+
+@dataclass(frozen=True)
+class StochasticGradients(Settings):
+    """Base of these samplers: one normal release an iteration, whose mean the batch moves.
+
+    A class says how far the gradient of the log posterior moves that mean, `gradient_step`, and
+    the standard deviation of a component of the noise, `noise_sd`.
+
+    Attributes
+    ----------
+    step_size : float
+        h.
+    batch_size : int
+        b rows, drawn without replacement.
+    gradient_clip_bound : float
+        Largest Euclidean norm of one row's gradient.
+    """
+
+    step_size: Positive
+    batch_size: Count
+    gradient_clip_bound: Positive
+
+    exact_as_vanishes = "step_size"
+
+    def release(self, num_rows, likelihood_power=1.0):
+        """That release; all else of an iteration follows from it."""
+        noise = self.noise_sd / self.sensitivity(num_rows, likelihood_power)
+        q = sampling_probability(self.batch_size, num_rows)
+        return SubsampledGaussianRelease(noise**2, q)
+
+    def sensitivity(self, num_rows, likelihood_power):
+        """The most that one row moves the mean, in the Euclidean norm."""
+        a = num_rows * likelihood_power / self.batch_size
+        return self.gradient_step * a * 2 * self.gradient_clip_bound
+
+    def gradient(self, rng, target, theta):
+        """Gradient of the log posterior by a batch, (d,), and the share of its rows clipped."""
+        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
+        batch = draw_batch(rng, n, b)
+        G, num_clipped = target.clipped_batch_gradient(theta, self.gradient_clip_bound, batch)
+        return target.model.grad_log_prior(theta) + n * T / b * G, num_clipped / b
