@@ -10,11 +10,12 @@ from msgspec import Meta
 from dpmcmc.arrays import read_only
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.filled import check_lengths, fill
+from dpmcmc.models.tempered import Tempered
 from dpmcmc.settings import Count, Number, Numbers, Positive, Positives, Rows
 
 
 @dataclass(frozen=True)
-class Banana(ExponentialFamily):
+class Banana(Tempered, ExponentialFamily):
     """x_j ~ N(y_j, likelihood variance j) with y(theta) = (theta_1, theta_2 + a theta_1^2, ...).
 
     In the straightened coordinates y prior and posterior are Gaussian with independent
@@ -50,16 +51,7 @@ class Banana(ExponentialFamily):
     def check(self):
         """Refuse lists longer than d, and more tempered rows than there are."""
         check_lengths(self, "likelihood_variances", "true_position")
-        if self.tempered_rows is not None and self.tempered_rows > self.num_rows:
-            raise ValueError(
-                f"tempered_rows: must be at most num_rows = {self.num_rows}, "
-                f"not {self.tempered_rows}"
-            )
-
-    @property
-    def likelihood_power(self):
-        """Tempering T = n0 / n."""
-        return 1.0 if self.tempered_rows is None else self.tempered_rows / self.num_rows
+        self.check_tempering()
 
     @cached_property
     def true_theta(self):

@@ -9,13 +9,14 @@ from msgspec import Meta
 
 from dpmcmc.arrays import read_only
 from dpmcmc.models.rows import RowsModel
+from dpmcmc.models.tempered import Tempered
 from dpmcmc.settings import Count, Number, Positive, Rows
 
 Two = Meta(min_length=2, max_length=2)
 
 
 @dataclass(frozen=True)
-class GaussianMixture(RowsModel):
+class GaussianMixture(Tempered, RowsModel):
     """x ~ N(theta_1, variance) / 2 + N(theta_1 + theta_2, variance) / 2, theta_j ~ N(0, v_j).
 
     Another theta has the same likelihood: (theta_1 + theta_2, -theta_2). So there are two modes,
@@ -46,16 +47,7 @@ class GaussianMixture(RowsModel):
 
     def check(self):
         """Refuse more tempered rows than there are."""
-        if self.tempered_rows is not None and self.tempered_rows > self.num_rows:
-            raise ValueError(
-                f"tempered_rows: must be at most num_rows = {self.num_rows}, "
-                f"not {self.tempered_rows}"
-            )
-
-    @property
-    def likelihood_power(self):
-        """Tempering T = n0 / n."""
-        return 1.0 if self.tempered_rows is None else self.tempered_rows / self.num_rows
+        self.check_tempering()
 
     @cached_property
     def true_theta(self):

@@ -11,7 +11,7 @@ from typing import Literal
 
 from dpmcmc.accounting.releases import GaussianRelease
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
-from dpmcmc.samplers.hmc import draw_momentum, kinetic_energy, leapfrog
+from dpmcmc.samplers.hmc import clipped_share, draw_momentum, kinetic_energy, leapfrog
 from dpmcmc.samplers.step_sizes import VanDerCorput
 from dpmcmc.settings import Noise, PerComponent, Positive, Settings, Steps
 
@@ -110,5 +110,5 @@ class DPHMC(Settings):
         is_accepted = accepts(rng, log_ratio - penalty)
         state = State(theta_new if is_accepted else theta, following)
         n = target.num_rows
-        gradient_clip_fraction = sum(num_gradients_clipped) / (n * len(num_gradients_clipped))
+        gradient_clip_fraction = clipped_share(num_gradients_clipped, n)
         return state, Info(is_accepted, num_clipped / n, gradient_clip_fraction)

@@ -72,7 +72,7 @@ class HMC(Settings):
         state = State(theta_new) if is_accepted else state
         n, gradient_clip_fraction = target.num_rows, math.nan
         if self.gradient_clip_bound < math.inf:
-            gradient_clip_fraction = sum(num_gradients_clipped) / (n * len(num_gradients_clipped))
+            gradient_clip_fraction = clipped_share(num_gradients_clipped, n)
         return state, Info(is_accepted, num_clipped / n, gradient_clip_fraction, is_changed)
 
 
@@ -99,6 +99,11 @@ def leapfrog(theta, p, gradient, step_size, num_integration_steps, inverse_mass_
         G = gradient(theta)
         p = p + step_size / 2 * G
         yield theta, p
+
+
+def clipped_share(counts, num_rows):
+    """Share of the rows whose gradients were clipped, over the evaluations of a trajectory."""
+    return sum(counts) / (num_rows * len(counts))
 
 
 def draw_momentum(rng, dimension, inverse_mass_matrix):
