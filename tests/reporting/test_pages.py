@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc.reporting import pages, provenance, words
+from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading
 
 
@@ -39,6 +40,17 @@ def test_words_for_lists_and_intervals():
     assert words.listing(["a"]) == "a"
     assert words.listing(["a", "b", "c"]) == "a, b and c"
     assert words.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]
+
+
+def test_a_column_against_epsilon_has_labels_and_increasing_epsilons():
+    study = Study("", models={"m": {"label": "M"}}, algorithms={"a": {"label": "A"}})
+    cells = [("m", "a", 4.0, 1), ("m", "a", 4.0, 4), ("m", "a", 0.5, 1000), ("m", "b", 4.0, 7)]
+    table = pd.DataFrame(cells, columns=["model", "algorithm", "epsilon", "n"])
+    wide = words.by_epsilon(study, table, "n", ",.1f")
+    assert [*wide] == ["model", "algorithm", "ε = 0.5", "ε = 4"]
+    assert wide.iloc[0].tolist() == ["M", "A", "1,000.0", "2.5"]
+    assert wide.iloc[1].tolist()[1:] == ["b", pytest.approx(math.nan, nan_ok=True), "7.0"]
+    assert '<td class="number">–</td>' in pages.table_html(wide)
 
 
 @pytest.fixture

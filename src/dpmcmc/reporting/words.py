@@ -1,4 +1,4 @@
-"""Numbers and lists in words, for pages."""
+"""Numbers, lists and tables in words, for pages."""
 
 FEW = 6  # seeds, below which a bootstrap interval is far too short
 
@@ -34,3 +34,34 @@ def among(values, spec):
     """Text of numbers: one, or the least to the largest."""
     texts = [format(value, spec) for value in (min(values), max(values))]
     return texts[0] if texts[0] == texts[1] else " to ".join(texts)
+
+
+def by_epsilon(study, table, column, spec, keys=("model", "algorithm")):
+    """A column of a table against epsilon, as texts, with labels in place of ids.
+
+    Parameters
+    ----------
+    study : Study
+    table : DataFrame
+        With `keys`, `epsilon` and that column; the median of a cell that has several rows.
+    column, spec : str
+        Format specification of its numbers, such as ".3f". Missing ones stay so.
+    keys : sequence of str
+        Columns that tell rows apart, the first two of them ids of models and algorithms.
+
+    Returns
+    -------
+    DataFrame
+        One row a combination of the keys, one column an epsilon, in increasing order.
+    """
+    numbers = table.assign(**{column: table[column].astype(float)})
+    wide = numbers.pivot_table(
+        index=[*keys], columns="epsilon", values=column, aggfunc="median", sort=False
+    )
+    wide = wide[sorted(wide)].map(lambda number: format(number, spec), na_action="ignore")
+    wide.columns = [f"ε = {epsilon:g}" for epsilon in wide]
+    wide = wide.reset_index()
+    model, algorithm, *_ = keys
+    wide[model] = wide[model].map(study.model_label)
+    wide[algorithm] = wide[algorithm].map(study.algorithm_label)
+    return wide
