@@ -1,0 +1,235 @@
+"""The sum of clipped ratios over a batch: its distribution, and what a test makes of it.
+
+DP Barker, its non-private kin and the minibatch penalty take that sum for normal, by the central
+limit theorem. Here is how normal it is, for a proposal of a chain.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import expit, log_ndtr, ndtr
+
+from dpmcmc.samplers.barker_correction import NOISE_VARIANCE
+from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
+from dpmcmc.samplers.chain import ratio_bound
+from dpmcmc.samplers.minibatch_dp_penalty import VARIANCE_SENSITIVITY
+
+BINS = 4096  # of the rows' values
+REACH = 12.0  # standard deviations, beyond which there is no probability to speak of
+FREQUENCIES = 32  # computed at a time
+MOST_FREQUENCIES = 2048
+NEGLIGIBLE = 1e-10  # of the characteristic function
+X = np.linspace(-6, 6, 2401)  # where distribution functions are compared
+
+
+def row_ratios(target, theta, theta_new, bound, rows):
+    """Clipped log-likelihood ratios of some rows by themselves, (k,).
+
+    Parameters
+    ----------
+    target : Target
+    theta, theta_new, bound
+        As for `Target.clipped_log_likelihood_ratio`.
+    rows : (k,) array of int
+        Indices.
+    """
+    return np.array(
+        [
+            target.clipped_batch_ratio(theta, theta_new, bound, rows[i : i + 1])[0]
+            for i in range(len(rows))
+        ]
+    )
+
+
+def skewness(values, batch_size, num_rows):
+    """Skewness of the sum over a batch drawn without replacement.
+
+    Parameters
+    ----------
+    values : (k,) array
+        Of all rows, or of a sample of them.
+    batch_size, num_rows : int
+        b < n.
+    """
+    n, b = num_rows, batch_size
+    centred = values - values.mean()
+    of_rows = (centred**3).mean() / (centred**2).mean() ** 1.5
+    return of_rows * (n - 2 * b) / (n - 2) * math.sqrt((n - 1) / (b * (n - b)))
+
+
+def distribution(values, batch_size, num_rows, x=X):
+    """Distribution function of the standardised sum over a batch drawn without replacement.
+
+    By the characteristic function, that of rows that are in the batch or not independently of each
+    other, given that there are b of them (Erdos and Renyi 1959): no simulation, no approximation
+    but for the rows being put in bins.
+
+    Parameters
+    ----------
+    values : (k,) array
+        Of all rows, or of a sample of them, which then stand for all.
+    batch_size, num_rows : int
+        b < n.
+    x : (m,) array
+        In standard deviations of the sum from its mean.
+
+    Returns
+    -------
+    (m,) array
+    """
+    n, b = num_rows, batch_size
+    share = b / n
+    counts, places = binned(values)
+    counts = counts * (n / counts.sum())
+    centred = places - counts @ places / n
+    sd = math.sqrt(b * (1 - share) / (n - 1) * (counts @ centred**2))
+    standard = centred / sd
+    # How many rows are in the batch: frequencies at which that is told from b.
+    spread = math.sqrt(b * (1 - share))
+    period = min(n + 1, math.ceil(2 * REACH * spread))
+    of_size = 2 * np.pi * (np.arange(period) - period // 2) / period
+    of_size = of_size[np.abs(of_size) * spread <= REACH]
+
+    def characteristic(t):
+        angles = of_size[:, None] + t * standard
+        logs = np.log1p(share * np.expm1(1j * angles)) @ counts
+        return np.exp(logs - 1j * b * of_size).sum()
+
+    norm = characteristic(0.0).real
+    result = (x + REACH) / (2 * REACH)
+    for first in range(1, MOST_FREQUENCIES, FREQUENCIES):
+        t = np.pi / REACH * np.arange(first, first + FREQUENCIES)
+        values_at = np.array([characteristic(one) for one in t]) / norm
+        waves = (np.exp(-1j * np.outer(x, t)) - np.exp(1j * REACH * t)) / (-1j * t)
+        result = result + (waves @ values_at).real / REACH
+        if np.abs(values_at).max() < NEGLIGIBLE:
+            break
+    return result
+
+
+def binned(values):
+    """Numbers of values in bins of the same width, and their means there."""
+    low, high = values.min(), values.max()
+    bins = ((values - low) * (BINS / (high - low))).astype(int).clip(max=BINS - 1)
+    counts = np.bincount(bins, minlength=BINS)
+    sums = np.bincount(bins, weights=values, minlength=BINS)
+    return counts[counts > 0], sums[counts > 0] / counts[counts > 0]
+
+
+def kolmogorov_distance(values, batch_size, num_rows):
+    """Largest distance of that distribution function from the normal one."""
+    return float(np.abs(distribution(values, batch_size, num_rows) - ndtr(X)).max())
+
+
+def berry_esseen(values, batch_size, scale):
+    """Bound of that distance: (6.4 E|Z|^3 + 2 E|Z|) / sqrt(b), of batches drawn independently.
+
+    Parameters
+    ----------
+    values : (k,) array
+    batch_size : int
+        b.
+    scale : float
+        Z is the centred value of a row times this: 1 / its standard deviation, as Berry and Esseen
+        have it; Heikkila et al. (2019, Theorem 3) print n.
+    """
+    z = np.abs(values - values.mean()) * scale
+    return float((6.4 * (z**3).mean() + 2 * z.mean()) / math.sqrt(batch_size))
+
+
+def barker_bound(sampler, target, theta, theta_new):
+    """Where DP Barker clips a row's ratio: sqrt(b) / (n T), whatever the step."""
+    return math.sqrt(sampler.batch_size) / (target.num_rows * target.likelihood_power)
+
+
+def penalty_bound(sampler, target, theta, theta_new):
+    """Where the minibatch penalty clips a row's ratio: in proportion to the step."""
+    return ratio_bound(sampler.clip_bound, theta, theta_new)
+
+
+def barker_error(rng, target, sampler, correction, theta, theta_new, batches):
+    """Acceptance probability of DP Barker less Barker's, which it would be were the sum normal.
+
+    Parameters
+    ----------
+    rng : Streams
+        Batches are drawn from its noise.
+    target : Target
+    sampler : DPBarker
+    correction : Correction
+    theta, theta_new : (d,) arrays
+    batches : int
+        Over which the mean is taken.
+
+    Returns
+    -------
+    probability, error, standard_error : float
+        Barker's probability, of the clipped ratios of all rows; the difference from it, with the
+        standard error of its simulation.
+    """
+    bound = barker_bound(sampler, target, theta, theta_new)
+    sums, variances = simulated(rng, target, sampler, theta, theta_new, bound, batches)
+    moments = exact_moments(target, sampler, theta, theta_new, bound)
+    noise_sd = np.sqrt(np.maximum(NOISE_VARIANCE - variances, 1e-12))
+    accepted = ndtr((sums[:, None] + correction.atoms) / noise_sd[:, None]) @ correction.weights
+    probability = float(expit(moments[0]))
+    return probability, *mean_less(probability, accepted, sums, *moments)
+
+
+def penalty_error(rng, target, sampler, theta, theta_new, batches):
+    """Acceptance probability of the minibatch penalty less what it would be were the sum normal.
+
+    Parameters and what is returned are as for `barker_error`, but for the probability: of a normal
+    sum with the mean and the variance that the batches have, of which the test takes off half of
+    what it estimates.
+    """
+    n, b = target.num_rows, sampler.batch_size
+    bound = penalty_bound(sampler, target, theta, theta_new)
+    sums, variances = simulated(rng, target, sampler, theta, theta_new, bound, batches)
+    moments = exact_moments(target, sampler, theta, theta_new, bound)
+    ac = n * target.likelihood_power / b * bound
+    factor = batch_variance_factor(sampler.batch_variance, b, n)
+    of_variance = VARIANCE_SENSITIVITY[sampler.sensitivity] * factor * (1 - 1 / b) * ac**2
+    noise = sampler.noise_variance * (2 * ac + of_variance) ** 2
+    accepted = penalty_acceptance(sums - variances / 2 - noise / 2, noise)
+    of_batch = moments[1] * factor / batch_variance_factor("exact", b, n)  # as the test has it
+    probability = penalty_acceptance(moments[0] - of_batch / 2 - noise / 2, noise + moments[1])
+    return float(probability), *mean_less(probability, accepted, sums, *moments)
+
+
+def simulated(rng, target, sampler, theta, theta_new, bound, batches):
+    """Log density ratios by batches, (k,), and what the test takes their variances for, (k,)."""
+    n, b = target.num_rows, sampler.batch_size
+    a = n * target.likelihood_power / b
+    factor = batch_variance_factor(sampler.batch_variance, b, n)
+    sums, variances = np.empty((2, batches))
+    for i in range(batches):
+        R, squares, _ = target.clipped_batch_ratio(theta, theta_new, bound, draw_batch(rng, n, b))
+        sums[i], variances[i] = a * R, factor * a**2 * max(0.0, squares - R * R / b)
+    return sums + target.model.log_prior_ratio(theta, theta_new), variances
+
+
+def exact_moments(target, sampler, theta, theta_new, bound):
+    """Mean and variance of the log density ratio by a batch, over all batches."""
+    n, b, T = target.num_rows, sampler.batch_size, target.likelihood_power
+    R, squares, _ = target.clipped_batch_ratio(theta, theta_new, bound, np.ones(n, dtype=bool))
+    mean = T * R + target.model.log_prior_ratio(theta, theta_new)
+    return mean, (n * T / b) ** 2 * b * (1 - b / n) / (n - 1) * (squares - R * R / n)
+
+
+def penalty_acceptance(mean, variance):
+    """E min(1, exp(M)) of M ~ Normal(mean, variance)."""
+    sd = np.sqrt(variance)
+    return ndtr(mean / sd) + np.exp(mean + variance / 2 + log_ndtr(-mean / sd - sd))
+
+
+def mean_less(expected, values, covariate, mean, variance):
+    """Mean of values less what is expected, with its standard error.
+
+    The covariate, of which mean and variance are known, takes out most of the chance.
+    """
+    z = (covariate - mean) / math.sqrt(variance)
+    design = np.stack([np.ones_like(z), z, z * z - 1], axis=1)
+    coefficients, *_ = np.linalg.lstsq(design, values, rcond=None)
+    residuals = values - design @ coefficients
+    return float(coefficients[0] - expected), float(residuals.std() / math.sqrt(len(values)))

@@ -1,0 +1,130 @@
+"""Sums over batches: against all batches of few rows, the sampler's own decisions, closed forms."""
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr
+
+from dpmcmc.evaluation import batch_sums
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.gaussian_mixture import GaussianMixture
+from dpmcmc.samplers.barker_correction import fit_correction
+from dpmcmc.samplers.chain import State
+from dpmcmc.samplers.dp_barker import DPBarker
+from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
+from dpmcmc.samplers.moves import GaussianWalk, Move
+from dpmcmc.study.streams import three_streams
+
+
+@dataclass(frozen=True)
+class ToTheNew(Move):
+    """A move that always proposes (0.5, 0.5)."""
+
+    def propose(self, rng, theta, memory):
+        return np.array([0.5, 0.5]), None, None
+
+
+def streams(seed):
+    return three_streams(np.random.SeedSequence(seed))
+
+
+def all_sums(values, b):
+    sums = np.array([sum(batch) for batch in combinations(values, b)])
+    return np.sort((sums - sums.mean()) / sums.std())
+
+
+@pytest.mark.parametrize("b", [3, 6, 9])
+def test_skewness_is_that_of_all_batches(b):
+    values = np.random.default_rng(b).exponential(size=13)
+    expected = stats.skew(all_sums(values, b))
+    assert batch_sums.skewness(values, b, 13) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("b", [5, 10, 16])
+def test_the_distribution_is_that_of_all_batches(b):
+    """Of 20 rows there are thousands of batches, whose steps are as fine."""
+    values = np.random.default_rng(b).exponential(size=20)
+    sums = all_sums(values, b)
+    x = np.linspace(-2.5, 2.5, 41)
+    exact = np.searchsorted(sums, x, side="right") / len(sums)
+    assert batch_sums.distribution(values, b, 20, x) == pytest.approx(exact, abs=4e-3)
+
+
+def test_a_sum_of_independent_rows_has_the_distribution_of_gamma():
+    """Exponential rows, of a data set so large that batches are independent draws."""
+    quantiles = -np.log1p(-(np.arange(200_000) + 0.5) / 200_000)
+    b, x = 12, np.linspace(-3, 5, 81)
+    found = batch_sums.distribution(quantiles, b, 10**9, x)
+    assert found == pytest.approx(stats.gamma.cdf(b + math.sqrt(b) * x, b), abs=2e-5)
+    distance = batch_sums.kolmogorov_distance(quantiles, b, 10**9)
+    expected = np.abs(stats.gamma.cdf(b + math.sqrt(b) * batch_sums.X, b) - ndtr(batch_sums.X))
+    assert distance == pytest.approx(expected.max(), abs=2e-5)
+    skew = batch_sums.skewness(quantiles, b, 10**9)
+    assert skew == pytest.approx(2 / math.sqrt(b), rel=1e-3)
+    assert distance < batch_sums.berry_esseen(quantiles, b, 1 / quantiles.std())
+
+
+def test_two_values_have_the_hypergeometric_distribution():
+    values = np.repeat([0.0, 1.0], [700, 300])
+    n, b = 1000, 200
+    law = stats.hypergeom(n, 300, b)
+    between = np.arange(40, 80) + 0.5  # the distribution function is flat there
+    x = (between - law.mean()) / law.std()
+    found = batch_sums.distribution(values, b, n, x)
+    assert found == pytest.approx(law.cdf(np.floor(between)), abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def target():
+    model = GaussianMixture(2000, 2.0, [10.0, 1.0], [0.0, 1.0], 100)
+    return Target(model, model.simulate(np.random.default_rng(1)))
+
+
+def test_row_ratios_are_those_that_a_batch_adds_up(target):
+    theta, theta_new, rows = np.array([0.1, 0.9]), np.array([0.3, 0.8]), np.arange(0, 2000, 7)
+    ratios = batch_sums.row_ratios(target, theta, theta_new, 0.2, rows)
+    total, squares, _ = target.clipped_batch_ratio(theta, theta_new, 0.2, rows)
+    assert ratios.sum() == pytest.approx(total) and (ratios**2).sum() == pytest.approx(squares)
+
+
+def test_moments_are_those_of_batches(target):
+    theta, theta_new = np.array([0.1, 0.9]), np.array([0.3, 0.8])
+    sampler = DPBarker(GaussianWalk(0.1), 300)
+    sums, variances = batch_sums.simulated(
+        streams(1), target, sampler, theta, theta_new, 0.1, 20_000
+    )
+    mean, variance = batch_sums.exact_moments(target, sampler, theta, theta_new, 0.1)
+    assert abs(sums.mean() - mean) < 4 * math.sqrt(variance / 20_000)
+    assert sums.var() == pytest.approx(variance, rel=0.05)
+    assert variances.mean() == pytest.approx(variance, rel=0.01)
+
+
+def test_penalty_acceptance_is_that_of_draws():
+    for mean, variance in ((-0.4, 0.5), (0.7, 2.0), (-8.0, 0.1)):
+        draws = stats.norm.ppf((np.arange(100_000) + 0.5) / 100_000, mean, math.sqrt(variance))
+        expected = np.minimum(1, np.exp(draws)).mean()
+        assert batch_sums.penalty_acceptance(mean, variance) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["barker", "penalty"])
+def test_acceptance_is_that_of_the_samplers_own_steps(target, kind):
+    """A skewed sum: what is computed from batches is how often the sampler accepts."""
+    theta, theta_new = np.array([0.1, 0.9]), np.array([0.5, 0.5])
+    rng, correction = streams(2), fit_correction()
+    if kind == "barker":
+        sampler = DPBarker(ToTheNew(), 100, correction)
+        found = batch_sums.barker_error(rng, target, sampler, correction, theta, theta_new, 5000)
+    else:
+        sampler = MinibatchDPPenalty(ToTheNew(), 0.3, 100, 0.5)
+        found = batch_sums.penalty_error(rng, target, sampler, theta, theta_new, 5000)
+    probability, error, standard_error = found
+    steps = 10_000
+    state = State(theta)
+    share = sum(sampler.step(rng, state, target)[1].is_accepted for _ in range(steps)) / steps
+    assert 0.1 < probability < 0.9 and standard_error < 0.005
+    se = math.sqrt(share * (1 - share) / steps + standard_error**2)
+    assert abs(share - probability - error) < 4 * se
