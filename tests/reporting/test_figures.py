@@ -180,7 +180,7 @@ def test_start_points_and_a_trajectory_lie_on_the_posterior():
     figure = posteriors.trajectory_figure(target, reference, positions, "#009E73")
     assert [len(axis.lines[0].get_xdata()) for axis in figure.axes] == list(range(2, 14))
     with pytest.raises(ValueError, match="dimension 3"):
-        posteriors.draw_posterior(axis, target, np.ones((5, 3)), starts)
+        posteriors.posterior_density(target, np.ones((5, 3)), starts)
 
 
 @pytest.mark.parametrize("accountants", [["zcdp", "gaussian"], ["gaussian"]])

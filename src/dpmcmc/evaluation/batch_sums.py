@@ -14,7 +14,7 @@ from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
 from dpmcmc.samplers.chain import ratio_bound
 from dpmcmc.samplers.minibatch_dp_penalty import VARIANCE_SENSITIVITY
 
-BINS = 4096  # of the rows' values
+BINS = 1024  # of the rows' values
 REACH = 12.0  # standard deviations, beyond which there is no probability to speak of
 FREQUENCIES = 32  # computed at a time
 MOST_FREQUENCIES = 2048

@@ -20,9 +20,14 @@ def release_draws(study, model, algorithm, run, release):
         As it stands in paths: "epsilon-4", say.
     release : int
     """
-    place = Path(study.results, "chains", model, algorithm, run)
     first = release * study.chains_per_release
-    seeds = range(first, first + study.chains_per_release)
-    return np.stack(
-        [kept_draws(read_npz(place / f"seed-{seed}.npz")["positions"]) for seed in seeds]
-    )
+    files = [
+        chain_path(study, model, algorithm, run, seed)
+        for seed in range(first, first + study.chains_per_release)
+    ]
+    return np.stack([kept_draws(read_npz(file)["positions"]) for file in files])
+
+
+def chain_path(study, model, algorithm, run, seed):
+    """File of a chain."""
+    return Path(study.results, "chains", model, algorithm, run, f"seed-{seed}.npz")

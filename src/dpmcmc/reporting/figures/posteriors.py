@@ -1,5 +1,7 @@
 """Posterior densities of 2-dimensional models, with start points and trajectories."""
 
+from typing import NamedTuple
+
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
@@ -28,7 +30,7 @@ def start_points_figure(study, targets, references, starts):
         len(targets), min(3, len(targets)), size=(3.1, 2.7), margin=(0.4, 0.5)
     )
     for axis, (name, target) in zip(axes, targets.items(), strict=True):
-        draw_posterior(axis, target, references[name], starts[name])
+        draw_posterior(axis, posterior_density(target, references[name], starts[name]))
         axis.scatter(
             *starts[name].T, s=14, color=START_COLOUR, edgecolor="white", linewidth=0.4, zorder=3
         )
@@ -68,8 +70,9 @@ def trajectory_figure(target, reference, positions, colour, num_frames=12):
     figure, axes = plt.subplots(
         rows, columns, figsize=(2.1 * columns, 0.3 + 2.25 * rows), sharex=True, sharey=True
     )
+    density = posterior_density(target, reference, positions)
     for axis, j in zip(axes.flat, frames, strict=True):
-        draw_posterior(axis, target, reference, positions)
+        draw_posterior(axis, density)
         axis.plot(*positions[: j + 1].T, color=colour, linewidth=1.2)
         axis.scatter(*positions[0], s=22, color=START_COLOUR, zorder=3)
         axis.set_title(f"j = {j}", pad=3)
@@ -89,25 +92,36 @@ def trajectory_figure(target, reference, positions, colour, num_frames=12):
     return figure
 
 
-def draw_posterior(axis, target, reference, positions):
-    """Filled contours of the posterior density, darker where it is higher.
+def draw_posterior(axis, density):
+    """Filled contours of a posterior density, darker where it is higher.
 
-    Of a Gaussian, they lie at each half standard deviation from its mean, up to 3.5. The axes hold
-    the reference sample (size, 2) and the positions (count, 2).
+    Of a Gaussian, they lie at each half standard deviation from its mean, up to 3.5.
     """
+    levels = -0.5 * np.arange(3.5, -0.1, -0.5) ** 2
+    shades = sns.color_palette("Greys", 15)[1:8]
+    axis.contourf(*density.grid, levels=levels, colors=shades).set_rasterized(True)
+    style = dict(colors="#888888", linewidths=0.15, linestyles="solid")
+    axis.contour(*density.grid, levels=levels[:-1], **style).set_rasterized(True)
+    axis.set(xlim=density.x_limits, ylim=density.y_limits)
+
+
+class Density(NamedTuple):
+    """A posterior density to draw, and the limits of the axes."""
+
+    grid: tuple  # x, y and log density, each (size, size)
+    x_limits: tuple
+    y_limits: tuple
+
+
+def posterior_density(target, reference, positions):
+    """`Density` on axes that hold the reference sample (size, 2) and the positions (count, 2)."""
     if reference.shape[1] != 2:
         raise ValueError(
             f"a posterior of dimension {reference.shape[1]} cannot be drawn, only of 2"
         )
     shown = np.vstack([reference, positions])
     x_limits, y_limits = padded_range(shown[:, 0]), padded_range(shown[:, 1])
-    x, y, log_density = posterior_grid(target, reference, x_limits, y_limits)
-    levels = -0.5 * np.arange(3.5, -0.1, -0.5) ** 2
-    shades = sns.color_palette("Greys", 15)[1:8]
-    axis.contourf(x, y, log_density, levels=levels, colors=shades).set_rasterized(True)
-    style = dict(colors="#888888", linewidths=0.15, linestyles="solid")
-    axis.contour(x, y, log_density, levels=levels[:-1], **style).set_rasterized(True)
-    axis.set(xlim=x_limits, ylim=y_limits)
+    return Density(posterior_grid(target, reference, x_limits, y_limits), x_limits, y_limits)
 
 
 def posterior_grid(target, reference, x_limits, y_limits, size=200):
@@ -167,10 +181,11 @@ def releases_figure(study, target, reference, samples):
         sharex=True,
         sharey=True,
     )
+    density = posterior_density(target, reference, reference)
     for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
         colour = study.algorithm_colour(algorithm)
         for axis, (title, draws) in zip(row, of_algorithm.items(), strict=True):
-            draw_posterior(axis, target, reference, reference)
+            draw_posterior(axis, density)
             axis.scatter(*draws.T, s=2, color=colour, alpha=0.4, linewidth=0, rasterized=True)
             axis.grid(False)
             axis.set_title(title, pad=3)

@@ -1,0 +1,84 @@
+"""Errors of chains, and epsilon spent, against iterations."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+
+from dpmcmc.reporting.figures.accounting import accountant_label
+from dpmcmc.reporting.figures.style import NEUTRAL
+
+
+def running_panels(iterations, errors, exact, spent):
+    """Errors of the running mean and variance, with standard errors, and the epsilon spent.
+
+    Parameters
+    ----------
+    iterations : (e,) array
+    errors : dict of str to (m, e) array
+        By what they are of, which heads a panel.
+    exact : dict of str to float
+        Median errors of exact samples, by the same names.
+    spent : dict of str to (e,) array
+        Epsilon by accountant.
+    """
+    figure, axes = plt.subplots(1, len(errors) + 1, figsize=(0.4 + 3.1 * (len(errors) + 1), 3.0))
+    colours = sns.color_palette("colorblind")
+    for axis, (name, values) in zip(axes, errors.items(), strict=False):
+        mean = values.mean(axis=0)
+        se = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0 * mean
+        axis.fill_between(iterations, mean - se, mean + se, color=colours[0], alpha=0.3, lw=0)
+        axis.plot(iterations, mean, color=colours[0], label="Mean of the chains")
+        axis.axhline(exact[name], color=NEUTRAL, label="Exact sample")
+        axis.set(title=name, xlabel="Iterations", ylim=(0, None))
+    axes[0].legend(frameon=False)
+    for colour, (accountant, epsilons) in zip(colours[1:], spent.items(), strict=False):
+        axes[-1].plot(iterations, epsilons, color=colour, label=accountant_label(accountant))
+    axes[-1].set(title="ε spent", xlabel="Iterations", yscale="log")
+    axes[-1].legend(frameon=False)
+    figure.tight_layout()
+    return figure
+
+
+def epsilon_panels(panels):
+    """Epsilon by either accountant, a panel for what it is drawn against.
+
+    Parameters
+    ----------
+    panels : dict of str to dict
+        By what is on the horizontal axis: a dict from labels to (x, epsilons by accountant).
+    """
+    figure, axes = plt.subplots(1, len(panels), figsize=(0.4 + 4.2 * len(panels), 3.6))
+    for axis, (name, lines) in zip(np.atleast_1d(axes), panels.items(), strict=True):
+        colours = sns.color_palette("colorblind", len(lines))
+        for colour, (label, (x, spent)) in zip(colours, lines.items(), strict=True):
+            for style, (accountant, epsilons) in zip(("--", "-"), spent.items(), strict=False):
+                named = f"{label}, {accountant_label(accountant)}"
+                axis.plot(x, epsilons, style, color=colour, label=named)
+        axis.set(xlabel=name, ylabel="ε", xscale="log", yscale="log")
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, ncols=1)
+    figure.tight_layout()
+    return figure
+
+
+def clipped_figure(scales, fractions, batch_size):
+    """Share of clipped ratios against the variance of the proposal: medians and ranges of chains.
+
+    Parameters
+    ----------
+    scales : (s,) array
+        Standard deviations.
+    fractions : (s, m) array
+        Of the chains.
+    batch_size : int
+    """
+    figure, axis = plt.subplots(figsize=(4.4, 3.0))
+    colour = sns.color_palette("colorblind")[0]
+    variances = np.square(scales)
+    axis.fill_between(
+        variances, 100 * fractions.min(axis=1), 100 * fractions.max(axis=1), color=colour, alpha=0.3
+    )
+    axis.plot(variances, 100 * np.median(fractions, axis=1), "o-", color=colour, markersize=3)
+    axis.set(xlabel="Variance of the proposal", ylabel="Clipped ratios, %", ylim=(0, None))
+    axis.set_title(f"b = {batch_size:,}")
+    figure.tight_layout()
+    return figure

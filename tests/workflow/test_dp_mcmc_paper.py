@@ -1,0 +1,110 @@
+"""The study of the DP MCMC paper, small, to its last page; its settings, those of the paper."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from conftest import ROOT
+from running import snakemake
+
+import dpmcmc
+from dpmcmc.study.config import merged
+from dpmcmc.study.study import Study
+
+BANANAS = ["flat-banana-2d", "tempered-banana-2d"]
+SMALL = {
+    "study": "small-mcmc",
+    "seeds": 3,
+    "reference_draws": 100,
+    "baseline_samples": 2,
+    "stored_draws": 200,
+    "max_iterations": 200,
+    "runs": [
+        {
+            "models": ["gmm"],
+            "algorithms": ["dp-barker"],
+            "iterations": [400],
+            "vary": {"proposal_scale": [0.070711, 0.1]},
+        },
+        {"models": ["gmm"], "algorithms": ["minibatch-barker", "dp-sgld"], "iterations": [400]},
+        {"models": ["gmm"], "algorithms": ["dp-barker", "dp-barker-certified"], "epsilons": [1]},
+        {
+            "models": BANANAS,
+            "algorithms": ["dp-penalty", "dp-hmc", "dp-mala", "dp-barker", "minibatch-dp-penalty"],
+            "epsilons": [4],
+        },
+    ],
+    "notebooks": {
+        "barker-privacy": {
+            "num_rows": [100_000],
+            "ratios": {"from": 0.001, "to": 0.01, "count": 2},
+            "batch_sizes": [1000],
+            "most_iterations": 1000,
+        },
+        "correction": {"noise_variances": [1, 2], "shown": [1, 2], "starts": 1, "places": 200},
+        "central-limit": {"proposals": 1, "batches": 200, "sizes": [10, 100]},
+    },
+    "models": {"gmm": {"num_rows": 20_000}} | {name: {"num_rows": 20_000} for name in BANANAS},
+}
+
+
+@pytest.fixture(scope="module")
+def overlay():
+    return yaml.safe_load((ROOT / "studies/dp-mcmc-paper.yaml").read_text())
+
+
+@pytest.fixture
+def study(config, schema, overlay):
+    return Study(merged(config, overlay), schema, ROOT)
+
+
+def test_settings_are_those_of_the_paper(study, overlay):
+    """Part B of the published studies."""
+    model = study.models["gmm"].model
+    assert (model.num_rows, model.likelihood_power) == (10**6, 1e-4)
+    assert (model.variance, model.prior_variances) == (2, [10, 1])
+    barker = study.algorithms["dp-barker"].settings_on("gmm")
+    assert (barker["batch_size"], barker["proposal_scale"]) == (1000, 0.1)
+    sgld = study.algorithms["dp-sgld"].settings_on("gmm")
+    n, T, eta = model.num_rows, model.likelihood_power, 70
+    assert sgld["step_size"] == pytest.approx(2 * eta / n) and sgld["temperature"] == 0.5
+    assert sgld["batch_size"] == 100 and sgld["gradient_clip_bound"] * T == pytest.approx(0.01)
+    swept = overlay["runs"][0]["vary"]["proposal_scale"]
+    assert np.square(swept) == pytest.approx(np.linspace(0.005, 0.02, 10), rel=1e-4)
+    for name in ("flat-banana-2d", "tempered-banana-10d"):
+        assert study.algorithms["dp-mala"].settings_on(name)["num_integration_steps"] == 1
+
+
+@pytest.mark.parametrize(
+    ("accountant", "b", "expected"),
+    [
+        ("barker-rdp", 1000, 0.4994),
+        ("barker-rdp", 10_000, 5.2916),
+        ("certified", 1000, 0.0149),
+        ("certified", 10_000, 0.0498),
+    ],
+)
+def test_an_iteration_costs_what_part_b_says(accountant, b, expected):
+    sampler = dpmcmc.DPBarker(dpmcmc.GaussianWalk(0.1), b, batch_variance="published")
+    spent = dpmcmc.epsilon(sampler, 10**6, 5000, 1e-6, accountant)
+    assert spent == pytest.approx(expected, rel=0.005)
+
+
+def test_the_study_runs_to_its_last_page(fresh, overlay):
+    (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))
+    files = ["--configfile", "studies/dp-mcmc-paper.yaml", "small.yaml"]
+    snakemake(fresh, "--cores", 2, *files)
+    results = fresh / "results/small-mcmc"
+    pages = {path.stem for path in results.glob("notebooks/*.html")}
+    names = {"dp-mcmc-paper", "barker-privacy", "correction", "central-limit", "dp-mala"}
+    assert pages == names | {"summary"}
+    figures = {path.stem for path in results.glob("figures/*.png")}
+    assert {"figure-mcmc-1", "figure-mcmc-1c", "figure-mcmc-2", "figure-mcmc-3"} <= figures
+    assert {"figure-clt-distance", "figure-clt-densities", "figure-mala"} <= figures
+    budgets = pd.read_csv(results / "tables/budgets.csv").set_index("algorithm")
+    spent = budgets.loc[budgets["iterations"] == 400].loc["dp-barker", "spent_epsilon"]
+    assert (spent == spent.iloc[0]).all() and spent.iloc[0] > 0
+    text = re.sub("<[^>]*>", " ", (results / "notebooks/dp-mcmc-paper.html").read_text())
+    assert "Indistinguishable?" in text and "in the second mode" in text
