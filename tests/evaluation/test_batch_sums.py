@@ -7,25 +7,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from dpmcmc.evaluation import batch_sums
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian_mixture import GaussianMixture
+from dpmcmc.models.rows import RowsModel
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.chain import State
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, Move
 from dpmcmc.study.streams import three_streams
-
-
-@dataclass(frozen=True)
-class ToTheNew(Move):
-    """A move that always proposes (0.5, 0.5)."""
-
-    def propose(self, rng, theta, memory):
-        return np.array([0.5, 0.5]), None, None
 
 
 def streams(seed):
@@ -65,7 +58,16 @@ def test_a_sum_of_independent_rows_has_the_distribution_of_gamma():
     assert distance == pytest.approx(expected.max(), abs=2e-5)
     skew = batch_sums.skewness(quantiles, b, 10**9)
     assert skew == pytest.approx(2 / math.sqrt(b), rel=1e-3)
-    assert distance < batch_sums.berry_esseen(quantiles, b, 1 / quantiles.std())
+    berry_esseen, self_normalised = batch_sums.normal_bounds(quantiles, b)
+    third = 12 / math.e - 2  # E|X - 1|^3 of the exponential distribution
+    assert berry_esseen == pytest.approx(0.4748 * third / math.sqrt(b), rel=1e-2)
+    assert self_normalised == pytest.approx((6.4 * third + 4 / math.e) / math.sqrt(b), rel=1e-2)
+    assert distance < berry_esseen
+    # As printed it goes with the length of the step, and with it falls below the distance.
+    assert batch_sums.printed_bound(quantiles, b, 100, 0.01) == pytest.approx(
+        self_normalised, rel=1e-3
+    )
+    assert batch_sums.printed_bound(1e-3 * quantiles, b, 100, 0.01) < distance
 
 
 def test_two_values_have_the_hypergeometric_distribution():
@@ -110,21 +112,64 @@ def test_penalty_acceptance_is_that_of_draws():
         assert batch_sums.penalty_acceptance(mean, variance) == pytest.approx(expected, rel=1e-3)
 
 
+@dataclass(frozen=True)
+class Skewed(RowsModel):
+    """Of rows that are log-likelihood ratios by themselves; a flat prior."""
+
+    num_rows: int
+    dimension = 1
+    row_length = 1
+
+    def log_likelihood(self, theta, rows):
+        return theta[0] * rows[:, 0]
+
+    def log_prior_ratio(self, theta, theta_new):
+        return 0.0
+
+
+@dataclass(frozen=True)
+class ToOne(Move):
+    """A move that always proposes 1."""
+
+    def propose(self, rng, theta, memory):
+        return np.ones(1), None, None
+
+
 @pytest.mark.parametrize("kind", ["barker", "penalty"])
-def test_acceptance_is_that_of_the_samplers_own_steps(target, kind):
-    """A skewed sum: what is computed from batches is how often the sampler accepts."""
-    theta, theta_new = np.array([0.1, 0.9]), np.array([0.5, 0.5])
-    rng, correction = streams(2), fit_correction()
+def test_acceptance_is_that_of_the_samplers_own_steps(kind):
+    """Batches of few rows with a rare large one: acceptance is far from what a normal sum gives."""
+    n, b = 400, 8
+    rows = np.where(np.arange(n) % 20 == 0, 0.02, -0.0005)[:, None]
+    target, theta = Target(Skewed(n), rows), np.zeros(1)
+    rng, correction, step = streams(2), fit_correction(), (theta, np.ones(1), 20_000)
     if kind == "barker":
-        sampler = DPBarker(ToTheNew(), 100, correction)
-        found = batch_sums.barker_error(rng, target, sampler, correction, theta, theta_new, 5000)
+        sampler = DPBarker(ToOne(), b, correction)
+        found = batch_sums.barker_error(rng, target, sampler, correction, *step)
     else:
-        sampler = MinibatchDPPenalty(ToTheNew(), 0.3, 100, 0.5)
-        found = batch_sums.penalty_error(rng, target, sampler, theta, theta_new, 5000)
+        sampler = MinibatchDPPenalty(ToOne(), 0.01, b, 0.02)
+        found = batch_sums.penalty_error(rng, target, sampler, *step)
     probability, error, standard_error = found
-    steps = 10_000
-    state = State(theta)
+    steps, state = 20_000, State(theta)
     share = sum(sampler.step(rng, state, target)[1].is_accepted for _ in range(steps)) / steps
-    assert 0.1 < probability < 0.9 and standard_error < 0.005
-    se = math.sqrt(share * (1 - share) / steps + standard_error**2)
-    assert abs(share - probability - error) < 4 * se
+    both = math.hypot(math.sqrt(share * (1 - share) / steps), standard_error)
+    assert abs(share - probability - error) < 4 * both
+    if kind == "penalty":
+        assert abs(error) > 8 * both
+
+
+def test_acceptance_of_barker_is_that_of_all_batches():
+    """Rows of two values: how many are large is hypergeometric, and so the sum is exact."""
+    n, b, correction = 400, 8, fit_correction()
+    rows = np.where(np.arange(n) % 20 == 0, 0.02, -0.0005)[:, None]
+    sampler, step = DPBarker(ToOne(), b, correction), (np.zeros(1), np.ones(1), 20_000)
+    target, large = Target(Skewed(n), rows), np.arange(b + 1)
+    found = batch_sums.barker_error(streams(3), target, sampler, correction, *step)
+    bound = math.sqrt(b) / n
+    sums = large * min(0.02, bound) - (b - large) * 0.0005
+    squares = large * min(0.02, bound) ** 2 + (b - large) * 0.0005**2
+    variances = (1 - b / n) * b / (b - 1) * (n / b) ** 2 * (squares - sums**2 / b)
+    z = (n / b * sums[:, None] + correction.atoms) / np.sqrt(2 - variances)[:, None]
+    exact = stats.hypergeom(n, n // 20, b).pmf(large) @ (ndtr(z) @ correction.weights)
+    barker = expit(n * (min(0.02, bound) / 20 - 0.0005 * 19 / 20))
+    assert found[0] == pytest.approx(barker) and found[2] < abs(exact - barker) / 10
+    assert abs(found[1] - (exact - barker)) < 4 * found[2]

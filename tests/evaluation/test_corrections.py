@@ -16,7 +16,7 @@ def test_a_mixture_has_the_distribution_that_its_draws_have():
     v = NormalMixture(np.array([0.3, 0.7]), np.array([-1.0, 2.0]), np.array([0.5, 0.0]))
     expected = 0.3 * ndtr((X + 1) / np.sqrt(1.5 + 0.25)) + 0.7 * ndtr((X - 2) / np.sqrt(1.5))
     assert v.distribution(X, 1.5) == pytest.approx(expected, abs=1e-14)
-    assert v.variance == pytest.approx(0.3 * (1 + 0.25) + 0.7 * 4)
+    assert v.variance == pytest.approx(0.3 * (1 + 0.25) + 0.7 * 4 - 1.1**2)
     smooth = NormalMixture(np.array([0.3, 0.7]), np.array([-1.0, 2.0]), np.array([0.5, 2.0]))
     expected = 0.3 * stats.norm.pdf(X, -1, 0.5) + 0.7 * stats.norm.pdf(X, 2, 2)
     assert smooth.density(X) == pytest.approx(expected, rel=1e-12)

@@ -53,6 +53,34 @@ def test_data_are_of_both_components():
     assert rows[rows > 5].var() == pytest.approx(2, rel=0.2)
 
 
+def test_chains_start_about_the_true_position_where_the_model_says_so():
+    model = GaussianMixture(2000, 2.0, [10.0, 1.0], [0.0, 1.0], start_sd=1.0)
+    rng, reference = np.random.default_rng(5), np.zeros((10, 2))
+    starts = np.array([model.start_point(rng, reference) for _ in range(4000)])
+    assert starts.mean(axis=0) == pytest.approx([0, 1], abs=0.07)
+    assert starts.std(axis=0) == pytest.approx(1, abs=0.05)
+    assert (MODEL.start_point(rng, reference) == [0, 1]).all()  # by the spread of the reference
+
+
+def test_the_mirrored_place_has_the_same_likelihood():
+    rows, theta = np.random.default_rng(6).normal(size=(20, 1)), np.array([0.4, -1.3])
+    twin = MODEL.mirrored(theta)
+    np.testing.assert_allclose(MODEL.log_likelihood(twin, rows), MODEL.log_likelihood(theta, rows))
+    assert MODEL.mirrored(twin) == pytest.approx(theta)
+
+
+def test_a_grid_of_half_the_step_gives_the_same_draws():
+    target = Target(MODEL, MODEL.simulate(np.random.default_rng(3)))
+    coarse, fine = (
+        grid.sample(np.random.default_rng(seed), target, 20_000, grid.FINE / divisor)
+        for seed, divisor in ((7, 1), (8, 4))
+    )
+    for j in range(2):
+        assert stats.ks_2samp(coarse[:, j], fine[:, j]).pvalue > 1e-3
+    product = [sample[:, 0] * sample[:, 1] for sample in (coarse, fine)]
+    assert stats.ks_2samp(*product).pvalue > 1e-3
+
+
 def test_it_passes_its_check():
     findings = list(check_model(GaussianMixture(1000, 2.0, [10.0, 1.0], [0.0, 1.0])))
     assert not [finding for finding in findings if finding.passed is False]

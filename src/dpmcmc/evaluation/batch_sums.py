@@ -121,19 +121,42 @@ def kolmogorov_distance(values, batch_size, num_rows):
     return float(np.abs(distribution(values, batch_size, num_rows) - ndtr(X)).max())
 
 
-def berry_esseen(values, batch_size, scale):
-    """Bound of that distance: (6.4 E|Z|^3 + 2 E|Z|) / sqrt(b), of batches drawn independently.
+def normal_bounds(values, batch_size):
+    """Bounds of that distance for batches drawn independently.
 
     Parameters
     ----------
     values : (k,) array
     batch_size : int
         b.
-    scale : float
-        Z is the centred value of a row times this: 1 / its standard deviation, as Berry and Esseen
-        have it; Heikkila et al. (2019, Theorem 3) print n.
+
+    Returns
+    -------
+    berry_esseen, self_normalised : float
+        0.4748 E|Z|^3 / sqrt(b), with Z the centred value of a row over its standard deviation
+        (Berry and Esseen, with the constant of Shevtsova); and (6.4 E|Z|^3 + 2 E|Z|) / sqrt(b), for
+        sums over their own estimate of the standard deviation, which Seita et al. (2017) use.
     """
-    z = np.abs(values - values.mean()) * scale
+    z = np.abs(values - values.mean()) / values.std()
+    third, root = (z**3).mean(), math.sqrt(batch_size)
+    return float(0.4748 * third / root), float((6.4 * third + 2 * z.mean()) / root)
+
+
+def printed_bound(values, batch_size, num_rows, likelihood_power):
+    """The latter with Z as Heikkila et al. (2019, Theorem 3) print it: n T times the centred value.
+
+    It goes with the length of the step, and so bounds nothing where that is short.
+
+    Parameters
+    ----------
+    values, batch_size
+        As for `normal_bounds`.
+    num_rows : int
+        n.
+    likelihood_power : float
+        T, by which tempering scales the ratios.
+    """
+    z = num_rows * likelihood_power * np.abs(values - values.mean())
     return float((6.4 * (z**3).mean() + 2 * z.mean()) / math.sqrt(batch_size))
 
 

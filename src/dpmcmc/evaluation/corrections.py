@@ -14,12 +14,12 @@ from scipy.special import expit, log_expit, logsumexp, ndtr
 from dpmcmc.samplers.barker_correction import fit_correction
 
 REACH = 10.0  # the ridge's correction, and the mixture's fit, end at +-REACH
-FINE = np.linspace(0.0, 60.0, 60_001)  # where errors are measured; the rest is symmetric
+FINE = np.linspace(-60.0, 60.0, 120_001)  # where errors are measured
 
 
 @dataclass(frozen=True)
 class NormalMixture:
-    """A distribution that is symmetric about 0, as a mixture of normals.
+    """A distribution as a mixture of normals.
 
     Attributes
     ----------
@@ -51,7 +51,8 @@ class NormalMixture:
     @property
     def variance(self):
         """Variance of V."""
-        return float(self.weights @ (self.means**2 + self.sds**2))
+        mean = self.weights @ self.means
+        return float(self.weights @ ((self.means - mean) ** 2 + self.sds**2))
 
 
 def atoms(noise_variance):

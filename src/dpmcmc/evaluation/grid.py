@@ -14,7 +14,7 @@ SMALL = 1e-9  # mass of cells with a neighbour that was left out
 MOST = 300_000  # evaluations of the density
 
 
-def sample(rng, target, size):
+def sample(rng, target, size, fine=FINE):
     """Draws of a posterior, (size, 2), independent and exact but for the fineness of the grid.
 
     The grid spans the modes, and grows until the density on its border is negligible. Then cells
@@ -28,6 +28,9 @@ def sample(rng, target, size):
     target : Target
         Of d = 2.
     size : int
+    fine : float
+        What the mean second difference of the log density over neighbouring cells must not exceed,
+        along either axis: a quarter of it halves the cells.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def sample(rng, target, size):
         weights = np.where(kept, near.masses(), 0.0)
         weights /= weights.sum()
         curved = weights @ np.abs(near.second)
-        is_fine, is_whole = (curved <= FINE).all(), weights @ ~near.are_known.all(axis=1) <= SMALL
+        is_fine, is_whole = (curved <= fine).all(), weights @ ~near.are_known.all(axis=1) <= SMALL
         if is_fine and is_whole:
             break
         grid = cut(density, grid, kept, None if is_fine else int(curved.argmax()))

@@ -34,6 +34,8 @@ class GaussianMixture(Tempered, RowsModel):
         theta that the data are drawn at.
     tempered_rows : int, optional
         n0: the likelihood is raised to the power T = n0 / n. By default n0 = n.
+    start_sd : float, optional
+        Chains start at Normal(true_position, start_sd^2 I). By default as those of other models do.
     """
 
     num_rows: Rows
@@ -41,6 +43,7 @@ class GaussianMixture(Tempered, RowsModel):
     prior_variances: Annotated[list[Positive], Two]
     true_position: Annotated[list[Number], Two]
     tempered_rows: Count | None = None
+    start_sd: Positive | None = None
 
     dimension = 2
     row_length = 1
@@ -53,6 +56,17 @@ class GaussianMixture(Tempered, RowsModel):
     def true_theta(self):
         """theta that the data are drawn at, (2,)."""
         return read_only(np.array(self.true_position, dtype=float))
+
+    def start_point(self, rng, reference):
+        """Normal(true_position, start_sd^2 I), whatever the reference sample (size, 2)."""
+        if self.start_sd is None:
+            return super().start_point(rng, reference)
+        return self.true_theta + self.start_sd * rng.standard_normal(2)
+
+    def mirrored(self, theta):
+        """The other theta (..., 2) with the same likelihood."""
+        first, second = theta[..., 0], theta[..., 1]
+        return np.stack([first + second, -second], axis=-1)
 
     def sample_prior(self, rng):
         """A draw of the prior, (2,)."""

@@ -1,9 +1,12 @@
 """Proposals of a study's chains, and how normal the sums over their batches are."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation import batch_sums
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.draws import release_draws
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.study.streams import generator, seed_sequence, three_streams
@@ -11,45 +14,64 @@ from dpmcmc.study.streams import generator, seed_sequence, three_streams
 ROWS = 20_000  # that stand for all in a distribution
 
 
-def proposals(study, model, algorithm, epsilon, count):
-    """Places of a chain, evenly spaced among the kept draws, and a proposal from each.
+class Proposal(NamedTuple):
+    """A step that a chain might take."""
+
+    model: str
+    algorithm: str
+    target: Target
+    theta: np.ndarray
+    theta_new: np.ndarray
+    ratios: np.ndarray  # of some rows, not clipped
+
+
+def proposals(study, model, algorithm, run, count):
+    """Proposals from places of a chain, evenly spaced among the kept draws.
 
     Parameters
     ----------
     study : Study
     model, algorithm : str
         Ids; the algorithm has a move.
-    epsilon : float
-        Of the cell, whose first chain is taken.
+    run : str
+        Of the cell, as it stands in paths, whose first chain is taken.
     count : int
 
     Returns
     -------
-    list of ((d,) array, (d,) array)
+    list of Proposal
     """
-    draws = release_draws(study, model, algorithm, f"epsilon-{epsilon:g}", 0)[0]
-    move = study.sampler(algorithm, model).move
+    draws = release_draws(study, model, algorithm, run, 0)[0]
+    move, target = study.sampler(algorithm, model).move, study.target(model)
     rng = three_streams(seed_sequence(study.seed, "clt-proposals", model, algorithm))
+    rows = generator(study.seed, "clt-rows", model).permutation(target.num_rows)[:ROWS]
     memory = move.init(rng, draws.shape[1])
     found = []
     for theta in draws[np.linspace(0, len(draws) - 1, count).astype(int)]:
         theta_new, memory, _ = move.propose(rng, theta, memory)
-        found.append((theta, theta_new))
+        ratios = batch_sums.row_ratios(target, theta, theta_new, np.inf, rows)
+        found.append(Proposal(model, algorithm, target, theta, theta_new, ratios))
     return found
 
 
-def normality(study, cells, is_barker, count, batches, sizes):
+def clipped(study, proposal, is_barker, batch_size=None):
+    """Sampler with batches of a size, by default its own; its clip bound; clipped ratios."""
+    changes = {} if batch_size is None else {"batch_size": batch_size}
+    sampler = study.sampler(proposal.algorithm, proposal.model, **changes)
+    bound_of = batch_sums.barker_bound if is_barker else batch_sums.penalty_bound
+    bound = bound_of(sampler, proposal.target, proposal.theta, proposal.theta_new)
+    return sampler, bound, proposal.ratios.clip(-bound, bound)
+
+
+def normality(study, found, is_barker, batches, sizes):
     """How normal the sums are that a test takes for normal, and what it does to acceptance.
 
     Parameters
     ----------
     study : Study
-    cells : DataFrame
-        `model`, `algorithm` and `epsilon` of chains.
+    found : list of Proposal
     is_barker : bool
         Whether the algorithms are DP Barker's, or else the minibatch penalty's.
-    count : int
-        Proposals a cell.
     batches : int
         Simulated for the acceptance probability.
     sizes : list of int
@@ -58,43 +80,42 @@ def normality(study, cells, is_barker, count, batches, sizes):
     Returns
     -------
     DataFrame
-        One row a proposal and size of batches: `model`, `algorithm`, `step` (number), `batch_size`,
-        `skewness` and `distance` of the sum from the normal distribution, `clip_fraction`, `bound`
-        of the distance by Berry and Esseen and `printed_bound`. For the sampler's own size
-        (`is_own`) also `probability` of acceptance, its `error` and that one's `standard_error`.
+        One row a proposal and size of batches: `model`, `algorithm`, `proposal` (number),
+        `batch_size`, `skewness` and `distance` of the sum from the normal distribution,
+        `clip_fraction`, and the bounds of the distance `berry_esseen`, `self_normalised` and
+        `printed`. For the sampler's own size (`is_own`) also `probability` of acceptance, its
+        `error` and that one's `standard_error`.
     """
     rows, correction = [], fit_correction() if is_barker else None
-    bound_of = batch_sums.barker_bound if is_barker else batch_sums.penalty_bound
-    for cell in cells.itertuples():
-        target, own = study.target(cell.model), study.sampler(cell.algorithm, cell.model)
-        n = target.num_rows
-        some = generator(study.seed, "clt-rows", cell.model).permutation(n)[:ROWS]
-        places = proposals(study, cell.model, cell.algorithm, cell.epsilon, count)
-        for step, (theta, theta_new) in enumerate(places):
-            for b in sorted({own.batch_size, *(size for size in sizes if 2 * size <= n)}):
-                sampler = study.sampler(cell.algorithm, cell.model, batch_size=b)
-                bound = bound_of(sampler, target, theta, theta_new)
-                ratios = batch_sums.row_ratios(target, theta, theta_new, bound, some)
-                row = {"model": cell.model, "algorithm": cell.algorithm, "step": step}
-                row |= {"batch_size": b, "is_own": b == own.batch_size}
-                row |= {
-                    "skewness": batch_sums.skewness(ratios, b, n),
-                    "distance": batch_sums.kolmogorov_distance(ratios, b, n),
-                    "clip_fraction": float((np.abs(ratios) >= bound).mean()),
-                    "bound": batch_sums.berry_esseen(ratios, b, 1 / ratios.std()),
-                    "printed_bound": batch_sums.berry_esseen(ratios, b, n),
-                }
-                if b == own.batch_size:
-                    rng = three_streams(
-                        seed_sequence(study.seed, "clt", cell.model, cell.algorithm, step)
-                    )
-                    at = (theta, theta_new, batches)
-                    found = (
-                        batch_sums.barker_error(rng, target, sampler, correction, *at)
-                        if is_barker
-                        else batch_sums.penalty_error(rng, target, sampler, *at)
-                    )
-                    names = ("probability", "error", "standard_error")
-                    row |= dict(zip(names, found, strict=True))
-                rows.append(row)
+    for number, proposal in enumerate(found):
+        target, n = proposal.target, proposal.target.num_rows
+        own = study.sampler(proposal.algorithm, proposal.model).batch_size
+        for b in sorted({own, *(size for size in sizes if 2 * size <= n)}):
+            sampler, bound, ratios = clipped(study, proposal, is_barker, b)
+            berry_esseen, self_normalised = batch_sums.normal_bounds(ratios, b)
+            row = {
+                "model": proposal.model,
+                "algorithm": proposal.algorithm,
+                "proposal": number,
+                "batch_size": b,
+                "is_own": b == own,
+                "skewness": batch_sums.skewness(ratios, b, n),
+                "distance": batch_sums.kolmogorov_distance(ratios, b, n),
+                "clip_fraction": float((np.abs(proposal.ratios) > bound).mean()),
+                "berry_esseen": berry_esseen,
+                "self_normalised": self_normalised,
+                "printed": batch_sums.printed_bound(ratios, b, n, target.likelihood_power),
+            }
+            if b == own:
+                labels = (proposal.model, proposal.algorithm, number)
+                rng = three_streams(seed_sequence(study.seed, "clt", *labels))
+                step = (proposal.theta, proposal.theta_new, batches)
+                row |= zip(
+                    ("probability", "error", "standard_error"),
+                    batch_sums.barker_error(rng, target, sampler, correction, *step)
+                    if is_barker
+                    else batch_sums.penalty_error(rng, target, sampler, *step),
+                    strict=True,
+                )
+            rows.append(row)
     return pd.DataFrame(rows)

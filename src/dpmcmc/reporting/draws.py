@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import read_npz
+from dpmcmc.study.runs import Run
 
 
 def release_draws(study, model, algorithm, run, release):
@@ -26,6 +28,15 @@ def release_draws(study, model, algorithm, run, release):
         for seed in range(first, first + study.chains_per_release)
     ]
     return np.stack([kept_draws(read_npz(file)["positions"]) for file in files])
+
+
+def run_of(study, row):
+    """Run of a row of the table `chains`, as it stands in paths."""
+    settings = study.algorithms[row["algorithm"]]["settings"][row["model"]]
+    varied = {key: row[key] for key in settings if pd.notna(row.get(key))}
+    epsilon = row.get("epsilon")
+    stop = (None, int(row["iterations"])) if pd.isna(epsilon) else (epsilon, None)
+    return Run(*stop, varied, None).path
 
 
 def chain_path(study, model, algorithm, run, seed):

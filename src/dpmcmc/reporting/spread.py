@@ -6,8 +6,7 @@ import pandas as pd
 from dpmcmc.evaluation.analysis import median_contrast
 from dpmcmc.evaluation.diagnostics import effective_sample_size
 from dpmcmc.evaluation.metrics import principal_axes
-from dpmcmc.reporting.draws import release_draws
-from dpmcmc.study.runs import Run
+from dpmcmc.reporting.draws import release_draws, run_of
 from dpmcmc.study.streams import generator
 
 EXACT_DRAWS = 100_000
@@ -45,8 +44,8 @@ def spreads(study, model, algorithm, swept):
     keys = [key for key in swept if key in settings]
     rows = []
     for values, cell in swept.groupby([*keys, "iterations"], sort=False):
-        varied = dict(zip([*keys, "iterations"], values, strict=True))
-        run = Run(None, int(varied.pop("iterations")), varied, None).path
+        varied = dict(zip(keys, values, strict=False))
+        run = run_of(study, cell.iloc[0])
         samples = [
             straighten(release_draws(study, model, algorithm, run, release)) @ axes
             for release in sorted(cell["seed"])

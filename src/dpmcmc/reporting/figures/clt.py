@@ -12,7 +12,7 @@ from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
 X = np.linspace(-4, 4, 321)
 
 
-def density_panels(ratios, num_rows, sizes, titles):
+def density_panels(ratios, num_rows, titles, sizes):
     """Clipped ratios of rows (left), and the standardised sums over batches beside the normal.
 
     Parameters
@@ -21,9 +21,9 @@ def density_panels(ratios, num_rows, sizes, titles):
         Of a proposal; a row of the figure each.
     num_rows : list of int
         n, for each.
+    titles : list of str
     sizes : list of int
         Of batches, a column each.
-    titles : list of str
     """
     figure, axes = plt.subplots(
         len(ratios),
@@ -35,6 +35,7 @@ def density_panels(ratios, num_rows, sizes, titles):
     for row, values, n, title in zip(axes, ratios, num_rows, titles, strict=True):
         row[0].hist(values, bins=60, density=True, color=colour)
         row[0].set(title=title, xlabel="Clipped ratio of a row", yticks=[])
+        row[0].locator_params(axis="x", nbins=3)
         for axis, b in zip(row[1:], sizes, strict=True):
             density = np.gradient(distribution(values, b, n, X), X)
             axis.plot(X, norm.pdf(X), color=NEUTRAL, linewidth=3, alpha=0.4)
@@ -60,13 +61,13 @@ def distance_panels(study, table):
     for axis, algorithm in zip(axes, algorithms, strict=True):
         of_algorithm = table[table["algorithm"] == algorithm]
         for model, steps in of_algorithm.groupby("model", sort=False):
-            medians = steps.groupby("batch_size")[["distance", "bound", "skewness"]].agg(
+            medians = steps.groupby("batch_size")[["distance", "berry_esseen", "skewness"]].agg(
                 lambda values: values.abs().median()
             )
             b, colour = medians.index, colours[model]
             axis.plot(b, medians["distance"], color=colour)
             axis.plot(b, norm.pdf(0) / 6 * medians["skewness"], "--", color=colour, linewidth=1)
-            axis.plot(b, medians["bound"], ":", color=colour)
+            axis.plot(b, medians["berry_esseen"], ":", color=colour)
             own = steps.loc[steps["is_own"], "batch_size"].iloc[0]
             axis.plot(own, medians["distance"][own], "o", color=colour)
         axis.set(xscale="log", yscale="log", xlabel="Rows of a batch")
@@ -76,7 +77,7 @@ def distance_panels(study, table):
     handles += [
         Line2D([], [], marker="o", linestyle="", color=NEUTRAL, label="The setting's own"),
         Line2D([], [], linestyle="--", color=NEUTRAL, label="Skewness alone: φ(0) |skewness| / 6"),
-        Line2D([], [], linestyle=":", color=NEUTRAL, label="Bound (Berry–Esseen)"),
+        Line2D([], [], linestyle=":", color=NEUTRAL, label="Bound of Berry and Esseen"),
     ]
     legend_below(figure, handles, 2)
     return figure
