@@ -138,8 +138,8 @@ def normal_bounds(values, batch_size):
         sums over their own estimate of the standard deviation, which Seita et al. (2017) use.
     """
     z = np.abs(values - values.mean()) / values.std()
-    third, root = (z**3).mean(), math.sqrt(batch_size)
-    return float(0.4748 * third / root), float((6.4 * third + 2 * z.mean()) / root)
+    berry_esseen = float(0.4748 * (z**3).mean() / math.sqrt(batch_size))
+    return berry_esseen, self_normalised_bound(z, batch_size)
 
 
 def printed_bound(values, batch_size, num_rows, likelihood_power):
@@ -157,6 +157,11 @@ def printed_bound(values, batch_size, num_rows, likelihood_power):
         T, by which tempering scales the ratios.
     """
     z = num_rows * likelihood_power * np.abs(values - values.mean())
+    return self_normalised_bound(z, batch_size)
+
+
+def self_normalised_bound(z, batch_size):
+    """(6.4 E|Z|^3 + 2 E|Z|) / sqrt(b) of absolute values |Z| (k,)."""
     return float((6.4 * (z**3).mean() + 2 * z.mean()) / math.sqrt(batch_size))
 
 

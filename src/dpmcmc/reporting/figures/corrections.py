@@ -5,9 +5,9 @@ import numpy as np
 import seaborn as sns
 from scipy.special import expit
 
+from dpmcmc.evaluation.corrections import REACH
 from dpmcmc.reporting.figures.style import NEUTRAL
 
-REACH = 10
 LEAST, MOST = 1e-9, 10  # shown of a density
 
 
