@@ -10,9 +10,8 @@ import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE
+from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
-from dpmcmc.samplers.chain import ratio_bound
-from dpmcmc.samplers.minibatch_dp_penalty import VARIANCE_SENSITIVITY
 
 BINS = 1024  # of the rows' values
 REACH = 12.0  # standard deviations, beyond which there is no probability to speak of
@@ -165,16 +164,6 @@ def self_normalised_bound(z, batch_size):
     return float((6.4 * (z**3).mean() + 2 * z.mean()) / math.sqrt(batch_size))
 
 
-def barker_bound(sampler, target, theta, theta_new):
-    """Where DP Barker clips a row's ratio: sqrt(b) / (n T), whatever the step."""
-    return math.sqrt(sampler.batch_size) / (target.num_rows * target.likelihood_power)
-
-
-def penalty_bound(sampler, target, theta, theta_new):
-    """Where the minibatch penalty clips a row's ratio: in proportion to the step."""
-    return ratio_bound(sampler.clip_bound, theta, theta_new)
-
-
 def barker_error(rng, target, sampler, correction, theta, theta_new, batches):
     """Acceptance probability of DP Barker less Barker's, which it would be were the sum normal.
 
@@ -195,7 +184,7 @@ def barker_error(rng, target, sampler, correction, theta, theta_new, batches):
         Barker's probability, of the clipped ratios of all rows; the difference from it, with the
         standard error of its simulation.
     """
-    bound = barker_bound(sampler, target, theta, theta_new)
+    bound = sampler.row_bound(target, theta, theta_new)
     sums, variances = simulated(rng, target, sampler, theta, theta_new, bound, batches)
     moments = exact_moments(target, sampler, theta, theta_new, bound)
     noise_sd = np.sqrt(np.maximum(NOISE_VARIANCE - variances, 1e-12))
@@ -212,13 +201,11 @@ def penalty_error(rng, target, sampler, theta, theta_new, batches):
     what it estimates.
     """
     n, b = target.num_rows, sampler.batch_size
-    bound = penalty_bound(sampler, target, theta, theta_new)
+    bound = sampler.row_bound(target, theta, theta_new)
     sums, variances = simulated(rng, target, sampler, theta, theta_new, bound, batches)
     moments = exact_moments(target, sampler, theta, theta_new, bound)
-    ac = n * target.likelihood_power / b * bound
     factor = batch_variance_factor(sampler.batch_variance, b, n)
-    of_variance = VARIANCE_SENSITIVITY[sampler.sensitivity] * factor * (1 - 1 / b) * ac**2
-    noise = sampler.noise_variance * (2 * ac + of_variance) ** 2
+    noise = sampler.noise_variance * sampler.sensitivity_at(target, bound) ** 2
     accepted = penalty_acceptance(sums - variances / 2 - noise / 2, noise)
     of_batch = moments[1] * factor / batch_variance_factor("exact", b, n)  # as the test has it
     probability = penalty_acceptance(moments[0] - of_batch / 2 - noise / 2, noise + moments[1])
@@ -228,12 +215,12 @@ def penalty_error(rng, target, sampler, theta, theta_new, batches):
 def simulated(rng, target, sampler, theta, theta_new, bound, batches):
     """Log density ratios by batches, (k,), and what the test takes their variances for, (k,)."""
     n, b = target.num_rows, sampler.batch_size
-    a = n * target.likelihood_power / b
     factor = batch_variance_factor(sampler.batch_variance, b, n)
     sums, variances = np.empty((2, batches))
     for i in range(batches):
-        R, squares, _ = target.clipped_batch_ratio(theta, theta_new, bound, draw_batch(rng, n, b))
-        sums[i], variances[i] = a * R, factor * a**2 * max(0.0, squares - R * R / b)
+        sums[i], variances[i], _ = batch_log_ratio(
+            target, theta, theta_new, bound, draw_batch(rng, n, b), b, factor
+        )
     return sums + target.model.log_prior_ratio(theta, theta_new), variances
 
 

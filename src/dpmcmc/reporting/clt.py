@@ -54,12 +54,11 @@ def proposals(study, model, algorithm, run, count):
     return found
 
 
-def clipped(study, proposal, is_barker, batch_size=None):
+def clipped(study, proposal, batch_size=None):
     """Sampler with batches of a size, by default its own; its clip bound; clipped ratios."""
     changes = {} if batch_size is None else {"batch_size": batch_size}
     sampler = study.sampler(proposal.algorithm, proposal.model, **changes)
-    bound_of = batch_sums.barker_bound if is_barker else batch_sums.penalty_bound
-    bound = bound_of(sampler, proposal.target, proposal.theta, proposal.theta_new)
+    bound = sampler.row_bound(proposal.target, proposal.theta, proposal.theta_new)
     return sampler, bound, proposal.ratios.clip(-bound, bound)
 
 
@@ -91,7 +90,7 @@ def normality(study, found, is_barker, batches, sizes):
         target, n = proposal.target, proposal.target.num_rows
         own = study.sampler(proposal.algorithm, proposal.model).batch_size
         for b in sorted({own, *(size for size in sizes if 2 * size <= n)}):
-            sampler, bound, ratios = clipped(study, proposal, is_barker, b)
+            sampler, bound, ratios = clipped(study, proposal, b)
             berry_esseen, self_normalised = batch_sums.normal_bounds(ratios, b)
             row = {
                 "model": proposal.model,

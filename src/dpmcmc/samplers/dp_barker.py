@@ -11,6 +11,7 @@ from typing import Literal
 
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
+from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.moves import Move
@@ -59,21 +60,25 @@ class DPBarker(Settings):
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
+    def row_bound(self, target, theta, theta_new):
+        """Where one row's ratio is clipped: sqrt(b) / (n T), whatever the step."""
+        return math.sqrt(self.batch_size) / (target.num_rows * target.likelihood_power)
+
     def step(self, rng, state, target):
-        """One iteration; the tempering T sits in a = n T / b alone."""
+        """One iteration."""
         n, b, T = target.num_rows, self.batch_size, target.likelihood_power
-        a = n * T / b
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
-        batch = draw_batch(rng, n, b)
-        bound = math.sqrt(b) / (n * T)
-        R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, bound, batch)
+        bound = self.row_bound(target, theta, theta_new)
         largest = batch_variance_factor(self.batch_variance, b, n)
-        variance_b = largest * a**2 * max(0.0, squares - R * R / b)
-        if not variance_b <= largest + 1e-9:
+        log_ratio, variance, num_clipped = batch_log_ratio(
+            target, theta, theta_new, bound, draw_batch(rng, n, b), b, largest
+        )
+        if not variance <= largest + 1e-9:
             raise ArithmeticError("the clip does not bound the variance of a batch")
-        lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
-        noisy_ratio = rng.release(lambda_b, 2 * a * bound, math.sqrt(NOISE_VARIANCE - variance_b))
+        log_ratio += target.model.log_prior_ratio(theta, theta_new)
+        noise_sd = math.sqrt(NOISE_VARIANCE - variance)
+        noisy_ratio = rng.release(log_ratio, 2 * n * T / b * bound, noise_sd)
         is_accepted = accepts(rng, noisy_ratio, self.correction)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)

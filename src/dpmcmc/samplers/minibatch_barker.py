@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass, field
 
 from dpmcmc.samplers.barker_correction import Correction, fit_correction
+from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
 from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.dp_barker import accepts
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Count, Settings
 
@@ -47,17 +49,16 @@ class MinibatchBarker(Settings):
         return State(position, self.move.init(rng, position.size))
 
     def step(self, rng, state, target):
-        """One iteration; the tempering T sits in a = n T / b alone."""
-        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
-        a = n * T / b
+        """One iteration."""
+        n, b = target.num_rows, self.batch_size
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
-        batch = draw_batch(rng, n, b)
-        R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, math.inf, batch)
-        variance_b = batch_variance_factor("exact", b, n) * a**2 * (squares - R * R / b)
-        noise_sd = math.sqrt(max(0.0, NOISE_VARIANCE - max(0.0, variance_b)))
-        lambda_b = a * R + target.model.log_prior_ratio(theta, theta_new)
-        noise = noise_sd * rng.acceptance.standard_normal()
-        is_accepted = bool(lambda_b + noise + self.correction.draw(rng.acceptance) > 0)
+        f = batch_variance_factor("exact", b, n)
+        log_ratio, variance, num_clipped = batch_log_ratio(
+            target, theta, theta_new, math.inf, draw_batch(rng, n, b), b, f
+        )
+        log_ratio += target.model.log_prior_ratio(theta, theta_new)
+        noise = math.sqrt(max(0.0, NOISE_VARIANCE - variance)) * rng.acceptance.standard_normal()
+        is_accepted = accepts(rng, log_ratio + noise, self.correction)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
@@ -54,24 +55,32 @@ class MinibatchDPPenalty(Settings):
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
+    def row_bound(self, target, theta, theta_new):
+        """Where one row's ratio is clipped: c, in proportion to the step."""
+        return ratio_bound(self.clip_bound, theta, theta_new)
+
+    def sensitivity_at(self, target, bound):
+        """The most that one row moves lambda - f sigma_b^2 / 2, of ratios clipped at a bound."""
+        b = self.batch_size
+        f = batch_variance_factor(self.batch_variance, b, target.num_rows)
+        ac = target.num_rows * target.likelihood_power / b * bound
+        of_variance = VARIANCE_SENSITIVITY[self.sensitivity] * f * (1 - 1 / b) * (ac * ac)
+        return 2 * ac + of_variance
+
     def step(self, rng, state, target):
-        """One iteration; the tempering T sits in a = n T / b alone."""
-        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
-        a = n * T / b
+        """One iteration."""
+        n, b = target.num_rows, self.batch_size
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
-        c = ratio_bound(self.clip_bound, theta, theta_new)
-        f = batch_variance_factor(self.batch_variance, b, n)
-        ac = a * c
-        of_variance = VARIANCE_SENSITIVITY[self.sensitivity] * f * (1 - 1 / b) * (ac * ac)
-        sensitivity = 2 * ac + of_variance
+        c = self.row_bound(target, theta, theta_new)
+        sensitivity = self.sensitivity_at(target, c)
         sigma = math.sqrt(self.noise_variance) * sensitivity
-        batch = draw_batch(rng, n, b)
-        R, squares, num_clipped = target.clipped_batch_ratio(theta, theta_new, c, batch)
-        variance_b = f * a**2 * max(0.0, squares - R * R / b)
-        log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
-        log_ratio = a * R + log_prior_ratio - variance_b / 2
-        noisy_ratio = rng.release(log_ratio, sensitivity, sigma)
+        f = batch_variance_factor(self.batch_variance, b, n)
+        log_ratio, variance, num_clipped = batch_log_ratio(
+            target, theta, theta_new, c, draw_batch(rng, n, b), b, f
+        )
+        log_ratio += target.model.log_prior_ratio(theta, theta_new)
+        noisy_ratio = rng.release(log_ratio - variance / 2, sensitivity, sigma)
         is_accepted = accepts(rng, noisy_ratio - sigma * sigma / 2)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)
