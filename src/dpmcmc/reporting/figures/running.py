@@ -47,7 +47,7 @@ def epsilon_panels(panels):
     panels : dict of str to dict
         By what is on the horizontal axis: a dict from labels to (x, epsilons by accountant).
     """
-    figure, axes = plt.subplots(1, len(panels), figsize=(0.4 + 4.2 * len(panels), 3.6))
+    figure, axes = plt.subplots(1, len(panels), figsize=(0.4 + 4.2 * len(panels), 4.8))
     for axis, (name, lines) in zip(np.atleast_1d(axes), panels.items(), strict=True):
         colours = sns.color_palette("colorblind", len(lines))
         for colour, (label, (x, spent)) in zip(colours, lines.items(), strict=True):
@@ -55,7 +55,7 @@ def epsilon_panels(panels):
                 named = f"{label}, {accountant_label(accountant)}"
                 axis.plot(x, epsilons, style, color=colour, label=named)
         axis.set(xlabel=name, ylabel="ε", xscale="log", yscale="log")
-        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, ncols=1)
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False, ncols=1)
     figure.tight_layout()
     return figure
 
