@@ -5,6 +5,7 @@ from dpmcmc.accounting.accountants import accountants as accountants
 from dpmcmc.accounting.costs import epsilon as epsilon
 from dpmcmc.accounting.costs import iterations as iterations
 from dpmcmc.accounting.costs import noise_scale as noise_scale
+from dpmcmc.accounting.growing_noise import GrowingNoise as GrowingNoise
 from dpmcmc.accounting.releases import BarkerRelease as BarkerRelease
 from dpmcmc.accounting.releases import GaussianRelease as GaussianRelease
 from dpmcmc.accounting.releases import SubsampledGaussianRelease as SubsampledGaussianRelease
@@ -20,6 +21,7 @@ from dpmcmc.models.gaussian import RandomGaussian as RandomGaussian
 from dpmcmc.models.gaussian_mixture import GaussianMixture as GaussianMixture
 from dpmcmc.models.model import Model as Model
 from dpmcmc.models.rows import RowsModel as RowsModel
+from dpmcmc.models.softmax import Softmax as Softmax
 from dpmcmc.samplers.barker_correction import Correction as Correction
 from dpmcmc.samplers.batches import draw_batch as draw_batch
 from dpmcmc.samplers.chain import Chain as Chain
@@ -42,5 +44,8 @@ from dpmcmc.samplers.moves import GaussianWalk as GaussianWalk
 from dpmcmc.samplers.moves import GuidedWalk as GuidedWalk
 from dpmcmc.samplers.moves import Move as Move
 from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
+from dpmcmc.samplers.sghmc import DPSGHMC as DPSGHMC
+from dpmcmc.samplers.sghmc import SGHMC as SGHMC
 from dpmcmc.samplers.start_point import StartPoint as StartPoint
+from dpmcmc.samplers.subsampled_hmc import SubsampledHMC as SubsampledHMC
 from dpmcmc.settings import Settings as Settings

@@ -14,6 +14,7 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from dpmcmc.accounting.accountants import accountant, accountants, first_guess
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
+from dpmcmc.accounting.growing_noise import GrowingNoise
 from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
@@ -26,7 +27,16 @@ from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc.study.study import load_study
 
-ACCOUNTANTS = ["barker-rdp", "certified", "gaussian", "published-pld", "rdp", "zcdp"]
+ACCOUNTANTS = [
+    "add-remove-pld",
+    "add-remove-rdp",
+    "barker-rdp",
+    "certified",
+    "gaussian",
+    "published-pld",
+    "rdp",
+    "zcdp",
+]
 gaussian, zcdp, rdp = (accountant(name).delta for name in ("gaussian", "zcdp", "rdp"))
 published_pld, barker_rdp = (accountant(name).delta for name in ("published-pld", "barker-rdp"))
 
@@ -37,6 +47,8 @@ RELEASES = {
     "published-pld": SubsampledGaussianRelease(0.7, 0.01),
     "barker-rdp": BarkerRelease(1300, 0.013),
     "certified": SubsampledGaussianRelease(0.7, 0.01),
+    "add-remove-pld": GrowingNoise(SubsampledGaussianRelease(0.7, 0.01), 0.0, 1),
+    "add-remove-rdp": GrowingNoise(SubsampledGaussianRelease(0.7, 0.01), 0.0, 1),
 }
 
 # model, algorithm -> {epsilon: (zCDP, exact)}; None where no value is known.
@@ -134,7 +146,9 @@ PRICED = {
     "rdp": {SubsampledGaussianRelease},
     "published-pld": {SubsampledGaussianRelease},
     "barker-rdp": {BarkerRelease},
-    "certified": {GaussianRelease, SubsampledGaussianRelease, BarkerRelease},
+    "certified": {GaussianRelease, SubsampledGaussianRelease, BarkerRelease, GrowingNoise},
+    "add-remove-pld": {GrowingNoise},
+    "add-remove-rdp": {GrowingNoise},
 }
 
 
@@ -152,7 +166,7 @@ def test_accountants_are_found_by_name_and_others_told_which_there_are():
 
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
-@pytest.mark.parametrize("other", ["gaussian", "rdp", "barker-rdp"])
+@pytest.mark.parametrize("other", ["gaussian", "rdp", "barker-rdp", "add-remove-pld"])
 def test_an_accountant_refuses_what_it_cannot_price(name, other):
     """By `check` as by `delta`, and in the search before it starts."""
     release, module = RELEASES[other], accountant(name)

@@ -6,8 +6,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from dpmcmc.accounting.growing_noise import GrowingNoise, grouped
 from dpmcmc.accounting.releases import GaussianRelease
-from dpmcmc.accounting.search import max_iterations
+from dpmcmc.accounting.search import cost_epsilon, max_iterations
+
+ROUGHLY = 1.05  # ratio of noise variances that are alike in a guess
 
 
 @cache
@@ -41,9 +44,25 @@ def first_guess(module, release, epsilon, target_delta):
 
     For a slow one, the central limit with the variance of the privacy loss of one iteration.
     """
+    module.check(release)
     if not hasattr(module, "loss_variance"):
         return 0, 0.5
     from dpmcmc.accounting import gaussian
 
-    normal = GaussianRelease(math.sqrt(module.loss_variance(release)))
-    return max_iterations(gaussian.delta, normal, epsilon, target_delta), 0.04
+    if not isinstance(release, GrowingNoise):
+        normal = GaussianRelease(math.sqrt(module.loss_variance(release)))
+        return max_iterations(gaussian.delta, normal, epsilon, target_delta), 0.04
+
+    def delta(release, iterations, epsilon):
+        parts = grouped(release, iterations, ROUGHLY)
+        variance = math.fsum(count * module.loss_variance(part) for part, count in parts)
+        return gaussian.delta(GaussianRelease(math.sqrt(variance)), 1, epsilon)
+
+    return max_iterations(delta, release, epsilon, target_delta), 0.04
+
+
+def epsilon_of(module, release, iterations, delta):
+    """Epsilon that iterations of a release cost at delta, by an accountant's own search if any."""
+    if hasattr(module, "epsilon"):
+        return module.epsilon(release, iterations, delta)
+    return cost_epsilon(cache(module.delta), release, iterations, delta)

@@ -23,7 +23,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dpmcmc.accounting import gaussian
-from dpmcmc.accounting.privacy_loss import PrivacyLoss
+from dpmcmc.accounting.growing_noise import GrowingNoise, first_of, grouped
+from dpmcmc.accounting.privacy_loss import Composition, PrivacyLoss
 from dpmcmc.accounting.releases import (
     NOISE_VARIANCE,
     BarkerRelease,
@@ -36,14 +37,17 @@ MARGIN = 1e-3  # of delta
 ROUNDING = 1e-8  # of the curve, relative: far above what rounding changes in it
 GRIDS = {SubsampledGaussianRelease: 1e-4, BarkerRelease: 1e-5}  # of losses, or finer:
 FINENESS = 50  # points a standard deviation of the loss of one iteration
-MOST_LOSSES = 2**17  # above 0 on the grid: large losses of small batches get a coarser one
+# Above 0 on the grid: large losses of small batches get a coarser one. A power of 2, as what losses
+# reach is one times the grid, so that kinds which compose stay on one grid.
+MOST_LOSSES = 2**17
 LARGEST_LOSS = 100.0  # those above count as infinite, as do
 NEGLIGIBLE = 1e-25  # those above which h is less than this
+ALIKE = 1.01  # ratio of the noise variances of releases that are priced as one kind
 
 
 def check(release):
     """Raise a TypeError, with the reason, for a release that is not priced."""
-    require(release, "certified", GaussianRelease, *GRIDS)
+    require(first_of(release), "certified", GaussianRelease, *GRIDS)
 
 
 def delta(release, iterations, epsilon):
@@ -51,7 +55,7 @@ def delta(release, iterations, epsilon):
 
     Parameters
     ----------
-    release : GaussianRelease, SubsampledGaussianRelease or BarkerRelease
+    release : GaussianRelease, SubsampledGaussianRelease, BarkerRelease or GrowingNoise
     iterations : int
         >= 0.
     epsilon : float
@@ -75,7 +79,7 @@ def delta(release, iterations, epsilon):
         return gaussian.delta(release, iterations, epsilon)
     if iterations == 0:
         return 0.0
-    computed = one_iteration(release).delta(iterations, epsilon)
+    computed = composition(release, iterations).delta(epsilon)
     if not math.isfinite(computed):
         raise ArithmeticError(f"the cost of {iterations} iterations of {release} is not finite")
     return min(1.0, computed / (1 - MARGIN))
@@ -91,19 +95,42 @@ def epsilon(release, iterations, delta):
         return gaussian.epsilon(release, iterations, delta)
     if iterations == 0:
         return 0.0
-    return one_iteration(release).epsilon(iterations, delta * (1 - MARGIN))
+    return composition(release, iterations).epsilon(delta * (1 - MARGIN))
 
 
-@lru_cache(maxsize=8)
+def composition(release, iterations):
+    """`Composition` of the iterations, at least one, on a grid that all of them are on."""
+    if not isinstance(release, GrowingNoise):
+        return Composition([(one_iteration(release), iterations)])
+    parts = grouped(release, iterations, ALIKE)
+    # A power of 2 times that of the kind, so that other numbers of iterations have the same one.
+    finest = min(grid_of(kind) for kind, _ in parts)
+    most = GRIDS[SubsampledGaussianRelease]
+    finest = most * 2.0 ** math.floor(math.log2(finest / most))
+    grid = max([finest, *(reach(kind, finest) / MOST_LOSSES for kind, _ in parts)])
+    return Composition([(one_iteration(kind, grid), count) for kind, count in parts])
+
+
+def grid_of(release):
+    """Grid of the losses of a release, but for the reach of those."""
+    return min(GRIDS[type(release)], math.sqrt(loss_variance(release)) / FINENESS)
+
+
+def reach(release, grid):
+    """A multiple of the grid, above which losses count as infinite."""
+    largest = grid
+    while largest < LARGEST_LOSS and not curve(release, np.array([largest]))[0] <= NEGLIGIBLE:
+        largest *= 2
+    return largest
+
+
+@lru_cache(maxsize=256)
 def one_iteration(release, grid=None):
     """Privacy loss of one iteration, on multiples of `grid`; a `PrivacyLoss`, pessimistic."""
     from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
-    spread = math.sqrt(loss_variance(release))
-    grid = grid or min(GRIDS[type(release)], spread / FINENESS)
-    largest = grid
-    while largest < LARGEST_LOSS and not curve(release, np.array([largest]))[0] <= NEGLIGIBLE:
-        largest *= 2
+    grid = grid or grid_of(release)
+    largest = reach(release, grid)
     grid = max(grid, largest / MOST_LOSSES)
     highest = math.ceil(largest / grid)
     losses = grid * np.arange(highest + 1)

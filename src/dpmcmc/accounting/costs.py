@@ -13,8 +13,8 @@ from numbers import Integral
 from typing import Any
 
 from dpmcmc.accounting.accountants import accountant as accountant_named
-from dpmcmc.accounting.accountants import first_guess
-from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up
+from dpmcmc.accounting.accountants import epsilon_of, first_guess
+from dpmcmc.accounting.search import max_iterations, rounded_up
 
 DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
 DIGITS = 6  # of a noise setting that was searched
@@ -40,10 +40,12 @@ def iterations(
     epsilon, delta : float
         Bound under substitution of one row. By default delta = 0.1 / n, as in the studies.
     accountant : str
-        By default `certified`, which is sound and tight for every release of this package.
+        By default `certified`, which is sound and tight for every release of this package. Those
+        named add-remove are of another relation, and of batches by Poisson sampling, which no
+        sampler here draws: for beside what others have published.
     likelihood_power : float
-        Tempering T of the model, `model.likelihood_power`. Only what FullDataDPBarker releases
-        depends on it.
+        Tempering T of the model, `model.likelihood_power`. What FullDataDPBarker and the samplers
+        of stochastic gradients release depends on it.
 
     Returns
     -------
@@ -85,7 +87,8 @@ def epsilon(
 ) -> float:
     """Epsilon that iterations of a private sampler cost at delta, rounded up to six decimals.
 
-    Several chains of the same data cost as much as one of their total length.
+    Several chains of the same data cost as much as one of their total length; but for DPSGHMC with
+    decreasing steps, whose noise starts anew in each, and which this prices as one chain.
 
     Parameters
     ----------
@@ -114,9 +117,7 @@ def epsilon(
     module, delta = _priced(accountant, num_rows, delta)
     _require_count(iterations, "iterations", 0)
     release = _release(sampler, num_rows, likelihood_power)
-    if hasattr(module, "epsilon"):
-        return rounded_up(module.epsilon(release, iterations, delta))
-    return rounded_up(cost_epsilon(cache(module.delta), release, iterations, delta))
+    return rounded_up(epsilon_of(module, release, iterations, delta))
 
 
 def noise_scale(

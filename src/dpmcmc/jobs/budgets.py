@@ -3,8 +3,8 @@
 from functools import cache
 from math import inf
 
-from dpmcmc.accounting.accountants import accountant, first_guess
-from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
+from dpmcmc.accounting.accountants import accountant, epsilon_of, first_guess
+from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.jobs.samplers import build_sampler
 
@@ -51,15 +51,15 @@ def given_epsilon(spec):
 
 def given_iterations(spec):
     """Epsilon that the iterations of all chains of a release cost, and the delta at it."""
-    delta, release = accountant(spec["accountant"]).delta, release_of(spec)
+    module, release = accountant(spec["accountant"]), release_of(spec)
     total = spec["chains_per_release"] * spec["iterations"]
-    spent = rounded_up(cost_epsilon(delta, release, total, spec["delta"]))
+    spent = rounded_up(epsilon_of(module, release, total, spec["delta"]))
     return {
         "chains_per_release": spec["chains_per_release"],
         "iterations": spec["iterations"],
         "allowed_iterations": None,
         "spent_epsilon": spent,
-        "delta": rounded(delta(release, total, spent)) if spent < inf else None,
+        "delta": rounded(module.delta(release, total, spent)) if spent < inf else None,
     }
 
 
@@ -85,13 +85,9 @@ def release_of(spec):
 def certification(spec, budget, output):
     """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
     published, chains = read_json(budget), spec["chains_per_release"]
-    delta, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
+    _, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
     total = chains * published["iterations"]
-    spent = getattr(accountant(spec["accountant"]), "epsilon", None)
-    if spent is None:
-        spent = cost_epsilon(delta, release, total, spec["delta"])
-    else:
-        spent = spent(release, total, spec["delta"])
+    spent = epsilon_of(accountant(spec["accountant"]), release, total, spec["delta"])
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
         "chains_per_release": chains,
         "iterations": published["iterations"],

@@ -1,0 +1,87 @@
+"""The relation of the thesis on SGHMC: one row added or removed, batches by Poisson sampling.
+
+Privacy loss distributions by dp_accounting (Koskela et al. 2020, Doroshenko et al. 2022), rounded
+to the safe side on a grid of losses. The samplers here draw batches of a fixed size, to which this
+does not apply: `certified` prices what they do. It is for beside what others have published.
+"""
+
+from functools import lru_cache
+from itertools import zip_longest
+
+from dpmcmc.accounting.growing_noise import GrowingNoise, grouped
+from dpmcmc.accounting.releases import require
+
+GRID = 1e-3  # of losses
+ALIKE = 1.004  # ratio of the noise variances of releases that are priced as one kind
+
+
+def check(release):
+    """Raise a TypeError, with the reason, for a release that is not priced.
+
+    Of a sum it is known that a row added moves it by half of what a row replaced does; of other
+    statistics not.
+    """
+    require(release, "add-remove-pld", GrowingNoise)
+
+
+def delta(release, iterations, epsilon):
+    """Delta that the iterations cost at epsilon, if one row is added or removed.
+
+    Parameters
+    ----------
+    release : GrowingNoise
+    iterations : int
+        >= 0.
+    epsilon : float
+        >= 0.
+
+    Raises
+    ------
+    TypeError
+        If the release is of another kind.
+    """
+    check(release)
+    return composition(release, iterations).get_delta_for_epsilon(epsilon) if iterations else 0.0
+
+
+def epsilon(release, iterations, delta):
+    """Epsilon that they cost at delta. Parameters as for `delta`."""
+    check(release)
+    return composition(release, iterations).get_epsilon_for_delta(delta) if iterations else 0.0
+
+
+@lru_cache(maxsize=8)
+def composition(release, iterations, is_replaced=False):
+    """Privacy loss distribution of the iterations, of dp_accounting.
+
+    Parameters
+    ----------
+    release : GrowingNoise
+    iterations : int
+        >= 1.
+    is_replaced : bool
+        Price the substitution of a row by another, on batches by Poisson sampling as well: to tell
+        what the relation changes from what the batches do.
+    """
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import privacy_loss_distribution
+
+    relations = NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE
+    losses = [
+        privacy_loss_distribution.from_gaussian_mechanism(
+            standard_deviation=noise_multiplier(part),
+            value_discretization_interval=GRID,
+            sampling_prob=part.sampling_probability,
+            neighboring_relation=relations[is_replaced],
+        ).self_compose(count)
+        for part, count in grouped(release, iterations, ALIKE)
+    ]
+    while len(losses) > 1:  # pairs, as the shorter ones compose sooner
+        pairs = zip_longest(losses[::2], losses[1::2])
+        losses = [one.compose(other) if other else one for one, other in pairs]
+    return losses[0]
+
+
+def noise_multiplier(release):
+    """Standard deviation of the noise over what a row added moves a sum by."""
+    return 2 * release.noise_variance**0.5
