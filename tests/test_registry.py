@@ -46,11 +46,13 @@ def test_classes_of_the_package_are_told_by_their_kind():
         "Gaussian",
         "GaussianMixture",
         "RandomGaussian",
+        "Softmax",
     }
     assert names("sampler") == {
         "DPBarker": "dpmcmc.samplers.dp_barker",
         "DPHMC": "dpmcmc.samplers.dp_hmc",
         "DPPenalty": "dpmcmc.samplers.dp_penalty",
+        "DPSGHMC": "dpmcmc.samplers.sghmc",
         "DPSGLD": "dpmcmc.samplers.dp_sgld",
         "DPSGNHT": "dpmcmc.samplers.dp_sgnht",
         "ExactPosterior": "dpmcmc.samplers.exact_posterior",
@@ -59,7 +61,9 @@ def test_classes_of_the_package_are_told_by_their_kind():
         "Metropolis": "dpmcmc.samplers.metropolis",
         "MinibatchBarker": "dpmcmc.samplers.minibatch_barker",
         "MinibatchDPPenalty": "dpmcmc.samplers.minibatch_dp_penalty",
+        "SGHMC": "dpmcmc.samplers.sghmc",
         "StartPoint": "dpmcmc.samplers.start_point",
+        "SubsampledHMC": "dpmcmc.samplers.subsampled_hmc",
     }
     moves = {"GaussianWalk", "GuidedWalk", "OneComponentWalk"}
     assert names("move") == dict.fromkeys(moves, "dpmcmc.samplers.moves")

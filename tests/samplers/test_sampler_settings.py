@@ -23,12 +23,23 @@ from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, Move, OneComponentWalk
+from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
+from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
 from dpmcmc.settings import in_short, is_plain, needed, plain, schema
 from dpmcmc.study.config import ConfigError, check_schema
 
 WALK = GaussianWalk(0.3)
 POSITIVE, NOISE, BOUND, SCALES, COUNT, STEPS, CHOICE, SEQUENCE, MOVE = range(9)  # keys of KINDS
+MANY, LESS, DECAY, BATCHES = range(9, 13)
+
+SGHMC_FIELDS = {
+    "step_size": POSITIVE,
+    "num_integration_steps": MANY,
+    "batch_size": COUNT,
+    "friction": POSITIVE,
+}
+SGHMC_DEFAULTS = {"step_size_decay": DECAY, "gradient_error": LESS, "inverse_mass_matrix": SCALES}
 
 # Fields of every class: those that are required, and those that have a default.
 FIELDS = {
@@ -72,6 +83,17 @@ FIELDS = {
     DPBarker: ({"move": MOVE, "batch_size": COUNT}, {"batch_variance": CHOICE}),
     MinibatchBarker: ({"move": MOVE, "batch_size": COUNT}, {}),
     FullDataDPBarker: ({"move": MOVE, "clip_bound": POSITIVE}, {}),
+    SubsampledHMC: (
+        {"step_size": POSITIVE, "num_integration_steps": STEPS, "batch_size": COUNT},
+        {
+            "step_size_decay": DECAY,
+            "batches": BATCHES,
+            "gradient_clip_bound": BOUND,
+            "inverse_mass_matrix": SCALES,
+        },
+    ),
+    SGHMC: (SGHMC_FIELDS, SGHMC_DEFAULTS | {"gradient_clip_bound": BOUND}),
+    DPSGHMC: (SGHMC_FIELDS | {"gradient_clip_bound": POSITIVE}, SGHMC_DEFAULTS),
     ExactPosterior: ({}, {"draws_at_once": COUNT}),
     StartPoint: ({}, {}),
 }
@@ -130,6 +152,26 @@ KINDS = {
         ["constant", "van-der-corput"],
         ["", "Constant", "sobol", None, 1, True, ["constant"]],
         {"enum": ["constant", "van-der-corput"]},
+    ),
+    MANY: Kind(
+        [2, 3, 100_000, np.int64(3)],
+        [*NO_COUNTS, 100_001],
+        {"type": "integer", "minimum": 1, "maximum": 100_000},
+    ),
+    LESS: Kind(  # than the friction, 0.5
+        [0.25, 0, 0.0, np.float64(0.25), np.float32(0.25)],
+        [*NO_NUMBERS, -1, -1e-300, math.nan, math.inf, -math.inf, [0.1]],
+        {"type": "number", "minimum": 0} | LARGEST,
+    ),
+    DECAY: Kind(
+        [0.5, 0, 1, *ONE_HALF],
+        [*NO_NUMBERS, -1, -1e-300, 1.01, math.nan, math.inf, [0.1]],
+        {"type": "number", "minimum": 0, "maximum": 1},
+    ),
+    BATCHES: Kind(
+        ["each-step", "trajectory"],
+        ["", "Trajectory", "epoch", None, 1, True, ["trajectory"]],
+        {"enum": ["each-step", "trajectory"]},
     ),
     MOVE: Kind(
         [WALK, OneComponentWalk([1.0, 2.0]), GuidedWalk(0.1)],

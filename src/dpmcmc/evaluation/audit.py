@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import beta
 
 from dpmcmc.accounting import certified
-from dpmcmc.evaluation.watching import WatchedStreams, log_density
+from dpmcmc.evaluation.watching import WatchedStreams, log_densities
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
@@ -30,6 +30,7 @@ from dpmcmc.samplers.dp_sgld import DPSGLD
 from dpmcmc.samplers.dp_sgnht import DPSGNHT
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import Move
+from dpmcmc.samplers.sghmc import DPSGHMC
 
 STEP = 0.5  # of the proposals
 FAR = 1e6  # a row so far away that all its ratios and gradients are clipped
@@ -110,6 +111,7 @@ def cases(num_rows=16, correction=None):
         "minibatch-dp-penalty": (minibatch, low, far, (1, 4)),
         "dp-sgld": (DPSGLD(0.5, n // 2, 1.0), low, far, (1, 4)),
         "dp-sgnht": (DPSGNHT(0.5, n // 2, 1.0, 2.0), low, far, (1, 4)),
+        "dp-sghmc": (DPSGHMC(1.0, 3, n // 2, 2.0, gradient_clip_bound=1.0), low, far, (1, 4)),
         "dp-barker": (barker, low, far, (4, 16)),
         "dp-barker-all-rows": (barker_all_rows, half_low, half, (4, 16)),
         "dp-barker-full-data": (barker_full_data, low, far, (1, 4)),
@@ -152,27 +154,29 @@ def observe(sampler, iterations, targets, rng, runs):
 def log_ratio(rng, sampler, state, targets, step):
     """ln of the densities of what an iteration released, on the first target over on the second.
 
-    Of a batch it is not told whether the differing row, the first, is in it. All other rows are
-    alike, or all rows are in the batch, so that nothing else of it matters. A value that is no
-    number betrays the data set.
+    Of a batch it is not told whether the differing row, the first, is in it: of one batch for all
+    releases, or of one for each. All other rows are alike, or all rows are in the batch, so that
+    nothing else of it matters. A value that is no number betrays the data set.
     """
     if not all(np.isfinite(released.value).all() for released in step.released):
         return math.inf
 
-    def log_density_on(target, batch=None):
-        repeated = rng.repeat(sampler, state, target, step, batch)
-        return log_density(repeated.released, step.released)
+    def densities_on(target, batch=None):
+        batches = [batch] * len(step.batch_sizes)
+        repeated = rng.repeat(sampler, state, target, step, batches)
+        logs = np.array(log_densities(repeated.released, step.released))
+        return logs if step.has_batch_each else logs.sum()
 
     n = targets[0].num_rows
     b, *more = step.batch_sizes or [n]
-    if more:
+    if more and not (step.has_batch_each and set(more) == {b}):
         raise ValueError("several batches an iteration, of which a score is not known")
     if b == n:
-        return log_density(step.released, step.released) - log_density_on(targets[1])
+        return np.sum(densities_on(targets[0])) - np.sum(densities_on(targets[1]))
     q, rows = b / n, np.arange(n)
-    without = math.log1p(-q) + log_density_on(targets[0], rows[-b:])
-    first, second = (math.log(q) + log_density_on(target, rows[:b]) for target in targets)
-    return np.logaddexp(first, without) - np.logaddexp(second, without)
+    without = math.log1p(-q) + densities_on(targets[0], rows[-b:])
+    first, second = (math.log(q) + densities_on(target, rows[:b]) for target in targets)
+    return np.sum(np.logaddexp(first, without) - np.logaddexp(second, without))
 
 
 def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=None):

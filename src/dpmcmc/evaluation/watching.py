@@ -14,6 +14,7 @@ class Released(NamedTuple):
     sensitivity: float  # as the sampler declares it
     sd: float
     value: Any  # the statistic with its noise
+    batches: int  # that the iteration had drawn before
 
 
 class Step(NamedTuple):
@@ -22,6 +23,11 @@ class Step(NamedTuple):
     state: State
     released: list  # of Released
     batch_sizes: list  # of the batches it drew
+
+    @property
+    def has_batch_each(self):
+        """Whether it drew one batch for each release, before it and after the one before."""
+        return [r.batches for r in self.released] == [*range(1, len(self.batch_sizes) + 1)]
 
 
 class WatchedStreams(Streams):
@@ -33,24 +39,27 @@ class WatchedStreams(Streams):
         streams._forget()
         return streams
 
-    def _forget(self, values=None, batch=None):
+    def _forget(self, values=None, batches=()):
         self.released, self.batch_sizes = [], []
         self._values = None if values is None else iter(values)
-        self._batch = batch
+        self._batches = batches
 
     def release(self, statistic, sensitivity, sd):
         """As `Streams.release`; or, in a repetition, the value that was released then."""
         value = super().release(statistic, sensitivity, sd)  # its random numbers are used up
         if self._values is not None:
             value = own(next(self._values, np.nan))
-        self.released.append(Released(own(statistic), sensitivity, sd, own(value)))
+        drawn = len(self.batch_sizes)
+        self.released.append(Released(own(statistic), sensitivity, sd, own(value), drawn))
         return value
 
     def batch(self, draw, num_rows, batch_size):
         """As `Streams.batch`; or, in a repetition, the batch that is given."""
+        number = len(self.batch_sizes)
         self.batch_sizes.append(batch_size)
         drawn = super().batch(draw, num_rows, batch_size)
-        return drawn if self._batch is None else self._batch
+        given = self._batches[number] if number < len(self._batches) else None
+        return drawn if given is None else given
 
     def step(self, sampler, state, target):
         """One iteration, noted; `repeat` starts from the same random numbers."""
@@ -58,7 +67,7 @@ class WatchedStreams(Streams):
         self._forget()
         return self._step(sampler, state, target)
 
-    def repeat(self, sampler, state, target, step, batch=None):
+    def repeat(self, sampler, state, target, step, batches=()):
         """The last iteration again, on other rows, as if the same had been released.
 
         Since all that a private sampler knows of its rows is what it has released, the same state
@@ -69,11 +78,11 @@ class WatchedStreams(Streams):
         sampler, state, target
             As for `step`; the state is that before the iteration.
         step : Step
-        batch : (b,) array of int, optional
-            Rows of the batch, in place of those drawn at random.
+        batches : list of (b,) array of int or None, optional
+            Rows of the batches, in their order; None for one as it was drawn.
         """
         after = [generator.bit_generator.state for generator in self]
-        self._forget([released.value for released in step.released], batch)
+        self._forget([released.value for released in step.released], batches)
         self._set(self._start)
         try:
             return self._step(sampler, state, target)
@@ -95,11 +104,11 @@ def own(value):
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def log_density(released, values):
-    """ln of the density of releases, up to a constant, at values that others have released."""
+def log_densities(released, values):
+    """ln of the density of each release, up to a constant, at what others have released: a list."""
     with np.errstate(all="ignore"):
-        return sum(
+        return [
             float(-0.5 * np.sum(((v.value - r.statistic) / r.sd) ** 2))
             - np.size(r.statistic) * float(np.log(r.sd))
             for r, v in zip(released, values, strict=True)
-        )
+        ]

@@ -44,7 +44,7 @@ def check(name, settings):
 def check_of_model(name, settings):
     """Checks of a model with settings; raises a ConfigError before the first."""
     entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ".", ".")
-    spec = {"model": entry.id, "model_entry": entry.spec, "data": entry.data}
+    spec = {"study_seed": 0, "model": entry.id, "model_entry": entry.spec, "data": entry.data}
     return check_model(entry.model, read(spec) if entry.data else None)
 
 

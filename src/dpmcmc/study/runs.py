@@ -27,6 +27,7 @@ COLUMNS = set(
         "kept_draws",
         "covariance_error",
         "mmd_draws",
+        "accuracy",
         "changed_decisions",
         "target_delta",
         "accountant",

@@ -28,7 +28,9 @@ from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
+from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
 from dpmcmc.settings import Noise, Positive, Settings
 
 WALK = GaussianWalk(0.15)
@@ -44,6 +46,9 @@ OURS = [
     DPHMC(0.1, 0.4, 0.15, 4, 2, 1, step_size_sequence="van-der-corput"),
     DPSGLD(0.006, 50, 1),
     DPSGNHT(0.03, 50, 1, 3.0),
+    DPSGHMC(0.01, 5, 50, 5.0, gradient_clip_bound=1, step_size_decay=0),
+    SGHMC(0.015, 5, 50, 10.0, step_size_decay=0),
+    SubsampledHMC(0.015, 5, 50, step_size_decay=0),
     MinibatchBarker(GaussianWalk(0.3), 50, UnitCorrection.compute()),
     HMC(0.15, 5),
     HMC(0.15, 5, gradient_clip_bound=0.5),
@@ -69,7 +74,9 @@ def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler)
     assert not [finding for finding in findings if finding.passed is False]
     untried = {finding.tried for finding in findings if finding.passed is None}
     expected = set(SMALL_STEPS)
-    if isinstance(sampler, DPSGLD | DPSGNHT):  # which are exact for small steps alone
+    if isinstance(sampler, SGHMC | SubsampledHMC):  # which are exact for small steps alone
+        expected = {QUIET, "Chains without noise and clipping come away from their start"}
+    if isinstance(sampler, DPSGLD | DPSGNHT | DPSGHMC):
         expected = {QUIET, NOISY, *(f"Chains {kind} come away from their start" for kind in KINDS)}
     if isinstance(sampler, DPBarker | FullDataDPBarker):  # whose noise is part of the test
         expected |= {QUIET, "Chains without noise and clipping come away from their start"}
@@ -329,6 +336,54 @@ class TwoBatches(MinibatchDPPenalty):
         return super().step(rng, state, target)
 
 
+class OneBatch(DPSGHMC):
+    """All releases of a trajectory are of one batch."""
+
+    def step(self, rng, state, target):
+        batch = draw_batch(rng, target.num_rows, self.batch_size)
+        object.__setattr__(self, "kept", batch)
+        return super().step(rng, state, target)
+
+    def draw_batch(self, rng, target):
+        return self.kept
+
+
+class FirstBatch(DPSGHMC):
+    """Draws a batch for each release, and takes the first one for all."""
+
+    def draw_batch(self, rng, target):
+        batch = super().draw_batch(rng, target)
+        if getattr(self, "left", 0) == 0:
+            object.__setattr__(self, "kept", batch)
+            object.__setattr__(self, "left", self.num_integration_steps)
+        object.__setattr__(self, "left", self.left - 1)
+        return self.kept
+
+
+class TwoForOne(DPSGHMC):
+    """The first release is of two batches, and there is one less."""
+
+    def step(self, rng, state, target):
+        self.draw_batch(rng, target)
+        shorter = dataclasses.replace(self, num_integration_steps=self.num_integration_steps - 1)
+        return DPSGHMC.step(shorter, rng, state, target)
+
+
+class Shrinking(DPSGHMC):
+    """Tells the accountant that the noise grows faster than it does."""
+
+    def release(self, num_rows, likelihood_power=1.0):
+        return dataclasses.replace(super().release(num_rows, likelihood_power), exponent=0.5)
+
+
+class OneMore(DPSGHMC):
+    """Tells the accountant of one release less."""
+
+    def release(self, num_rows, likelihood_power=1.0):
+        told = super().release(num_rows, likelihood_power)
+        return dataclasses.replace(told, count=told.count - 1)
+
+
 class SaysNothing(Right):
     """Neither says which setting is noise nor that it is exact."""
 
@@ -374,6 +429,7 @@ class BatchesTooLarge(MinibatchDPPenalty):
 
 
 HMC_SETTINGS = (0.1, 0.4, 0.1, 4, 2, 1)
+SGHMC_SETTINGS = (0.01, 3, 50, 5.0)
 ERRORS = [
     (WrongSign(), NOISY),
     (NoPrior(), QUIET),
@@ -395,6 +451,11 @@ ERRORS = [
     (Late(), COST),
     (TwoBatches(WALK, 1.5, 50, 1), BATCH),
     (Untyped(), QUIET),
+    (OneBatch(*SGHMC_SETTINGS, gradient_clip_bound=1), BATCH),
+    (OneMore(*SGHMC_SETTINGS, gradient_clip_bound=1), BATCH),
+    (FirstBatch(*SGHMC_SETTINGS, gradient_clip_bound=1), BATCH),
+    (TwoForOne(*SGHMC_SETTINGS, gradient_clip_bound=1), BATCH),
+    (Shrinking(*SGHMC_SETTINGS, gradient_clip_bound=1), COST),
 ]
 
 

@@ -1,10 +1,12 @@
 """What a sampler releases of its rows, compared with what it would have released of others."""
 
 import math
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
 
+from dpmcmc.accounting.growing_noise import GrowingNoise
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.evaluation.audit import FAR
 
@@ -17,6 +19,7 @@ class Comparison(NamedTuple):
     moved: float = 0.0  # a statistic, over its declared sensitivity
     spread: float = 0.0  # a declared sensitivity or noise, relatively
     is_same: bool = True  # whether the same state came out
+    is_of_own: bool = True  # whether other batches, exchanged, changed no release but their own
 
 
 def neighbouring(rng, rows, ordinary):
@@ -41,7 +44,19 @@ def worse(found, step, other):
         moved = max(moved, ratio(change, a.sensitivity))
         for x, y in ((a.sensitivity, b.sensitivity), (a.sd, b.sd)):
             spread = max(spread, ratio(abs(x - y), x))
-    return Comparison(moved, spread, found.is_same and is_same)
+    return found._replace(moved=moved, spread=spread, is_same=found.is_same and is_same)
+
+
+def of_own_batches(watching, sampler, state, target, step):
+    """Whether each release of an iteration stays if all batches but its own are exchanged."""
+    for j, released in enumerate(step.released):
+        batches = [np.arange(size) for size in step.batch_sizes]
+        batches[j : j + 1] = [None]
+        repeated = watching.repeat(*deepcopy((sampler, state)), target, step, batches).released
+        statistic = repeated[j].statistic if j < len(repeated) else np.nan
+        if not np.allclose(statistic, released.statistic, rtol=1e-9):
+            return False
+    return True
 
 
 def ratio(x, y):
@@ -71,8 +86,15 @@ def leaves(part):
         yield np.asarray(part, float)
 
 
+def released_in(release, iteration):
+    """Release and how many of it `release()` says of iteration t = 1, 2, ..."""
+    if isinstance(release, GrowingNoise):
+        return release.of(iteration), release.count
+    return release, 1
+
+
 def price(release):
-    """The most that (sensitivity / sd)^2 of an iteration may be for what an accountant is told."""
+    """The most that (sensitivity / sd)^2 of a release may be for what an accountant is told."""
     match release:
         case GaussianRelease(mu):
             return mu**2

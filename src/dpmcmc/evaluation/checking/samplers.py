@@ -16,7 +16,15 @@ from dpmcmc.accounting import certified
 from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
 from dpmcmc.evaluation.audit import FAR, Case, FixedStep, audit
 from dpmcmc.evaluation.checking.findings import NotTried, Outcome, find, near_zero
-from dpmcmc.evaluation.checking.releases import Comparison, neighbouring, price, ratio, worse
+from dpmcmc.evaluation.checking.releases import (
+    Comparison,
+    neighbouring,
+    of_own_batches,
+    price,
+    ratio,
+    released_in,
+    worse,
+)
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
@@ -278,9 +286,17 @@ class Checked:
                 for neighbour in neighbours if k < WATCHED else ():
                     other = watching.repeat(*deepcopy((self.sampler, state)), neighbour, step)
                     found = worse(found, step, other)
+                if k == 0 and len(step.released) > 1:
+                    is_of_own = of_own_batches(watching, self.sampler, state, target, step)
+                    found = found._replace(is_of_own=found.is_of_own and is_of_own)
                 steps.append(step)
                 state = step.state
         return steps, found
+
+    @property
+    def numbered(self):
+        """Iterations of `watched`, each with its number in its chain, from 1 on."""
+        return [(i % PRICED + 1, step) for i, step in enumerate(self.watched[0])]
 
     @cache  # noqa: B019 -- it lives as long as the check
     def audited(self, iterations):
@@ -322,23 +338,30 @@ def nothing_else_of_the_rows(checked):
 
 def as_priced(checked):
     """(sensitivity / noise)^2 of an iteration is what release() says."""
-    cost = max(
-        sum(ratio(r.sensitivity, r.sd) ** 2 for r in step.released) for step in checked.watched[0]
-    )
-    allowed = price(checked.released)
-    is_covered = bool(cost <= allowed * (1 + ROUNDING))
-    return Outcome(f"{cost:.6g}", f"at most {allowed:.6g}", is_covered)
+    compared = []  # what is over what is allowed, and these
+    for iteration, step in checked.numbered:
+        release, count = released_in(checked.released, iteration)
+        costs = [ratio(r.sensitivity, r.sd) ** 2 for r in step.released]
+        allowed = price(release)
+        for cost in costs if count > 1 else [sum(costs)]:  # each by itself, or all as one
+            compared.append((ratio(cost, allowed), cost, allowed))
+    over, cost, allowed = max(compared, default=(0.0, 0.0, 0.0))
+    return Outcome(f"{cost:.6g}", f"at most {allowed:.6g}", bool(over <= 1 + ROUNDING))
 
 
 def batches_as_priced(checked):
     """Batches, of one release each, are as large as release() says."""
     if isinstance(checked.released, GaussianRelease):
         raise NotTried("it is priced as if all rows were read")
-    steps, share = checked.watched[0], checked.released.sampling_probability
+    steps, (release, allowed) = checked.watched[0], released_in(checked.released, 1)
     count = max(max(len(step.released), len(step.batch_sizes)) for step in steps)
-    largest = max(max(step.batch_sizes or [checked.num_rows]) for step in steps) / checked.num_rows
-    found = f"{count} of {largest:.3g} of the rows"
-    return Outcome(found, f"1 of {share:.3g}", count == 1 and largest <= share)
+    sizes = (size for step in steps for size in step.batch_sizes or [checked.num_rows])
+    largest = max(sizes) / checked.num_rows
+    drawn = [step for step in steps if step.batch_sizes and step.released]
+    is_each = all(step.has_batch_each for step in drawn) and checked.watched[1].is_of_own
+    is_covered = is_each and count <= allowed and largest <= release.sampling_probability
+    found = f"{count} of {largest:.3g} of the rows{'' if is_each else ', shared'}"
+    return Outcome(found, f"{allowed} of {release.sampling_probability:.3g}", is_covered)
 
 
 def starts_are_forgotten(checked):
