@@ -7,6 +7,7 @@ import pytest
 
 from dpmcmc.evaluation import metrics
 from dpmcmc.models.banana import Banana
+from dpmcmc.models.gaussian import Gaussian
 
 
 def brute_force_mmd(x, y, bandwidth):
@@ -135,6 +136,15 @@ def test_standard_deviations_are_compared_in_straight_coordinates():
     assert metrics.sd_ratio(np.ones((5, 2)), y) == 0
 
 
+def test_samples_of_one_component_are_compared_like_others():
+    rng, model = np.random.default_rng(5), Gaussian(10, 1.0, [[4.0]], [1.0])
+    x, y = rng.standard_normal((40, 1)), 2 * rng.standard_normal((50, 1))
+    result = metrics.compare(rng, x, y, model, 100, 40)
+    assert result["sd_ratio"] == pytest.approx(x.std(ddof=1) / y.std(ddof=1))
+    assert result["covariance_error"] == pytest.approx(abs(x.var(ddof=1) - y.var(ddof=1)))
+    assert result["mean_error"] == pytest.approx(abs(x.mean() - y.mean()))
+
+
 def test_a_comparison_thins_for_the_mmd_alone_and_takes_the_known_mean():
     rng = np.random.default_rng(1)
     draws, reference = rng.standard_normal((500, 2)), rng.standard_normal((300, 2))
@@ -148,6 +158,36 @@ def test_a_comparison_thins_for_the_mmd_alone_and_takes_the_known_mean():
         "sd_ratio": metrics.sd_ratio(draws, reference),
         "mmd_draws": 100,
     }
+
+
+def test_accuracy_is_of_held_out_rows_and_of_models_that_have_one():
+    class Predicting(Known):
+        @staticmethod
+        def accuracy(draws, rows):
+            return draws.sum() + rows.sum()
+
+    rng = np.random.default_rng(1)
+    draws, reference, rows = rng.normal(size=(3, 9, 2))
+    arguments = draws, reference, Predicting, 50, 100
+    result = metrics.compare(np.random.default_rng(5), *arguments, held_out=rows)
+    assert result.pop("accuracy") == draws.sum() + rows.sum()
+    assert metrics.compare(np.random.default_rng(5), *arguments) == result
+    known = metrics.compare(np.random.default_rng(5), draws, reference, Known, 50, 100, rows)
+    assert known == result
+    of_one = metrics.compare(rng, draws[:1], *arguments[1:], held_out=rows)
+    assert list(of_one) == [*list(result)[:4], "accuracy", "mmd_draws"]
+    assert math.isnan(of_one["accuracy"])
+
+
+def test_one_dimension_has_all_metrics():
+    rng = np.random.default_rng(2)
+    x, y = 3 * rng.standard_normal((40, 1)), rng.standard_normal((60, 1))
+    known = Known()
+    known.posterior_mean = None
+    result = metrics.compare(rng, x, y, known, 50, 100)
+    assert result["covariance_error"] == pytest.approx(abs(x.var(ddof=1) - y.var(ddof=1)))
+    assert result["sd_ratio"] == pytest.approx(x.std(ddof=1) / y.std(ddof=1))
+    assert result["mean_error"] == pytest.approx(abs(x.mean() - y.mean()))
 
 
 def test_a_negative_estimate_of_mmd_squared_is_reported_by_its_size():

@@ -127,6 +127,7 @@ def test_the_models_of_the_package_are_found_by_name_and_no_base_class_is():
         "Gaussian",
         "GaussianMixture",
         "RandomGaussian",
+        "Softmax",
     }
 
 

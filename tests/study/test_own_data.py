@@ -163,7 +163,19 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ({"data": "line.csv", "num_rows": 50}, "models.line.num_rows: must not be given with data"),
         ({"data": "line.csv", "prior": 1}, "models.line: unknown key prior; valid keys: num_rows"),
         ({"data": "line.csv", "prior_variance": -1}, "models.line.prior_variance: must be greater"),
-        ({"columns": ["x"], "num_rows": 9}, "models.line.columns: are of data from a file"),
+        ({"held_out": 0.2, "num_rows": 9}, "models.line.held_out: is of data from a file, and"),
+        ({"data": "line.csv", "held_out": 0}, "models.line.held_out: must be greater than 0"),
+        ({"data": "line.csv", "held_out": 1}, "models.line.held_out: .* equal to the maximum of 1"),
+        ({"data": "line.csv", "held_out": "a"}, "models.line.held_out: must be a finite number"),
+        (
+            {"data": "line.csv", "held_out": 0.005},
+            "models.line.held_out: must leave at least 2 rows and hold out at least 1, not 50 and",
+        ),
+        (
+            {"data": "line.csv", "held_out": 0.98},
+            "models.line.held_out: must leave .* not 1 and 49",
+        ),
+        ({"columns": ["x"], "num_rows": 9}, "models.line.columns: is of data from a file"),
         ({"num_rows": 9}, "models.line: Line has no simulate, so missing key data: a file"),
         ({"kind": "line.py:Columned"}, "models.line.kind: Columned has a field columns, which an"),
         ({"kind": "line.py:Fixed", "data": "line.csv"}, "models.line: .*"),
@@ -240,6 +252,36 @@ def test_the_job_reads_what_was_checked_and_nothing_else(make, directory, tmp_pa
     with pytest.raises(JobError, match=r"model line: .*line.csv cannot be read"):
         jobs.dataset(spec, output)
     assert not output.exists()
+
+
+def test_rows_are_held_out_of_the_data_set_and_of_nothing_twice(make, directory, tmp_path):
+    study = make({"data": "line.csv", "held_out": 0.3})
+    spec, told = study.dataset("line"), study.baseline_table("line")
+    assert study.models["line"].model.num_rows == spec["model_entry"]["num_rows"] == 35
+    assert spec["data"]["held_out"] == 0.3
+    assert study.chain_table("line")["data"] == spec["data"]
+    jobs.dataset(spec, tmp_path / "line.npy")
+    data, held_out = np.load(tmp_path / "line.npy"), jobs.held_out(told)
+    assert data.shape == (35, 2) and held_out.shape == (15, 2)
+    for rows in (data, held_out):  # x rises in the file
+        assert (np.diff(rows[:, 0]) > 0).all()
+    assert len({*data[:, 0], *held_out[:, 0]}) == 50
+    np.testing.assert_array_equal(jobs.held_out(told), held_out)
+    seeded = make({"data": "line.csv", "held_out": 0.3}, seed=study.config["seed"] + 1)
+    assert not np.array_equal(jobs.held_out(seeded.dataset("line")), held_out)
+    whole = make({"data": "line.csv"}).dataset("line")
+    assert "held_out" not in whole["data"] and jobs.held_out(whole) is None
+    assert jobs.held_out(study.dataset("circle")) is None
+    write_data(directory / "line.csv", value=0.6)
+    with pytest.raises(JobError, match=r"line.csv has changed since the workflow"):
+        jobs.held_out(told)
+
+
+def test_a_release_is_priced_for_the_rows_that_stay(make):
+    run = [{"models": ["line"], "algorithms": ["dp-penalty"], "epsilons": [4]}]
+    study = make({"data": "line.csv", "held_out": 0.3}, algorithms=ALGORITHM, runs=run)
+    spec = study.budget(study.cells[0])
+    assert spec["num_rows"] == 35 and spec["delta"] == study.config["delta_times_n"] / 35
 
 
 def test_a_run_that_does_not_converge_names_the_model(make, directory, tmp_path, monkeypatch):

@@ -226,7 +226,11 @@ BAD = [
     (f"{PENALTY}/clip_bound", ..., "missing key clip_bound"),
     (f"{HMC}/inverse_mass_matrix", [1, 1], "list of dimension = 10 numbers, not 2"),
     (f"{HMC}/num_integration_steps", 0, "num_integration_steps: must be at least 1, not 0"),
-    ("algorithms/dp-hmc/accountant", "rdp2", "unknown value rdp2; valid values: barker-rdp, cert"),
+    (
+        "algorithms/dp-hmc/accountant",
+        "rdp2",
+        "unknown value rdp2; valid values: add-remove-pld, add-remove-rdp, barker-rdp, cert",
+    ),
     (
         "algorithms/dp-hmc/accountant",
         "rdp",

@@ -46,6 +46,10 @@ class Poisson(RowsModel):
 
     def grad_log_prior(self, theta):
         return -theta
+
+    def accuracy(self, draws, rows):
+        theta = draws.mean(axis=0)
+        return float(np.mean(np.exp(theta[0] + theta[1] * rows[:, 0]).round() == rows[:, 1]))
 '''
 SETTINGS = {"noise_scale": 2, "proposal_scale": 0.05, "clip_bound": 3}
 OVERLAY = {
@@ -57,7 +61,7 @@ OVERLAY = {
     "models": {"counts": {"kind": "poisson.py:Poisson", "data": "counts.csv"}},
     "algorithms": {"dp-penalty": {"settings": {"counts": SETTINGS}}},
 }
-OVERLAY["models"]["counts"]["reference"] = "long-run"
+OVERLAY["models"]["counts"] |= {"reference": "long-run", "held_out": 0.2}
 
 
 def write_study(directory, changes=None):
@@ -91,19 +95,34 @@ def ran(tmp_path_factory):
 def test_data_of_ones_own_come_to_tables(ran):
     directory, arguments = ran
     results = directory / "results/own"
-    assert np.load(results / "data/counts.npy").shape == (395, 2)
+    assert np.load(results / "data/counts.npy").shape == (316, 2)
     assert np.load(results / "reference/counts.npy").shape == (200, 2)
     assert np.load(results / "baselines/counts.npy").shape == (3, 200, 2)
     models = pd.read_csv(results / "tables/models.csv").set_index("model")
-    assert models.loc["counts", ["kind", "n", "reference"]].tolist() == ["Poisson", 395, "long-run"]
+    assert models.loc["counts", ["kind", "n", "reference"]].tolist() == ["Poisson", 316, "long-run"]
     assert models.loc["flat-banana-2d", "reference"] == "exact"
     chains = pd.read_csv(results / "tables/chains.csv").set_index("model")
     assert len(chains.loc["counts"]) == 2 and (chains.loc["counts", "mmd"] < 1.2).all()
     budgets = pd.read_csv(results / "tables/budgets.csv").set_index("model")
-    assert budgets.loc["counts", "target_delta"] == 0.1 / 395
+    assert budgets.loc["counts", "target_delta"] == 0.1 / 316
     baselines = pd.read_csv(results / "tables/baselines.csv").set_index("model")
     assert (baselines.loc["counts", "mmd"] < 0.15).all()
     assert planned(directory, *arguments) == []
+
+
+def test_accuracy_is_of_the_rows_held_out(ran):
+    tables = {
+        name: pd.read_csv(ran[0] / f"results/own/tables/{name}.csv").set_index("model")
+        for name in ("chains", "baselines", "starts", "summary")
+    }
+    for name in ("chains", "baselines", "starts"):
+        accuracy = tables[name]["accuracy"]
+        assert accuracy["flat-banana-2d"].isna().all()
+        held_out = 79 * accuracy["counts"]  # rows that are right: a whole number
+        np.testing.assert_allclose(held_out, held_out.round(), atol=1e-9)
+    assert (tables["baselines"].loc["counts", "accuracy"] > 0.2).all()
+    median = tables["chains"].loc["counts", "accuracy"].median()
+    assert tables["summary"].loc["counts", "accuracy_median"] == median
 
 
 def test_one_changed_value_reruns_what_depends_on_it(ran, tmp_path):

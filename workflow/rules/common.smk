@@ -123,7 +123,9 @@ def chain_source(wildcards):
 
 
 def chain_table_source(wildcards):
-    return digest("dpmcmc.jobs.metrics", *model_modules(wildcards.model))
+    data = study.models[wildcards.model].data
+    files = [FILES] if data and "held_out" in data else []
+    return digest("dpmcmc.jobs.metrics", *model_modules(wildcards.model), *files)
 
 
 def notebook_source(notebook):

@@ -1,4 +1,4 @@
-"""How far a chain is from the posterior: MMD (thesis, section 5.3), mean, covariance."""
+"""How far a chain is from the posterior: MMD (thesis, section 5.3), mean, covariance; accuracy."""
 
 import math
 
@@ -81,8 +81,12 @@ def mean_error(draws, reference, posterior_mean=None):
 
 def covariance_error(draws, reference):
     """Frobenius norm of the difference of the sample covariances (divisor k - 1)."""
-    difference = np.cov(draws, rowvar=False) - np.cov(reference, rowvar=False)
-    return float(np.linalg.norm(difference))
+    return float(np.linalg.norm(covariance(draws) - covariance(reference)))
+
+
+def covariance(draws):
+    """Sample covariance (d, d) of draws (k, d), divisor k - 1."""
+    return np.atleast_2d(np.cov(draws, rowvar=False))
 
 
 def sd_ratio(draws, reference, straighten=np.asarray):
@@ -103,11 +107,11 @@ def sd_ratio(draws, reference, straighten=np.asarray):
 
 def principal_axes(sample):
     """Standard deviations (d,) of a sample (k, d) along its principal axes, and these, (d, d)."""
-    variances, axes = np.linalg.eigh(np.cov(sample, rowvar=False))
+    variances, axes = np.linalg.eigh(covariance(sample))
     return np.sqrt(np.maximum(variances, 0)), axes
 
 
-def compare(rng, draws, reference, model, bandwidth_pairs, max_draws):
+def compare(rng, draws, reference, model, bandwidth_pairs, max_draws, held_out=None):
     """All metrics of a sample against the reference sample; NaN for fewer than two draws.
 
     Parameters
@@ -121,14 +125,18 @@ def compare(rng, draws, reference, model, bandwidth_pairs, max_draws):
     bandwidth_pairs : int
     max_draws : int
         For the MMD and its bandwidth, more draws than this are thinned evenly.
+    held_out : (m, p) array, optional
+        Rows that had no part in the data set, for the accuracy of a model that has one.
 
     Returns
     -------
     dict
-        mmd, mean_error, covariance_error, sd_ratio, and mmd_draws: how many draws the MMD used.
+        mmd, mean_error, covariance_error, sd_ratio, and mmd_draws: how many draws the MMD used;
+        with held-out rows accuracy too, if the model has a function `accuracy(draws, rows)`.
     """
+    is_predicted = held_out is not None and hasattr(model, "accuracy")
     if len(draws) < 2:
-        names = "mmd", "mean_error", "covariance_error", "sd_ratio"
+        names = "mmd", "mean_error", "covariance_error", "sd_ratio", *["accuracy"] * is_predicted
         return dict.fromkeys(names, math.nan) | {"mmd_draws": 0}
     thinned = thin(draws, max_draws)
     bandwidth = median_bandwidth(rng, thinned, reference, bandwidth_pairs)
@@ -138,4 +146,4 @@ def compare(rng, draws, reference, model, bandwidth_pairs, max_draws):
         "covariance_error": covariance_error(draws, reference),
         "sd_ratio": sd_ratio(draws, reference, getattr(model, "straighten", np.asarray)),
         "mmd_draws": len(thinned),
-    }
+    } | ({"accuracy": model.accuracy(draws, held_out)} if is_predicted else {})

@@ -126,6 +126,8 @@ def models_table(models):
 def summarise(chains, baselines, starts, mixing):
     """Median and quartiles over the seeds of MMD and clip fraction, a row a cell, and a scale.
 
+    So too of the accuracy, where models have one.
+
     Parameters
     ----------
     chains, mixing : DataFrame
@@ -142,7 +144,7 @@ def summarise(chains, baselines, starts, mixing):
     """
     cells = chains.groupby(KEYS, sort=False)
     columns = {"iterations": cells["iterations"].first(), "samples": cells.size()}
-    for metric in ("mmd", "clip_fraction"):
+    for metric in ("mmd", "clip_fraction", *chains.columns.intersection(["accuracy"])):
         for name, q in QUARTILES.items():
             columns[f"{metric}_{name}"] = cells[metric].quantile(q)
     table = pd.DataFrame(columns | {"ess": cells["ess"].median()}).reset_index()

@@ -13,6 +13,7 @@ from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
 from dpmcmc.evaluation.metrics import compare, kept_draws
 from dpmcmc.files import read_json, read_npy, read_npz, reading
 from dpmcmc.frames import whole, write_csv
+from dpmcmc.jobs.data import held_out
 from dpmcmc.study.streams import generator, start_point
 
 KEYS = ("model", "algorithm", "epsilon", "seed")  # of a row of timings
@@ -26,10 +27,11 @@ def baseline_table(spec, reference, baselines, output, starts):
     """
     sample = read_npy(reference)
     name, model = spec["model"], registry.build(spec["model_entry"])
+    others = held_out(spec)
 
     def metrics(kind, index, draws):
         rng = generator(spec["study_seed"], "bandwidth", name, kind, index)
-        return compare(rng, draws, sample, model, **spec["mmd"])
+        return compare(rng, draws, sample, model, **spec["mmd"], held_out=others)
 
     exact = [
         {"model": name, "baseline": i} | metrics("baseline", i, draws)
@@ -55,6 +57,7 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
     """
     sample = read_npy(reference)
     model, m = registry.build(spec["model_entry"]), spec["chains_per_release"]
+    others = held_out(spec)
     rows, costs, allowed, cells = [], [], [], []
     for algorithm, run, stream in spec["cells"]:
         allowed.append(read_json(Path(budgets, algorithm, f"{run}.json")))
@@ -69,7 +72,7 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
             rng = generator(
                 spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, release
             )
-            metrics = compare(rng, draws, sample, model, **spec["mmd"])
+            metrics = compare(rng, draws, sample, model, **spec["mmd"], held_out=others)
             of_draws = {"kept_draws": len(draws), "ess": effective_sample_size(kept)}
             if m > 1:
                 of_draws["r_hat"] = split_r_hat(kept)

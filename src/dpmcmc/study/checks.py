@@ -1,5 +1,7 @@
 """Checks of a study that span its models, algorithms and sections; each raises a ConfigError."""
 
+from dpmcmc import registry
+from dpmcmc.accounting.growing_noise import GrowingNoise
 from dpmcmc.study.config import ConfigError, listed
 from dpmcmc.study.entries import check_accountant, check_settings, simulates
 from dpmcmc.study.runs import check_known
@@ -27,6 +29,25 @@ def check_all_settings(study):
         where_settings(cell.model, algorithm)
         where = f"runs: {cell.algorithm} on {cell.model}, {cell.run}"
         check_settings(algorithm, model, study.settings(cell), where)
+
+
+def check_releases(study):
+    """Noise that grows within a chain starts anew in the next, so such chains share no release."""
+    if study.chains_per_release == 1:
+        return
+    run = [(cell.model, cell.algorithm, study.settings(cell)) for cell in study.runs]
+    tuned = [(m, a, study.algorithms[a].settings_on(m)) for m, a in study.searches]
+    for name, algorithm, settings in run + tuned:
+        entry, model = study.algorithms[algorithm], study.models[name].model
+        if not entry.is_private:
+            continue
+        sampler = registry.build(entry.spec(settings))
+        release = sampler.release(model.num_rows, model.likelihood_power)
+        if isinstance(release, GrowingNoise) and release.exponent > 0:
+            raise ConfigError(
+                f"chains_per_release: must be 1 with {algorithm} on {name}, whose noise grows "
+                f"within a chain, not {study.chains_per_release}"
+            )
 
 
 def where_settings(model, algorithm):

@@ -12,8 +12,11 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+
+from dpmcmc.study.streams import generator
 
 
 class DataError(ValueError):
@@ -199,7 +202,23 @@ def read_npy(contents):
 READERS = {".csv": read_csv, ".parquet": read_parquet, ".npy": read_npy}
 
 
-def model_of(file, build, columns=None):
+class Split(NamedTuple):
+    """A share of a model's rows that is held out of its data set, and of all that chains see.
+
+    Which these are is a matter of chance, of a stream of their own for a study's seed: they are the
+    same for all models of one file, so that accuracies on them can be compared.
+    """
+
+    share: float
+    study_seed: int
+
+    def is_held_out(self, num_rows):
+        """Mask (n,) of rows in the order of the file; round(share n) of them are held out."""
+        rng = generator(self.study_seed, "held-out")
+        return rng.permutation(num_rows) < round(self.share * num_rows)
+
+
+def model_of(file, build, columns=None, split=None):
     """The model of a data file, and the columns that it takes.
 
     Parameters
@@ -209,6 +228,8 @@ def model_of(file, build, columns=None):
         From a number of rows to the model.
     columns : list of str, optional
         By default those that the model names.
+    split : Split, optional
+        By default no row is held out.
 
     Returns
     -------
@@ -220,6 +241,8 @@ def model_of(file, build, columns=None):
     ------
     DataError
         If the file and the model do not make a data set.
+    ValueError
+        "held_out: ...", for a share that leaves nothing on one side.
     """
     if file.num_rows < 2:
         raise DataError(f"{file.path.name}: has too few rows ({file.num_rows}); at least 2 needed")
@@ -238,14 +261,33 @@ def model_of(file, build, columns=None):
             f"{type(model).__name__}.prepare: leaves {len(rows)} of {file.num_rows} rows; "
             "at least 2 needed"
         )
+    if split is not None:
+        rows, held_out = parted(rows, split)
+        if len(rows) < 2 or not len(held_out):
+            raise ValueError(
+                f"held_out: must leave at least 2 rows and hold out at least 1, not {len(rows)} "
+                f"and {len(held_out)}"
+            )
     model = replace(model, num_rows=len(rows))
     assembled(model, rows, columns)
     return model, list(columns)
 
 
-def data_set(model, file, columns):
+def data_set(model, file, columns, split=None):
     """Data set of a model from `model_of`; a DataError if the file does not make it."""
-    return assembled(model, prepared(model, file, columns), columns)
+    rows = prepared(model, file, columns)
+    return assembled(model, rows if split is None else parted(rows, split)[0], columns)
+
+
+def held_out_rows(model, file, columns, split):
+    """Rows that a split holds out, (k, p), as the model's `prepare` makes them."""
+    return parted(prepared(model, file, columns), split)[1]
+
+
+def parted(rows, split):
+    """Rows that stay and rows that are held out, each in the order of the file."""
+    is_held_out = split.is_held_out(len(rows))
+    return rows[~is_held_out], rows[is_held_out]
 
 
 @contextmanager

@@ -12,9 +12,10 @@ from dpmcmc.models.model import Model
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Settings, annotations, schema
 from dpmcmc.study.config import ConfigError, check_schema, listed
-from dpmcmc.study.data_files import DataError, DataFile, model_of
+from dpmcmc.study.data_files import DataError, DataFile, Split, model_of
 
-MODEL_WORDS = ("kind", "label", "data", "columns", "reference")  # keys that are no settings
+# Keys that are no settings.
+MODEL_WORDS = ("kind", "label", "data", "columns", "held_out", "reference")
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
 
 
@@ -33,7 +34,7 @@ class ModelEntry(NamedTuple):
     label: str
     model: object  # made of its settings
     spec: dict  # for `dpmcmc.registry.build`
-    data: dict | None  # file, columns, and digest of its bytes; None for simulated data
+    data: dict | None  # file, columns, digest of its bytes, share held_out; None: simulated
     reference: str  # how its reference sample is drawn: exact, grid or long-run
 
 
@@ -115,10 +116,11 @@ def check_sizes(settings, where):
             raise ConfigError(f"{place}: must be between {low:g} and {high:g} in size, not {value}")
 
 
-def read_model(name, entry, directory, data_directory):
+def read_model(name, entry, directory, data_directory, study_seed=0):
     """A model's entry, checked, and its data if they are in a file; raises a ConfigError.
 
-    The directories are those that paths of the class and of the data are relative to.
+    The directories are those that paths of the class and of the data are relative to; the seed
+    decides which rows are held out.
     """
     where = f"models.{name}"
     reference, cls = load_class("model", entry["kind"], f"{where}.kind", directory)
@@ -137,7 +139,7 @@ def read_model(name, entry, directory, data_directory):
     data = None
     try:
         if "data" in entry:
-            model, data = read_data(entry, build, cls, where, data_directory)
+            model, data = read_data(name, entry, build, cls, data_directory, study_seed)
             settings["num_rows"] = model.num_rows
         else:
             check_simulated(entry, cls, where)
@@ -157,8 +159,9 @@ def read_model(name, entry, directory, data_directory):
     return ModelEntry(name, entry.get("label", name), model, spec, data, kind)
 
 
-def read_data(entry, build, cls, where, directory):
+def read_data(name, entry, build, cls, directory, study_seed):
     """Model of an entry with a data file, which says how many rows there are, and `data` of it."""
+    where = f"models.{name}"
     if "num_rows" in entry:
         raise ConfigError(
             f"{where}.num_rows: must not be given with data, which say how many rows there are; "
@@ -168,14 +171,17 @@ def read_data(entry, build, cls, where, directory):
         raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
     path = Path(os.path.relpath(Path(directory, entry["data"])))
     file = DataFile(path)
-    model, columns = model_of(file, lambda n: build(num_rows=n), entry.get("columns"))
-    return model, {"file": path.as_posix(), "columns": columns, "digest": file.digest}
+    held_out = {key: entry[key] for key in ("held_out",) if key in entry}
+    split = Split(entry["held_out"], study_seed) if held_out else None
+    model, columns = model_of(file, lambda n: build(num_rows=n), entry.get("columns"), split)
+    return model, {"file": path.as_posix(), "columns": columns, "digest": file.digest} | held_out
 
 
 def check_simulated(entry, cls, where):
     """Raise a ConfigError for an entry without data whose class cannot make any."""
-    if "columns" in entry:
-        raise ConfigError(f"{where}.columns: are of data from a file, and there is no key data")
+    for key in ("columns", "held_out"):
+        if key in entry:
+            raise ConfigError(f"{where}.{key}: is of data from a file, and there is no key data")
     if not simulates(cls):
         raise ConfigError(f"{where}: {cls.__name__} has no simulate, so missing key data: a file")
 

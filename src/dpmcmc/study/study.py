@@ -12,6 +12,7 @@ from dpmcmc.study.checks import (
     check_all_settings,
     check_curves,
     check_places,
+    check_releases,
     check_seeds,
     check_tuning,
 )
@@ -66,7 +67,10 @@ class Study:
 
         self.models = {
             name: read_model(
-                name, entry, *(directory("models", name, key) for key in ("kind", "data"))
+                name,
+                entry,
+                *(directory("models", name, key) for key in ("kind", "data")),
+                config["seed"],
             )
             for name, entry in config["models"].items()
         }
@@ -85,6 +89,7 @@ class Study:
         check_places(self.algorithms)
         check_curves(self)
         check_tuning(self)
+        check_releases(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
         self.needed  # noqa: B018 -- raises where two classes share a name
         self.notebooks = study_notebooks(
@@ -386,6 +391,8 @@ class Study:
                 "num_rows": entry.model.num_rows,
                 "entry": entry.spec,
             }
+            if entry.data is not None:
+                models[name]["data"] = entry.data
             if hasattr(entry.model, "parameter_names"):
                 models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:

@@ -1,0 +1,184 @@
+"""Softmax regression of a class on two measurements (thesis on DP SGHMC, section 6.3)."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.models.tempered import Tempered
+from dpmcmc.settings import Count, Number, Numbers, Positive, Rows
+
+Two = Meta(min_length=2, max_length=2)
+COVARIATE_SD = 0.5  # of standardised covariates, as in that thesis
+
+
+@dataclass(frozen=True)
+class Softmax(Tempered, RowsModel):
+    """P(class k | x) is in proportion to exp(theta_0k + theta_1k x_1 + theta_2k x_2).
+
+    A row is (k, x_1, x_2): the place of its code among `classes`, and its standardised covariates.
+    Theta is a matrix with a column for each class, (3, K), row after row: first the K intercepts.
+    Its likelihood stays the same when a number is added to a whole row of it, so that without a
+    baseline the prior alone decides where on such a line theta is.
+
+    Attributes
+    ----------
+    num_rows : int
+        n.
+    means, sds : list of float
+        By which the covariates are standardised, to mean 0 and standard deviation 1/2. Public: a
+        mean of the data themselves would be a release of them.
+    prior_variance : float, optional
+        Of the prior theta ~ N(0, prior_variance I). Either this is given or prior_bound.
+    prior_bound : float, optional
+        Of the prior theta ~ Uniform[-prior_bound, prior_bound]^d.
+    classes : list of float
+        Codes of the column of classes. Rows of other codes are left out.
+    has_baseline : bool
+        Whether the coefficients of the last class are fixed at 0, and theta is (3, K - 1).
+    tempered_rows : int, optional
+        n0: the likelihood is raised to the power T = n0 / n. By default n0 = n.
+    """
+
+    num_rows: Rows
+    means: Annotated[list[Number], Two]
+    sds: Annotated[list[Positive], Two]
+    prior_variance: Positive | None = None
+    prior_bound: Positive | None = None
+    classes: Numbers = field(default_factory=lambda: [0, 1, 2, 3, 9])
+    has_baseline: bool = False
+    tempered_rows: Count | None = None
+
+    row_length = 3
+    columns = ("floor", "log_radon", "log_uranium")
+
+    def check(self):
+        """Refuse no prior or two, classes that are not apart, and too many tempered rows."""
+        if (self.prior_variance is None) == (self.prior_bound is None):
+            given = "neither" if self.prior_variance is None else "both"
+            raise ValueError(
+                f"prior_variance: must be given if prior_bound is not, and only then, not {given}"
+            )
+        if not len(set(self.classes)) == len(self.classes) >= 2:
+            raise ValueError(f"classes: must be two or more different codes, not {self.classes}")
+        self.check_tempering()
+
+    @property
+    def num_classes(self):
+        """K."""
+        return len(self.classes)
+
+    @property
+    def dimension(self):
+        """d = 3 K; 3 (K - 1) with a baseline."""
+        return 3 * (self.num_classes - self.has_baseline)
+
+    @property
+    def parameter_names(self):
+        """Names of the components of theta: a column, and the code of a class."""
+        codes = self.classes[: self.num_classes - self.has_baseline]
+        names = ("intercept", *self.columns[1:])
+        return [f"{name}[{code:g}]" for name in names for code in codes]
+
+    def prepare(self, rows):
+        """Rows (k, 3) of those (n, 3) of a file whose code is among the classes."""
+        is_class = rows[:, :1] == self.classes
+        x = (rows[:, 1:] - self.means) * (COVARIATE_SD / np.array(self.sds))
+        return np.column_stack([is_class.argmax(axis=1), x])[is_class.any(axis=1)]
+
+    def simulate(self, rng, theta=None):
+        """Rows (n, 3) at theta, by default a draw of the prior, with normal covariates."""
+        theta = self.sample_prior(rng) if theta is None else theta
+        rows = np.zeros((self.num_rows, 3))
+        rows[:, 1:] = COVARIATE_SD * rng.standard_normal((self.num_rows, 2))
+        up_to = self.probabilities(theta, rows).cumsum(axis=1)[:, :-1]
+        rows[:, 0] = (rng.random((self.num_rows, 1)) > up_to).sum(axis=1)
+        return rows
+
+    # -- Likelihood: classes come first in its arrays, (K, k), which is fastest --------------------
+
+    def log_likelihood(self, theta, rows):
+        """ln P(class of a row | x, theta), (k,)."""
+        scores = self._scores(theta, rows)
+        of_class = np.where(rows[:, 0] == self._places, scores, 0.0).sum(axis=0)
+        return of_class - np.log(np.exp(scores).sum(axis=0))
+
+    def gradient(self, theta, rows):
+        """Its gradients: x_j (1[class is k] - P(k | x, theta)), (k, d)."""
+        errors = (rows[:, 0] == self._places) - self._shares(theta, rows)
+        errors = errors[: self.num_classes - self.has_baseline]
+        gradients = np.empty((3, *errors.shape))
+        gradients[0] = errors
+        np.multiply(rows.T[1:, None], errors, out=gradients[1:])
+        return gradients.reshape(self.dimension, len(rows)).T
+
+    def probabilities(self, theta, rows):
+        """P(k | x, theta) of each class, (k, K), whatever the class of the row."""
+        return self._shares(theta, rows).T
+
+    def predict(self, theta, rows):
+        """The most probable class of each row, as a place among the classes, (k,)."""
+        return self._scores(theta, rows).argmax(axis=0)
+
+    def accuracy(self, draws, rows):
+        """Share of rows (k, 3) whose class is the most probable one at the mean of draws (m, d).
+
+        That thesis classifies so (section 6.3): with the mean as parameters, not with the mean of
+        the probabilities. NaN for draws that have no finite mean.
+        """
+        theta = draws.mean(axis=0)
+        if not np.isfinite(theta).all():
+            return math.nan
+        return float((self.predict(theta, rows) == rows[:, 0]).mean())
+
+    @cached_property
+    def _places(self):
+        return np.arange(self.num_classes)[:, None]
+
+    def _scores(self, theta, rows):
+        """ln P(k | x, theta), up to a term of the row: the largest is 0, and none overflows."""
+        coefficients = theta.reshape(3, -1)
+        if self.has_baseline:
+            coefficients = np.hstack([coefficients, np.zeros((3, 1))])
+        scores = coefficients[1:].T @ rows.T[1:]
+        scores += coefficients[0][:, None]
+        scores -= scores.max(axis=0)
+        return scores
+
+    def _shares(self, theta, rows):
+        shares = self._scores(theta, rows)
+        np.exp(shares, out=shares)
+        shares /= shares.sum(axis=0)
+        return shares
+
+    # -- Prior -------------------------------------------------------------------------------------
+
+    def sample_prior(self, rng):
+        """A draw of the prior, (d,)."""
+        if self.prior_bound is not None:
+            return rng.uniform(-self.prior_bound, self.prior_bound, self.dimension)
+        return math.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
+
+    def log_prior_ratio(self, theta, theta_new):
+        """ln p(theta_new) - ln p(theta); -inf, wherever theta is, where theta_new has no density.
+
+        So a chain that starts outside the bounds moves as soon as it comes within them.
+        """
+        if self.prior_bound is None:
+            return float((theta - theta_new) @ (theta + theta_new)) / (2 * self.prior_variance)
+        if not self._is_within(theta_new):
+            return -math.inf
+        return 0.0 if self._is_within(theta) else math.inf
+
+    def grad_log_prior(self, theta):
+        """Gradient of ln p(theta), (d,); 0 of a uniform prior, outside too."""
+        if self.prior_bound is None:
+            return -theta / self.prior_variance
+        return np.zeros(self.dimension)
+
+    def _is_within(self, theta):
+        return bool((abs(theta) <= self.prior_bound).all())
