@@ -14,6 +14,7 @@ from dpmcmc.files import read_json, read_npy
 from dpmcmc.frames import read_csv
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.figures import style
+from dpmcmc.study.data_files import DataFile, Split, held_out_rows
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,13 @@ class Study:
     def reference(self, model):
         """Reference sample of a model of the study, (size, d)."""
         return read_npy(f"{self.results}/reference/{model}.npy")
+
+    def held_out(self, model):
+        """Rows held out of the data set of a model, (k, p), from its file."""
+        told = self.models[model]["data"]
+        split = Split(told["held_out"], self.seed)
+        built = registry.build(self.models[model]["entry"])
+        return held_out_rows(built, DataFile(told["file"]), told["columns"], split)
 
     @property
     def num_releases(self):

@@ -11,6 +11,7 @@ from dpmcmc.reporting.figures.style import NEUTRAL, add_note, legend_below, pane
 METRICS = {
     "mmd": "MMD to the posterior",
     "mean_error": "Distance of the mean\nfrom the posterior mean",
+    "accuracy": "Accuracy on held-out rows",
     "clip_fraction": "Clipped log-likelihood\nratios (% of rows)",
     "gradient_clip_fraction": "Clipped gradients\n(% of rows)",
     "acceptance_rate": "Acceptance rate",

@@ -1,0 +1,112 @@
+"""What private SGHMC costs: by the accountants of its thesis, by later ones, and by relation."""
+
+import dataclasses
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from dpmcmc.accounting import add_remove_pld
+from dpmcmc.accounting.accountants import accountant, epsilon_of
+from dpmcmc.accounting.amplification import amplified_epsilon
+from dpmcmc.accounting.growing_noise import counted
+
+ORDERS = np.arange(2, 65)  # of Rényi curves; the best ones of the thesis's runs are below 20
+ROUNDS = 4  # of a fixed point whose error each makes 30 times smaller
+
+
+def epsilon(name, release, iterations, delta):
+    """Epsilon by the accountant of that name."""
+    return float(epsilon_of(accountant(name), release, iterations, delta))
+
+
+def with_sensitivity(release, factor):
+    """The release with the same noise, were its sensitivity so many times what it is."""
+    noise_variance = release.first.noise_variance / factor**2
+    return dataclasses.replace(
+        release, first=dataclasses.replace(release.first, noise_variance=noise_variance)
+    )
+
+
+def thesis_epsilon(release, iterations, delta):
+    """Epsilon by the thesis's moments accountant (section 6.5).
+
+    That is the theorem on batches drawn without replacement of Wang, Balle and Kasiviswanathan
+    (2019, Theorem 9), which is about substitution, but with the sensitivity to adding or removing a
+    row, which is half as large. So it bounds neither relation.
+
+    Parameters
+    ----------
+    release : GrowingNoise
+    iterations : int
+    delta : float
+    """
+    return wang_epsilon(with_sensitivity(release, 0.5), iterations, delta)
+
+
+def wang_epsilon(release, iterations, delta):
+    """Epsilon by that theorem, under substitution with batches of a fixed size; parameters same."""
+    curve = wang_curve(release, iterations)
+    return float(np.min(curve - math.log(delta) / (ORDERS - 1)))
+
+
+@lru_cache(maxsize=32)
+def wang_curve(release, iterations):
+    """Rényi epsilon of all iterations at each of ORDERS."""
+    curve = np.zeros(len(ORDERS))
+    for one, count in counted(release, iterations):
+        base = np.arange(ORDERS[-1] + 1) / (2 * one.noise_variance)
+        q = one.sampling_probability
+        curve += [count * amplified_epsilon(order, q, base[: order + 1]) for order in ORDERS]
+    return curve
+
+
+def removed_and_added(release, iterations, delta):
+    """Epsilon of replacing one row with Poisson sampling, as the thesis bounds it.
+
+    To replace a row is to remove one and to add one, so (e, d) for one of these is
+    (2 e, (1 + exp(e)) d) for both (thesis, section 6.5). Parameters as for `thesis_epsilon`.
+    """
+    one = 0.0
+    for _ in range(ROUNDS):
+        one = epsilon("add-remove-pld", release, iterations, delta / (1 + math.exp(one)))
+    return 2 * one
+
+
+def by_relation(release, iterations, delta):
+    """Epsilon of the same noise by what neighbouring data sets are, and how batches are drawn.
+
+    Where batches have a fixed size, a row that is added to the data takes the place of another in
+    the batch. So it moves the sum by as much as a row that is replaced, in the share q of the
+    batches: Poisson sampling with twice the sensitivity is a pair of distributions that dominates.
+
+    Returns
+    -------
+    list of dict
+        `relation`, `sampling`, `moved` (by how many bounds L one row moves the sum over a batch),
+        `accountant` in words, and `epsilon`; parameters as for `thesis_epsilon`.
+    """
+    added, replaced = "one row added or removed", "one row replaced"
+    poisson, fixed = "Poisson", "fixed size"
+    cases = [
+        (added, poisson, 1, "PLD", epsilon("add-remove-pld", release, iterations, delta)),
+        (
+            added,
+            fixed,
+            2,
+            "PLD, twice the sensitivity",
+            epsilon("add-remove-pld", with_sensitivity(release, 2), iterations, delta),
+        ),
+        (
+            replaced,
+            poisson,
+            2,
+            "PLD",
+            add_remove_pld.composition(release, iterations, is_replaced=True).get_epsilon_for_delta(
+                delta
+            ),
+        ),
+        (replaced, fixed, 2, "certified PLD", epsilon("certified", release, iterations, delta)),
+    ]
+    keys = ("relation", "sampling", "moved", "accountant", "epsilon")
+    return [dict(zip(keys, case, strict=True)) for case in cases]
