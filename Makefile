@@ -4,7 +4,8 @@
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick.yaml)
 # make report the whole study, and its Snakemake report in one file
-# make revisited, make dp-hmc-paper, make dp-mcmc-paper  other studies (studies/*.yaml)
+# make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis  other studies
+#             (studies/*.yaml)
 # make docs   copy their pages, figures and tables to docs/, for those who only read
 # make verify whether the tables of studies that have run here are those in docs/
 # make docs-status  whether code or settings have changed since
@@ -25,7 +26,7 @@ BUILD_REQUIRES = import tomllib; \
     print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 # Studies beside chapter 6 whose pages are in docs/.
-OTHERS = revisited dp-hmc-paper dp-mcmc-paper
+OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis
 
 .PHONY: study quick test torture test-cluster cluster report docs docs-status verify bench lock \
     docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
