@@ -84,7 +84,7 @@ def test_an_orbit_is_that_of_leapfrog_on_the_rows(target, potential):
     q, p = phase_space.orbit(potential, *START, 0.05, np.full(21, centre))
 
     def gradient(theta):
-        return np.array([phase_space.batch_gradient(target, float(theta[0]), batch)])
+        return np.array([phase_space.slope(target, float(theta[0]), batch)])
 
     path = list(leapfrog(np.zeros(1), np.ones(1), gradient, 0.05, 20, 1.0))
     assert q[1:] == pytest.approx(np.array([theta[0] for theta, _ in path]))

@@ -37,6 +37,7 @@ def test_words_for_lists_and_intervals():
     assert words.about_seeds(20) == "" and "one sample" in words.about_seeds(1)
     assert words.percent(0) == "0.00 %" and words.percent(3e-9) == "<0.01 %"
     assert words.percent(0.0317) == "3.17 %"
+    assert words.number(1.046, ".2f") == "1.05" and words.number(math.nan, ".2f") == "–"
     assert words.listing(["a"]) == "a"
     assert words.listing(["a", "b", "c"]) == "a, b and c"
     assert words.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]

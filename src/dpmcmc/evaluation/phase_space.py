@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.hmc import leapfrog
 
@@ -66,19 +67,16 @@ def quadratic(target):
     if target.model.dimension != 1:
         raise ValueError(f"{name}: must have one parameter, not {target.model.dimension}")
     rows = np.arange(target.num_rows)
-    slopes = [-batch_gradient(target, place, rows) for place in (0.0, 1.0, -3.0)]
+    slopes = [-slope(target, place, rows) for place in (0.0, 1.0, -3.0)]
     curvature = slopes[1] - slopes[0]
     if not (curvature > 0 and math.isclose(slopes[2], slopes[0] - 3 * curvature, rel_tol=1e-6)):
         raise ValueError(f"{name}: must have a normal posterior")
     return Quadratic(curvature, -slopes[0] / curvature)
 
 
-def batch_gradient(target, q, batch):
+def slope(target, q, batch):
     """Gradient of the log posterior at a number q, by a batch."""
-    place = np.array([q])
-    total, _ = target.clipped_batch_gradient(place, math.inf, batch)
-    factor = target.num_rows * target.likelihood_power / len(batch)
-    return float((factor * total + target.model.grad_log_prior(place))[0])
+    return batch_gradient(target, np.array([q]), math.inf, batch, len(batch))[0].item()
 
 
 def batch_centres(rng, target, batch_size, count):
@@ -101,7 +99,7 @@ def batch_centres(rng, target, batch_size, count):
 def row_centres(target, curvature):
     """Centre of the potential of each row as a batch, (n,); that of a batch is their mean."""
     rows = np.arange(target.num_rows)[:, None]
-    return np.array([batch_gradient(target, 0.0, row) for row in rows]) / curvature
+    return np.array([slope(target, 0.0, row) for row in rows]) / curvature
 
 
 def shift_variance(target, batch_size):

@@ -9,7 +9,7 @@ from itertools import groupby
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import KEYS, LARGEST_R_HAT, MOST_TIMES_EXACT
-from dpmcmc.reporting.words import among, interval, listing
+from dpmcmc.reporting.words import among, interval, listing, number
 
 RULE = (
     f"An algorithm is *usable* where split R-hat of its chains (1 where they agree) is at most "
@@ -82,8 +82,8 @@ def worth(row):
     return {
         "times exact": f"{row['times_exact']:.1f}",
         "of the way": f"{row['way_from_start']:.0%}" if row["is_nearer"] else "none",
-        "R-hat": f"{row['r_hat']:.2f}",
-        "ESS": f"{row['ess']:.1f}",
+        "R-hat": number(row["r_hat"], ".2f"),
+        "ESS": number(row["ess"], ".1f"),
         "usable": "yes" if row["is_usable"] else "no",
     }
 

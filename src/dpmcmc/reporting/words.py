@@ -8,6 +8,11 @@ def interval(value, low, high, spec=".3f"):
     return f"{value:{spec}} [{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
 
 
+def number(value, spec):
+    """Text of a number; a dash for NaN, as R-hat is of chains with too few draws."""
+    return format(value, spec) if value == value else "–"
+
+
 def percent(fraction):
     """Text of a small fraction, such as that of clipped rows."""
     return "<0.01 %" if 0 < fraction < 1e-4 else f"{100 * fraction:.2f} %"

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.chain import State
 from dpmcmc.settings import Count, Positive, Settings, Steps
@@ -53,9 +54,7 @@ class DecreasingSteps(Settings):
 
     def gradient(self, target, theta, bound, batch):
         """Gradient of the log posterior by a batch, (d,), and the share of its rows clipped."""
-        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
-        G, num_clipped = target.clipped_batch_gradient(theta, bound, batch)
-        return target.model.grad_log_prior(theta) + n * T / b * G, num_clipped / b
+        return batch_gradient(target, theta, bound, batch, self.batch_size)
 
 
 def share_clipped(shares, bound):

@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from dpmcmc.accounting.growing_noise import GrowingNoise
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.samplers.batch_gradients import step_sensitivity
 from dpmcmc.samplers.batches import sampling_probability
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.decreasing_steps import DecreasingSteps, share_clipped
@@ -109,8 +110,8 @@ class DPSGHMC(SGHMC):
 
     def sensitivity(self, num_rows, likelihood_power, step_size):
         """The most that one row moves the momentum in a step, in the Euclidean norm."""
-        a = num_rows * likelihood_power / self.batch_size
-        return step_size * a * 2 * self.gradient_clip_bound
+        b, L = self.batch_size, self.gradient_clip_bound
+        return step_sensitivity(step_size, L, b, num_rows, likelihood_power)
 
     def with_noise(self, rng, target, p, step_size):
         """The momentum with the noise of a step, (d,): all that the batch is known by."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.samplers.batch_gradients import batch_gradient, step_sensitivity
 from dpmcmc.samplers.batches import draw_batch, sampling_probability
 from dpmcmc.settings import Count, Positive, Settings
 
@@ -38,12 +39,10 @@ class StochasticGradients(Settings):
 
     def sensitivity(self, num_rows, likelihood_power):
         """The most that one row moves the mean, in the Euclidean norm."""
-        a = num_rows * likelihood_power / self.batch_size
-        return self.gradient_step * a * 2 * self.gradient_clip_bound
+        h, L = self.gradient_step, self.gradient_clip_bound
+        return step_sensitivity(h, L, self.batch_size, num_rows, likelihood_power)
 
     def gradient(self, rng, target, theta):
         """Gradient of the log posterior by a batch, (d,), and the share of its rows clipped."""
-        n, b, T = target.num_rows, self.batch_size, target.likelihood_power
-        batch = draw_batch(rng, n, b)
-        G, num_clipped = target.clipped_batch_gradient(theta, self.gradient_clip_bound, batch)
-        return target.model.grad_log_prior(theta) + n * T / b * G, num_clipped / b
+        b, L = self.batch_size, self.gradient_clip_bound
+        return batch_gradient(target, theta, L, draw_batch(rng, target.num_rows, b), b)
