@@ -70,14 +70,49 @@ def test_a_sum_of_independent_rows_has_the_distribution_of_gamma():
     assert batch_sums.printed_bound(1e-3 * quantiles, b, 100, 0.01) < distance
 
 
-def test_two_values_have_the_hypergeometric_distribution():
-    values = np.repeat([0.0, 1.0], [700, 300])
-    n, b = 1000, 200
-    law = stats.hypergeom(n, 300, b)
-    between = np.arange(40, 80) + 0.5  # the distribution function is flat there
-    x = (between - law.mean()) / law.std()
+@pytest.mark.parametrize("b", [10, 100, 1000])
+@pytest.mark.parametrize("share", [0.5, 0.03])
+def test_two_values_have_the_hypergeometric_distribution(b, share):
+    """Nothing is smooth there: right between the jumps, and close by them."""
+    n = 100_000
+    values = np.repeat([-1.0, 1.0], [n - int(share * n), int(share * n)])
+    law, k = stats.hypergeom(n, int(share * n), b), np.arange(b + 1)
+    jumps, reached = (k - law.mean()) / law.std(), law.cdf(k)
+    near = np.abs(jumps) < 6
+    ways = np.array([[0.1], [0.5], [0.9]])  # from a jump to the next
+    x = jumps[near] + ways / law.std()
+    found = batch_sums.distribution(values, b, n, x.ravel()).reshape(x.shape)
+    assert (np.abs(found - reached[near]) < 0.01 * law.pmf(k).max()).all()
+    before = np.append(0, reached[:-1])
+    sides = np.abs(np.stack([reached, before]) - ndtr(jumps))
+    distance = batch_sums.kolmogorov_distance(values, b, n)
+    assert distance == pytest.approx(sides.max(), rel=0.06)
+
+
+def test_the_few_rows_that_are_not_clipped_smooth_the_sum():
+    """Their number is binomial, and so is how many of the others are at which bound."""
+    n, b, inside = 10**9, 40, 0.02
+    values = np.concatenate([np.repeat([-1.0, 1.0], 490), np.linspace(-1, 1, 22)[1:-1]])
+    x = np.linspace(-3, 3, 61)
+    sums = np.zeros(len(x))
+    sd = math.sqrt(b * np.mean(values**2))
+    for free in range(8):  # sums of free uniform ones are nearly Irwin and Hall's
+        k = np.arange(b - free + 1)
+        of_bounds = stats.binom(b - free, 0.5).pmf(k)
+        for number, chance in zip(k, of_bounds, strict=True):
+            left = x * sd - (2 * number - (b - free))
+            law = left >= 0 if free == 0 else stats.irwinhall(free).cdf((left + free) / 2)
+            sums += stats.binom(b, inside).pmf(free) * chance * law
+    is_between = np.abs(x * sd - np.round(x * sd)) > 0.05
     found = batch_sums.distribution(values, b, n, x)
-    assert found == pytest.approx(law.cdf(np.floor(between)), abs=1e-3)
+    assert found[is_between] == pytest.approx(sums[is_between], abs=2e-3)
+
+
+def test_rows_that_are_all_clipped_alike_have_no_distribution():
+    values = np.full(1000, 0.3)
+    assert np.isnan(batch_sums.kolmogorov_distance(values, 10, 10_000))
+    assert np.isnan(batch_sums.skewness(values, 10, 10_000))
+    assert np.isnan(batch_sums.normal_bounds(values, 10)).all()
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +205,9 @@ def test_acceptance_of_barker_is_that_of_all_batches():
     variances = (1 - b / n) * b / (b - 1) * (n / b) ** 2 * (squares - sums**2 / b)
     z = (n / b * sums[:, None] + correction.atoms) / np.sqrt(2 - variances)[:, None]
     exact = stats.hypergeom(n, n // 20, b).pmf(large) @ (ndtr(z) @ correction.weights)
-    barker = expit(n * (min(0.02, bound) / 20 - 0.0005 * 19 / 20))
-    assert found[0] == pytest.approx(barker) and found[2] < abs(exact - barker) / 10
-    assert abs(found[1] - (exact - barker)) < 4 * found[2]
+    # A normal sum makes up the variance of the noise: what is left is the error of the correction.
+    mean = n * (min(0.02, bound) / 20 - 0.0005 * 19 / 20)
+    normal = ndtr((mean + correction.atoms) / math.sqrt(2)) @ correction.weights
+    assert abs(normal - expit(mean)) < correction.error
+    assert found[0] == pytest.approx(normal) and found[2] < abs(exact - normal) / 10
+    assert abs(found[1] - (exact - normal)) < 4 * found[2]

@@ -7,18 +7,17 @@ limit theorem. Here is how normal it is, for a proposal of a chain.
 import math
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr
 
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
 
-BINS = 1024  # of the rows' values
+BINS = 256  # of the rows' values
 REACH = 12.0  # standard deviations, beyond which there is no probability to speak of
-FREQUENCIES = 32  # computed at a time
-MOST_FREQUENCIES = 2048
-NEGLIGIBLE = 1e-10  # of the characteristic function
-X = np.linspace(-6, 6, 2401)  # where distribution functions are compared
+FREQUENCIES = 8192
+NEGLIGIBLE = 1e-12  # of the characteristic function
+X = np.linspace(-6, 6, 6001)  # where distribution functions are compared
 
 
 def row_ratios(target, theta, theta_new, bound, rows):
@@ -49,8 +48,15 @@ def skewness(values, batch_size, num_rows):
         Of all rows, or of a sample of them.
     batch_size, num_rows : int
         b < n.
+
+    Returns
+    -------
+    float
+        NaN if all values are the same.
     """
     n, b = num_rows, batch_size
+    if values.min() == values.max():
+        return math.nan
     centred = values - values.mean()
     of_rows = (centred**3).mean() / (centred**2).mean() ** 1.5
     return of_rows * (n - 2 * b) / (n - 2) * math.sqrt((n - 1) / (b * (n - b)))
@@ -60,8 +66,9 @@ def distribution(values, batch_size, num_rows, x=X):
     """Distribution function of the standardised sum over a batch drawn without replacement.
 
     By the characteristic function, that of rows that are in the batch or not independently of each
-    other, given that there are b of them (Erdos and Renyi 1959): no simulation, no approximation
-    but for the rows being put in bins.
+    other, given that there are b of them (Erdos and Renyi 1959), without simulation. Rows are put
+    in bins, and Lanczos' factors damp the series, which ends somewhere: a jump, as of a few rows
+    that are nearly all clipped, is spread over a hundredth of a standard deviation.
 
     Parameters
     ----------
@@ -75,48 +82,57 @@ def distribution(values, batch_size, num_rows, x=X):
     Returns
     -------
     (m,) array
+        NaN if all values are the same: the sum has no standard deviation then.
     """
     n, b = num_rows, batch_size
+    if values.min() == values.max():
+        return np.full(len(x), np.nan)
     share = b / n
-    counts, places = binned(values)
+    counts, means, variances = binned(values)
     counts = counts * (n / counts.sum())
-    centred = places - counts @ places / n
-    sd = math.sqrt(b * (1 - share) / (n - 1) * (counts @ centred**2))
-    standard = centred / sd
+    centred = means - counts @ means / n
+    sd = math.sqrt(b * (1 - share) / (n - 1) * (counts @ (centred**2 + variances)))
+    standard, variances = centred / sd, variances / sd**2
     # How many rows are in the batch: frequencies at which that is told from b.
     spread = math.sqrt(b * (1 - share))
     period = min(n + 1, math.ceil(2 * REACH * spread))
     of_size = 2 * np.pi * (np.arange(period) - period // 2) / period
     of_size = of_size[np.abs(of_size) * spread <= REACH]
 
-    def characteristic(t):
-        angles = of_size[:, None] + t * standard
-        logs = np.log1p(share * np.expm1(1j * angles)) @ counts
-        return np.exp(logs - 1j * b * of_size).sum()
+    def characteristic(t, shift):
+        angles = of_size - shift
+        of_rows = 1j * (angles[:, None] + t * standard) - t * t * variances / 2
+        logs = np.log1p(share * np.expm1(of_rows)) @ counts
+        return np.exp(logs - 1j * b * angles).sum()
 
-    norm = characteristic(0.0).real
+    # Rows drawn independently tell where there is something: where most are clipped, it recurs.
+    t = np.pi / REACH * np.arange(1, FREQUENCIES)
+    of_row = np.array([np.exp(1j * u * standard - u * u * variances / 2) @ counts for u in t]) / n
+    is_there = np.abs(of_row) ** (b * (1 - share)) > NEGLIGIBLE
+    t, shifts = t[is_there], np.angle(of_row[is_there])
+    values_at = np.array(list(map(characteristic, t, shifts))) / characteristic(0.0, 0.0).real
+    values_at *= np.sinc(t * REACH / (np.pi * FREQUENCIES))
     result = (x + REACH) / (2 * REACH)
-    for first in range(1, MOST_FREQUENCIES, FREQUENCIES):
-        t = np.pi / REACH * np.arange(first, first + FREQUENCIES)
-        values_at = np.array([characteristic(one) for one in t]) / norm
-        waves = (np.exp(-1j * np.outer(x, t)) - np.exp(1j * REACH * t)) / (-1j * t)
-        result = result + (waves @ values_at).real / REACH
-        if np.abs(values_at).max() < NEGLIGIBLE:
-            break
+    for u, value in zip(t, values_at / (-1j * t * REACH), strict=True):
+        result = result + (value * (np.exp(-1j * u * x) - np.exp(1j * u * REACH))).real
     return result
 
 
 def binned(values):
-    """Numbers of values in bins of the same width, and their means there."""
+    """Numbers of values in bins, their means and variances there; the extremes have a bin each."""
     low, high = values.min(), values.max()
-    bins = ((values - low) * (BINS / (high - low))).astype(int).clip(max=BINS - 1)
-    counts = np.bincount(bins, minlength=BINS)
-    sums = np.bincount(bins, weights=values, minlength=BINS)
-    return counts[counts > 0], sums[counts > 0] / counts[counts > 0]
+    bins = 1 + ((values - low) * (BINS / (high - low))).astype(int).clip(max=BINS - 1)
+    bins[values == low], bins[values == high] = 0, BINS + 1
+    counts = np.bincount(bins)
+    is_there = counts > 0
+    means = np.bincount(bins, weights=values)[is_there] / counts[is_there]
+    numbers = np.cumsum(is_there)[bins] - 1
+    variances = np.bincount(numbers, weights=(values - means[numbers]) ** 2) / counts[is_there]
+    return counts[is_there], means, variances
 
 
 def kolmogorov_distance(values, batch_size, num_rows):
-    """Largest distance of that distribution function from the normal one."""
+    """Largest distance of that distribution function from the normal one; NaN as there."""
     return float(np.abs(distribution(values, batch_size, num_rows) - ndtr(X)).max())
 
 
@@ -134,8 +150,11 @@ def normal_bounds(values, batch_size):
     berry_esseen, self_normalised : float
         0.4748 E|Z|^3 / sqrt(b), with Z the centred value of a row over its standard deviation
         (Berry and Esseen, with the constant of Shevtsova); and (6.4 E|Z|^3 + 2 E|Z|) / sqrt(b), for
-        sums over their own estimate of the standard deviation, which Seita et al. (2017) use.
+        sums over their own estimate of the standard deviation, which Seita et al. (2017) use. NaN
+        if all values are the same.
     """
+    if values.min() == values.max():
+        return math.nan, math.nan
     z = np.abs(values - values.mean()) / values.std()
     berry_esseen = float(0.4748 * (z**3).mean() / math.sqrt(batch_size))
     return berry_esseen, self_normalised_bound(z, batch_size)
@@ -165,7 +184,7 @@ def self_normalised_bound(z, batch_size):
 
 
 def barker_error(rng, target, sampler, correction, theta, theta_new, batches):
-    """Acceptance probability of DP Barker less Barker's, which it would be were the sum normal.
+    """Acceptance probability of DP Barker less what it would be were the sum normal.
 
     Parameters
     ----------
@@ -181,33 +200,34 @@ def barker_error(rng, target, sampler, correction, theta, theta_new, batches):
     Returns
     -------
     probability, error, standard_error : float
-        Barker's probability, of the clipped ratios of all rows; the difference from it, with the
-        standard error of its simulation.
+        The probability with a sum that is normal, with the mean and the variance that the batches
+        have, and the test's own correction; the difference from it, with the standard error of its
+        simulation.
     """
+    n, b = target.num_rows, sampler.batch_size
     bound = sampler.row_bound(target, theta, theta_new)
     sums, variances = simulated(rng, target, sampler, theta, theta_new, bound, batches)
     moments = exact_moments(target, sampler, theta, theta_new, bound)
     noise_sd = np.sqrt(np.maximum(NOISE_VARIANCE - variances, 1e-12))
     accepted = ndtr((sums[:, None] + correction.atoms) / noise_sd[:, None]) @ correction.weights
-    probability = float(expit(moments[0]))
+    sd = math.sqrt(NOISE_VARIANCE - taken_for(sampler, moments[1], b, n) + moments[1])
+    probability = float(ndtr((moments[0] + correction.atoms) / sd) @ correction.weights)
     return probability, *mean_less(probability, accepted, sums, *moments)
 
 
 def penalty_error(rng, target, sampler, theta, theta_new, batches):
     """Acceptance probability of the minibatch penalty less what it would be were the sum normal.
 
-    Parameters and what is returned are as for `barker_error`, but for the probability: of a normal
-    sum with the mean and the variance that the batches have, of which the test takes off half of
-    what it estimates.
+    Parameters and what is returned are as for `barker_error`; there is no correction, but the test
+    takes off half of the variance that it estimates.
     """
     n, b = target.num_rows, sampler.batch_size
     bound = sampler.row_bound(target, theta, theta_new)
     sums, variances = simulated(rng, target, sampler, theta, theta_new, bound, batches)
     moments = exact_moments(target, sampler, theta, theta_new, bound)
-    factor = batch_variance_factor(sampler.batch_variance, b, n)
     noise = sampler.noise_variance * sampler.sensitivity_at(target, bound) ** 2
     accepted = penalty_acceptance(sums - variances / 2 - noise / 2, noise)
-    of_batch = moments[1] * factor / batch_variance_factor("exact", b, n)  # as the test has it
+    of_batch = taken_for(sampler, moments[1], b, n)
     probability = penalty_acceptance(moments[0] - of_batch / 2 - noise / 2, noise + moments[1])
     return float(probability), *mean_less(probability, accepted, sums, *moments)
 
@@ -222,6 +242,15 @@ def simulated(rng, target, sampler, theta, theta_new, bound, batches):
             target, theta, theta_new, bound, draw_batch(rng, n, b), b, factor
         )
     return sums + target.model.log_prior_ratio(theta, theta_new), variances
+
+
+def taken_for(sampler, variance, batch_size, num_rows):
+    """What a sampler takes the variance of its batches' ratios for, on average."""
+    factors = [
+        batch_variance_factor(kind, batch_size, num_rows)
+        for kind in (sampler.batch_variance, "exact")
+    ]
+    return variance * factors[0] / factors[1]
 
 
 def exact_moments(target, sampler, theta, theta_new, bound):

@@ -7,8 +7,9 @@ import pandas as pd
 
 from dpmcmc.evaluation import batch_sums
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting.draws import release_draws
+from dpmcmc.reporting.draws import release_draws, run_of
 from dpmcmc.samplers.barker_correction import fit_correction
+from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.study.streams import generator, seed_sequence, three_streams
 
 ROWS = 20_000  # that stand for all in a distribution
@@ -34,7 +35,7 @@ def proposals(study, model, algorithm, run, count):
     model, algorithm : str
         Ids; the algorithm has a move.
     run : str
-        Of the cell, as it stands in paths, whose first chain is taken.
+        As it stands in paths; the first chain is taken.
     count : int
 
     Returns
@@ -54,6 +55,24 @@ def proposals(study, model, algorithm, run, count):
     return found
 
 
+def run_as_set(study, cell):
+    """Run, as it stands in paths, of a cell's chains whose swept settings are the algorithm's own.
+
+    Parameters
+    ----------
+    study : Study
+    cell : DataFrame
+        Rows of the table `chains`, of one model and algorithm.
+    """
+    model, algorithm = cell.iloc[0][["model", "algorithm"]]
+    own = study.algorithms[algorithm]["settings"][model]
+    swept = [key for key in own if key in cell and cell[key].notna().any()]
+    is_own = np.logical_and.reduce(
+        [np.ones(len(cell), dtype=bool), *(np.isclose(cell[key], own[key]) for key in swept)]
+    )
+    return run_of(study, cell[is_own].iloc[0])
+
+
 def clipped(study, proposal, batch_size=None):
     """Sampler with batches of a size, by default its own; its clip bound; clipped ratios."""
     changes = {} if batch_size is None else {"batch_size": batch_size}
@@ -62,15 +81,14 @@ def clipped(study, proposal, batch_size=None):
     return sampler, bound, proposal.ratios.clip(-bound, bound)
 
 
-def normality(study, found, is_barker, batches, sizes):
+def normality(study, found, batches, sizes):
     """How normal the sums are that a test takes for normal, and what it does to acceptance.
 
     Parameters
     ----------
     study : Study
     found : list of Proposal
-    is_barker : bool
-        Whether the algorithms are DP Barker's, or else the minibatch penalty's.
+        Of algorithms whose sampler is DP Barker or the minibatch penalty.
     batches : int
         Simulated for the acceptance probability.
     sizes : list of int
@@ -83,9 +101,10 @@ def normality(study, found, is_barker, batches, sizes):
         `batch_size`, `skewness` and `distance` of the sum from the normal distribution,
         `clip_fraction`, and the bounds of the distance `berry_esseen`, `self_normalised` and
         `printed`. For the sampler's own size (`is_own`) also `probability` of acceptance, its
-        `error` and that one's `standard_error`.
+        `error` and that one's `standard_error`. Where all ratios are clipped alike the sum is
+        constant, and what compares it with a normal one is NaN.
     """
-    rows, correction = [], fit_correction() if is_barker else None
+    rows, correction = [], fit_correction()
     for number, proposal in enumerate(found):
         target, n = proposal.target, proposal.target.num_rows
         own = study.sampler(proposal.algorithm, proposal.model).batch_size
@@ -109,12 +128,10 @@ def normality(study, found, is_barker, batches, sizes):
                 labels = (proposal.model, proposal.algorithm, number)
                 rng = three_streams(seed_sequence(study.seed, "clt", *labels))
                 step = (proposal.theta, proposal.theta_new, batches)
-                row |= zip(
-                    ("probability", "error", "standard_error"),
-                    batch_sums.barker_error(rng, target, sampler, correction, *step)
-                    if is_barker
-                    else batch_sums.penalty_error(rng, target, sampler, *step),
-                    strict=True,
-                )
+                if isinstance(sampler, DPBarker):
+                    of_step = batch_sums.barker_error(rng, target, sampler, correction, *step)
+                else:
+                    of_step = batch_sums.penalty_error(rng, target, sampler, *step)
+                row |= zip(("probability", "error", "standard_error"), of_step, strict=True)
             rows.append(row)
     return pd.DataFrame(rows)

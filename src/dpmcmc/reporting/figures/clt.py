@@ -1,4 +1,4 @@
-"""Sums over batches: their densities, and how far they are from normal."""
+"""Sums over batches: their distributions, and how far they are from normal."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,38 +9,34 @@ from scipy.stats import norm
 from dpmcmc.evaluation.batch_sums import distribution
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
 
-X = np.linspace(-4, 4, 321)
+X = np.linspace(-3, 3, 601)
 
 
-def density_panels(ratios, num_rows, titles, sizes):
-    """Clipped ratios of rows (left), and the standardised sums over batches beside the normal.
+def distribution_panels(rows, sizes):
+    """Clipped ratios of rows (left), and distribution functions of sums over batches of them.
 
     Parameters
     ----------
-    ratios : list of (k,) array
-        Of a proposal; a row of the figure each.
-    num_rows : list of int
-        n, for each.
-    titles : list of str
+    rows : list of tuple
+        A row of the figure each: title, n and the clipped ratios (k,) for each of the sizes.
     sizes : list of int
-        Of batches, a column each.
+        Of batches, a column each; the ratios on the left are those of the last one.
     """
     figure, axes = plt.subplots(
-        len(ratios),
+        len(rows),
         1 + len(sizes),
-        figsize=(0.6 + 2.4 * (1 + len(sizes)), 0.4 + 2.1 * len(ratios)),
+        figsize=(0.6 + 2.4 * (1 + len(sizes)), 0.4 + 2.1 * len(rows)),
         squeeze=False,
     )
     colour = sns.color_palette("colorblind")[0]
-    for row, values, n, title in zip(axes, ratios, num_rows, titles, strict=True):
-        row[0].hist(values, bins=60, density=True, color=colour)
+    for row, (title, n, by_size) in zip(axes, rows, strict=True):
+        row[0].hist(by_size[-1], bins=60, density=True, color=colour)
         row[0].set(title=title, xlabel="Clipped ratio of a row", yticks=[])
         row[0].locator_params(axis="x", nbins=3)
-        for axis, b in zip(row[1:], sizes, strict=True):
-            density = np.gradient(distribution(values, b, n, X), X)
-            axis.plot(X, norm.pdf(X), color=NEUTRAL, linewidth=3, alpha=0.4)
-            axis.plot(X, density, color=colour)
-            axis.set(title=f"b = {b:,}", xlabel="Standardised sum", yticks=[])
+        for axis, b, values in zip(row[1:], sizes, by_size, strict=True):
+            axis.plot(X, norm.cdf(X), color=NEUTRAL, linewidth=3, alpha=0.4)
+            axis.plot(X, distribution(values, b, n, X), color=colour, linewidth=1)
+            axis.set(title=f"b = {b:,}", xlabel="Standardised sum", yticks=[0, 0.5, 1])
     figure.tight_layout()
     return figure
 
