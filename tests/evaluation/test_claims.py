@@ -8,6 +8,7 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc.evaluation import claims
+from dpmcmc.evaluation.analysis import Estimate
 from dpmcmc.study import claims as of_study
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.study import Study
@@ -182,6 +183,21 @@ def test_clipping_speaks_for_against_or_not():
 )
 def test_eighty_percent_decide(counts, expected):
     assert claims.verdict(*counts) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-0.009, 0.005, "confirmed"),
+        (-0.06, 0.005, "undecided"),  # may be far nearer, which is no likeness either
+        (-0.005, 0.06, "undecided"),
+        (0.001, 0.009, "confirmed"),
+        (0.011, 0.06, "not confirmed"),
+        (-0.06, -0.011, "not confirmed"),
+    ],
+)
+def test_medians_are_alike_within_a_margin_to_either_side(low, high, expected):
+    assert claims.alike(Estimate((low + high) / 2, low, high), 0.01) == expected
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,13 @@ from conftest import ROOT
 from running import snakemake
 
 import dpmcmc
+from dpmcmc.reporting.clt import run_as_set
+from dpmcmc.reporting.study import Study as Reported
 from dpmcmc.study.config import merged
 from dpmcmc.study.study import Study
 
 BANANAS = ["flat-banana-2d", "tempered-banana-2d"]
+ON_BATCHES = ["dp-barker", "minibatch-dp-penalty", "minibatch-dp-penalty-ocu-gwmh"]
 SMALL = {
     "study": "small-mcmc",
     "seeds": 3,
@@ -36,7 +39,7 @@ SMALL = {
         {"models": ["gmm"], "algorithms": ["dp-barker-certified"], "epsilons": [1]},
         {
             "models": BANANAS,
-            "algorithms": ["dp-penalty", "dp-hmc", "dp-mala", "dp-barker", "minibatch-dp-penalty"],
+            "algorithms": ["dp-penalty", "dp-hmc", "dp-mala", *ON_BATCHES],
             "epsilons": [4],
         },
     ],
@@ -107,9 +110,12 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     assert pages == names | {"summary"}
     figures = {path.stem for path in results.glob("figures/*.png")}
     assert {"figure-mcmc-1", "figure-mcmc-1c", "figure-mcmc-2", "figure-mcmc-3"} <= figures
-    assert {"figure-clt-distance", "figure-clt-densities", "figure-mala"} <= figures
+    assert {"figure-clt-distance", "figure-clt-distributions", "figure-mala"} <= figures
     budgets = pd.read_csv(results / "tables/budgets.csv").set_index("algorithm")
     spent = budgets.loc[budgets["iterations"] == 400].loc["dp-barker", "spent_epsilon"]
     assert (spent == spent.iloc[0]).all() and spent.iloc[0] > 0
     text = re.sub("<[^>]*>", " ", (results / "notebooks/dp-mcmc-paper.html").read_text())
     assert "Indistinguishable?" in text and "Both modes are visited" in text
+    reporting = Reported.load(results)
+    cell = reporting.table("chains").query("model == 'gmm' and algorithm == 'dp-barker'")
+    assert run_as_set(reporting, cell) == "iterations-400/proposal_scale-0.1"

@@ -9,7 +9,7 @@ A claim is confirmed when at least 80 % of the comparisons that count speak for 
 when at least 80 % speak against it, else undecided. What the study does not have is left out.
 
 Some claims say that there is no difference. An interval can contradict that but never confirm it:
-their comparisons speak against them or are open.
+their comparisons speak against them or are open. Where a margin is named, see `alike`.
 """
 
 from typing import NamedTuple
@@ -235,6 +235,18 @@ def verdict(num_counted, num_for, num_against):
     if num_for >= SHARE * num_counted:
         return "confirmed"
     return "not confirmed" if num_against >= SHARE * num_counted else "undecided"
+
+
+def alike(difference, margin):
+    """Verdict on a claim that two medians are alike: that they differ by less than a margin.
+
+    Confirmed where the whole interval lies within the margin, to either side; not confirmed where
+    all of it lies outside.
+    """
+    if max(abs(difference.low), abs(difference.high)) < margin:
+        return "confirmed"
+    is_outside = difference.low > margin or difference.high < -margin
+    return "not confirmed" if is_outside else "undecided"
 
 
 def one_decides(num_counted, num_for, num_against):

@@ -45,8 +45,9 @@ class NormalMixture:
 
     def density(self, x):
         """Density of V at x of shape (k,), (k,); its standard deviations must not be 0."""
-        z = (x[:, None] - self.means) / self.sds
-        return np.exp(-z * z / 2) @ (self.weights / (np.sqrt(2 * np.pi) * self.sds))
+        with np.errstate(over="ignore"):  # far from a component that is nearly an atom
+            densities = np.exp(-(((x[:, None] - self.means) / self.sds) ** 2) / 2)
+        return densities @ (self.weights / (np.sqrt(2 * np.pi) * self.sds))
 
     @property
     def variance(self):

@@ -14,8 +14,8 @@ def running_panels(iterations, errors, exact, spent):
     Parameters
     ----------
     iterations : (e,) array
-    errors : dict of str to (m, e) array
-        By what they are of, which heads a panel.
+    errors : dict of str to dict of str to (m, e) array
+        By what they are of, which heads a panel, and by kind of chains.
     exact : dict of str to float
         Median errors of exact samples, by the same names.
     spent : dict of str to (e,) array
@@ -23,15 +23,16 @@ def running_panels(iterations, errors, exact, spent):
     """
     figure, axes = plt.subplots(1, len(errors) + 1, figsize=(0.4 + 3.1 * (len(errors) + 1), 3.0))
     colours = sns.color_palette("colorblind")
-    for axis, (name, values) in zip(axes, errors.items(), strict=False):
-        mean = values.mean(axis=0)
-        se = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0 * mean
-        axis.fill_between(iterations, mean - se, mean + se, color=colours[0], alpha=0.3, lw=0)
-        axis.plot(iterations, mean, color=colours[0], label="Mean of the chains")
+    for axis, (name, kinds) in zip(axes, errors.items(), strict=False):
+        for colour, (kind, values) in zip(colours, kinds.items(), strict=False):
+            mean = values.mean(axis=0)
+            se = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0 * mean
+            axis.fill_between(iterations, mean - se, mean + se, color=colour, alpha=0.3, lw=0)
+            axis.plot(iterations, mean, color=colour, label=kind)
         axis.axhline(exact[name], color=NEUTRAL, label="Exact sample")
         axis.set(title=name, xlabel="Iterations", ylim=(0, None))
     axes[0].legend(frameon=False)
-    for colour, (accountant, epsilons) in zip(colours[1:], spent.items(), strict=False):
+    for colour, (accountant, epsilons) in zip(colours[2:], spent.items(), strict=False):
         axes[-1].plot(iterations, epsilons, color=colour, label=accountant_label(accountant))
     axes[-1].set(title="ε spent", xlabel="Iterations", yscale="log")
     axes[-1].legend(frameon=False)
