@@ -39,6 +39,7 @@ class RowsLikelihood:
         self.rows = rows
         self.num_rows = len(rows)
         self.block = max(LEAST, BLOCK // rows.shape[1])
+        self.gradient_itself = np.eye(model.dimension), np.zeros(model.dimension)
 
     def ratio_sum(self, theta, theta_new, bound):
         """What `Target.clipped_log_likelihood_ratio` returns."""
@@ -63,11 +64,8 @@ class RowsLikelihood:
             with np.errstate(all="ignore"):
                 gradients = np.asarray(self.model.gradient(theta, rows))
             self._check("gradient", gradients, (len(rows), dimension))
-            block_total, block_clipped = clipped_gradient_sum(
-                gradients.T, np.eye(dimension), np.zeros(dimension), bound
-            )
-            total += block_total
-            num_clipped += block_clipped
+            sums = clipped_gradient_sum(gradients.T, *self.gradient_itself, bound)
+            total, num_clipped = total + sums[0], num_clipped + sums[1]
         return total, num_clipped
 
     def batch_gradient_sum(self, theta, bound, batch):

@@ -95,7 +95,7 @@ class GaussianMixture(Tempered, RowsModel):
         odds = (first * first - second * second) / (2 * self.variance)  # logarithm, of the second
         share = (1 + np.tanh(odds / 2)) / 2
         of_second = share * second
-        return np.stack([(1 - share) * first + of_second, of_second]).T / self.variance
+        return np.array([(1 - share) * first + of_second, of_second]).T / self.variance
 
     def log_prior_ratio(self, theta, theta_new):
         """ln p(theta_new) - ln p(theta)."""
