@@ -45,6 +45,21 @@ def test_table_6_3(delta, expected):
     assert expected - 5e-5 <= found <= 1.005 * expected
 
 
+@pytest.mark.parametrize(("trajectories", "printed"), [(100, 0.609), (500, 1.040), (1000, 1.324)])
+def test_table_6_3_by_iterations(trajectories, printed):
+    found = add_remove_pld.epsilon(thesis(), trajectories, 1e-5)
+    assert printed <= found <= 1.01 * printed
+
+
+@pytest.mark.parametrize(
+    ("step_size", "friction", "bound", "expected"),
+    [(1.7, 0.15, 1.0, 9.24), (3, 0.7, 0.8, 2.258)],
+)
+def test_private_runs_of_sections_6_3_and_6_5(step_size, friction, bound, expected):
+    found = add_remove_pld.epsilon(thesis(step_size, friction, bound), 1500, 1e-5)
+    assert found == pytest.approx(expected, rel=0.005)
+
+
 def test_a_current_renyi_accountant_is_far_below_the_thesis_s():
     found = add_remove_rdp.epsilon(thesis(), 200, 1e-5)
     assert 0.9931 <= found + 5e-5 <= 1.005 * 0.9931

@@ -128,6 +128,19 @@ def test_row_ratios_are_those_that_a_batch_adds_up(target):
     assert ratios.sum() == pytest.approx(total) and (ratios**2).sum() == pytest.approx(squares)
 
 
+def test_acceptance_where_all_rows_are_clipped_alike_has_no_error(target):
+    near, far = np.array([0.1, 0.9]), np.array([1e3, 0.9])
+    barker = DPBarker(GaussianWalk(0.1), 300)
+    penalty = MinibatchDPPenalty(GaussianWalk(0.1), 1.0, 300, 1e-4)
+    for theta, theta_new in ((near, far), (far, near)):
+        step = (theta, theta_new, 20)
+        for found in (
+            batch_sums.barker_error(streams(1), target, barker, fit_correction(), *step),
+            batch_sums.penalty_error(streams(1), target, penalty, *step),
+        ):
+            assert 0 <= found[0] <= 1 and np.isnan(found[1:]).all()
+
+
 def test_moments_are_those_of_batches(target):
     theta, theta_new = np.array([0.1, 0.9]), np.array([0.3, 0.8])
     sampler = DPBarker(GaussianWalk(0.1), 300)

@@ -12,7 +12,9 @@ class GrowingNoise:
 
     Each is of a batch of its own, and of a *sum* over its rows of terms of which none is longer
     than a bound: so a row that is added or removed moves it by half of what one that is replaced
-    does.
+    does. (That holds of plain sums. Where they are scaled up by n / b, another row changes the
+    scale too, by which the rest of the batch moves as much again, times b / n: accountants of that
+    relation are for n T = b.)
 
     Attributes
     ----------

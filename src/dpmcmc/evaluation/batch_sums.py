@@ -68,12 +68,14 @@ def distribution(values, batch_size, num_rows, x=X):
     By the characteristic function, that of rows that are in the batch or not independently of each
     other, given that there are b of them (Erdos and Renyi 1959), without simulation. Rows are put
     in bins, and Lanczos' factors damp the series, which ends somewhere: a jump, as of a few rows
-    that are nearly all clipped, is spread over a hundredth of a standard deviation.
+    that are nearly all clipped, is spread over a hundredth of a standard deviation, with as little
+    as a hundredth of its height too much on either side.
 
     Parameters
     ----------
     values : (k,) array
-        Of all rows, or of a sample of them, which then stand for all.
+        Of all rows, or of a sample of them, which then stand for all. The third moment of k rows
+        is known to sqrt(6 / k), which is 0.07 sqrt(6 / (k b)) of a distance.
     batch_size, num_rows : int
         b < n.
     x : (m,) array
@@ -258,7 +260,10 @@ def exact_moments(target, sampler, theta, theta_new, bound):
     n, b, T = target.num_rows, sampler.batch_size, target.likelihood_power
     R, squares, _ = target.clipped_batch_ratio(theta, theta_new, bound, np.ones(n, dtype=bool))
     mean = T * R + target.model.log_prior_ratio(theta, theta_new)
-    return mean, (n * T / b) ** 2 * b * (1 - b / n) / (n - 1) * (squares - R * R / n)
+    of_rows = squares - R * R / n
+    if of_rows < 1e-12 * squares:  # rounding
+        of_rows = 0.0
+    return mean, (n * T / b) ** 2 * b * (1 - b / n) / (n - 1) * of_rows
 
 
 def penalty_acceptance(mean, variance):
@@ -270,8 +275,11 @@ def penalty_acceptance(mean, variance):
 def mean_less(expected, values, covariate, mean, variance):
     """Mean of values less what is expected, with its standard error.
 
-    The covariate, of which mean and variance are known, takes out most of the chance.
+    The covariate, of which mean and variance are known, takes out most of the chance. NaN if it is
+    constant.
     """
+    if not variance > 0:
+        return math.nan, math.nan
     z = (covariate - mean) / math.sqrt(variance)
     design = np.stack([np.ones_like(z), z, z * z - 1], axis=1)
     coefficients, *_ = np.linalg.lstsq(design, values, rcond=None)

@@ -14,7 +14,7 @@ TABLES = {
     "baselines": "Metrics of exact posterior samples",
     "starts": "Metrics of chains that would never leave their start points",
     "mixing": "Split R-hat of the chains of each cell",
-    "budgets": "Iterations run and allowed (10,000,001: that or more), and what they cost",
+    "budgets": "Iterations run and allowed (10,000,001 a chain: that or more), and what they cost",
     "accounting": "Iterations against epsilon by each accountant (Figure 6.1)",
     "audit": "Epsilon of each sampler's own code: what runs show at least, the accountant at most",
     "models": "The models (Table 5.1)",

@@ -10,9 +10,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.draws import release_draws, run_of
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.dp_barker import DPBarker
-from dpmcmc.study.streams import generator, seed_sequence, three_streams
-
-ROWS = 20_000  # that stand for all in a distribution
+from dpmcmc.study.streams import seed_sequence, three_streams
 
 
 class Proposal(NamedTuple):
@@ -23,7 +21,7 @@ class Proposal(NamedTuple):
     target: Target
     theta: np.ndarray
     theta_new: np.ndarray
-    ratios: np.ndarray  # of some rows, not clipped
+    ratios: np.ndarray  # of all rows, not clipped
 
 
 def proposals(study, model, algorithm, run, count):
@@ -45,7 +43,7 @@ def proposals(study, model, algorithm, run, count):
     draws = release_draws(study, model, algorithm, run, 0)[0]
     move, target = study.sampler(algorithm, model).move, study.target(model)
     rng = three_streams(seed_sequence(study.seed, "clt-proposals", model, algorithm))
-    rows = generator(study.seed, "clt-rows", model).permutation(target.num_rows)[:ROWS]
+    rows = np.arange(target.num_rows)
     memory = move.init(rng, draws.shape[1])
     found = []
     for theta in draws[np.linspace(0, len(draws) - 1, count).astype(int)]:
