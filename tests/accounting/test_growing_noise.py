@@ -53,7 +53,7 @@ def test_table_6_3_by_iterations(trajectories, printed):
 
 @pytest.mark.parametrize(
     ("step_size", "friction", "bound", "expected"),
-    [(1.7, 0.15, 1.0, 9.24), (3, 0.7, 0.8, 2.258)],
+    [(1.7, 0.15, 1.0, 9.24), (2, 0.05, 0.7, 18.54), (3, 0.7, 0.8, 2.258)],
 )
 def test_private_runs_of_sections_6_3_and_6_5(step_size, friction, bound, expected):
     found = add_remove_pld.epsilon(thesis(step_size, friction, bound), 1500, 1e-5)

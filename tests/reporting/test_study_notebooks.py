@@ -1,5 +1,6 @@
 """What notebooks declare, and what a study makes of it: names checked, the absent left out."""
 
+import ast
 import json
 import re
 
@@ -173,6 +174,15 @@ def test_the_notebooks_of_the_tree_declare_what_they_use(path):
     assert set(re.findall(r'study\.table\("(.*?)"\)', code)) <= tables
     drawn = {figure["name"] for figure in source.declared["figures"]}
     assert set(re.findall(r'"(figure-.*?)"', code)) == drawn
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_no_text_of_a_notebook_shows_code_in_braces(path):
+    """A piece of an f-string that lacks its f would print what it should compute."""
+    for cell in nbformat.read(path, as_version=4).cells:
+        for part in ast.walk(ast.parse(cell.source if cell.cell_type == "code" else "")):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                assert not re.search(r"\{[A-Za-z_]\w*(?:[.\[(:][^{}]*)?\}", part.value)
 
 
 def test_a_study_is_described_by_its_file(tmp_path):

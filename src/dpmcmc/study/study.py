@@ -397,10 +397,11 @@ class Study:
                 models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:
             entry = self.algorithms[name]
+            replaced = self.algorithms.get(entry.in_place_of, entry)
             on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]
             algorithms[name] = {
                 "label": entry.label,
-                "about": entry.about,
+                "about": entry.about or replaced.about,
                 "colour": colours[name],
                 "sampler": entry.sampler_class.__name__,
                 "accountant": entry.accountant,

@@ -65,6 +65,7 @@ def sweep_panels(tables):
         sns.heatmap(
             rankdata(numbers).reshape(numbers.shape) / numbers.size,
             annot=numbers,
+            annot_kws={"color": "0.15"},
             fmt=spec,
             cmap="Blues",
             vmin=0,
