@@ -34,9 +34,10 @@ def distribution_panels(rows, sizes):
         row[0].set(title=title, xlabel="Clipped ratio of a row", yticks=[])
         row[0].locator_params(axis="x", nbins=3)
         for axis, b, values in zip(row[1:], sizes, by_size, strict=True):
-            axis.plot(X, norm.cdf(X), color=NEUTRAL, linewidth=3, alpha=0.4)
-            axis.plot(X, distribution(values, b, n, X), color=colour, linewidth=1)
-            axis.set(title=f"b = {b:,}", xlabel="Standardised sum", yticks=[0, 0.5, 1])
+            axis.plot(X, distribution(values, b, n, X) - norm.cdf(X), color=colour, linewidth=1)
+            axis.set(title=f"b = {b:,}", xlabel="Standardised sum")
+            axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
+        row[1].set_ylabel("Less the normal one")
     figure.tight_layout()
     return figure
 

@@ -76,6 +76,8 @@ def density_panels(fitted):
             axis.set(yscale="log", ylim=(LEAST, MOST), xlim=(-REACH, REACH))
             axis.set_title(f"{name}, C = {variance:g}")
         row[0].set_ylabel(label)
+    for axis in axes[-1]:
+        axis.set_xlabel("Correction V")
     figure.tight_layout()
     return figure
 
@@ -97,8 +99,9 @@ def distribution_panels(fitted, noise_variance):
         values = fitted[name].distribution(x, noise_variance)
         left.plot(x, values, color=colour, label=name)
         right.plot(x, np.abs(values - expit(x)), color=colour)
-    left.set(title=f"C = {noise_variance:g}", ylabel="Distribution function")
-    right.set(yscale="log", ylabel="Distance from the logistic one", ylim=(LEAST, 1))
+    left.set(title=f"C = {noise_variance:g}", ylabel="Distribution function", xlabel="Noise")
+    right.set(yscale="log", ylabel="Distance from the logistic one", xlabel="Noise")
+    right.set_ylim(LEAST, 1)
     left.legend(frameon=False)
     figure.tight_layout()
     return figure
