@@ -27,10 +27,21 @@ def test_rows_have_the_density_of_the_mixture():
         atol=1e-12,
     )
     twin = np.array([theta.sum(), -theta[1]])
-    np.testing.assert_allclose(MODEL.log_likelihood(twin, rows), MODEL.log_likelihood(theta, rows))
+    assert MODEL.log_likelihood_ratio(theta, twin, rows) == pytest.approx(0, abs=1e-14)
     prior = stats.norm(0, np.sqrt([10, 1]))
     expected = prior.logpdf(theta_new).sum() - prior.logpdf(theta).sum()
     assert MODEL.log_prior_ratio(theta, theta_new) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("far", [1e3, -1e8, 1e100, 1e200])
+def test_far_rows_have_the_ratio_of_the_nearer_component(far):
+    """ln p is then -(x - mean)^2 / 4: its difference is (m' - m) (2 x - m' - m) / 4."""
+    theta, theta_new = np.array([0.5, 1.25]), np.array([0.25, 2.5])  # exact in binary
+    near, near_new = (1.75, 2.75) if far > 0 else (0.5, 0.25)
+    expected = (near_new - near) * (2 * far - near_new - near) / 4
+    with np.errstate(over="raise", invalid="raise"):
+        ratio = MODEL.log_likelihood_ratio(theta, theta_new, np.array([[far]]))
+    np.testing.assert_allclose(ratio, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("far", [1e3, 1e100, -1e160])
@@ -65,7 +76,7 @@ def test_chains_start_about_the_true_position_where_the_model_says_so():
 def test_the_mirrored_place_has_the_same_likelihood():
     rows, theta = np.random.default_rng(6).normal(size=(20, 1)), np.array([0.4, -1.3])
     twin = MODEL.mirrored(theta)
-    np.testing.assert_allclose(MODEL.log_likelihood(twin, rows), MODEL.log_likelihood(theta, rows))
+    assert MODEL.log_likelihood_ratio(theta, twin, rows) == pytest.approx(0, abs=1e-14)
     assert MODEL.mirrored(twin) == pytest.approx(theta)
 
 

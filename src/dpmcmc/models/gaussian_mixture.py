@@ -80,13 +80,19 @@ class GaussianMixture(Tempered, RowsModel):
         rows = first + second * is_second + np.sqrt(self.variance) * noise
         return rows[:, None]
 
-    def log_likelihood(self, theta, rows):
-        """ln p(x|theta) of rows (k, 1), but for a constant: (k,)."""
-        first = rows[:, 0] - theta[0]
-        second = first - theta[1]
-        return np.logaddexp(
-            first * first / (-2 * self.variance), second * second / (-2 * self.variance)
-        )
+    def log_likelihood_ratio(self, theta, theta_new, rows):
+        """ln p(x|theta_new) - ln p(x|theta) of rows (k, 1), with one logarithm a row: (k,).
+
+        About the centre c of the two means c - h and c + h a row x = c + y has, but for a constant,
+        the density exp(-(y^2 + h^2) / (2 variance)) cosh(h y / variance).
+        """
+        (c, h), (c_new, h_new) = centre_and_half(theta), centre_and_half(theta_new)
+        y, y_new = rows[:, 0] - c, rows[:, 0] - c_new
+        u, u_new = np.abs(h / self.variance * y), np.abs(h_new / self.variance * y_new)
+        of_squares = (c_new - c) * (y + y_new) + (h - h_new) * (h + h_new)
+        # ln cosh(u) = u + ln(1 + exp(-2 u)) - ln 2
+        of_cosh = (u_new - u) + np.log((1 + np.exp(-2 * u_new)) / (1 + np.exp(-2 * u)))
+        return of_squares / (2 * self.variance) + of_cosh
 
     def gradient(self, theta, rows):
         """Its gradients, (k, 2)."""
@@ -104,3 +110,9 @@ class GaussianMixture(Tempered, RowsModel):
     def grad_log_prior(self, theta):
         """Gradient of the log prior, (2,)."""
         return -theta / self.prior_variances
+
+
+def centre_and_half(theta):
+    """Centre of the two means, and half of their distance, which may be negative."""
+    half = float(theta[1]) / 2
+    return float(theta[0]) + half, half
