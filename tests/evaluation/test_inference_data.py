@@ -20,7 +20,7 @@ from dpmcmc.study.study import Study, merged
 MODEL, PRIVATE, SWEPT = "tempered-banana-2d", "dp-penalty", "rwmh"
 RUNS = [
     {"models": [MODEL], "algorithms": [PRIVATE], "epsilons": [0.01, 0.5, 2]},
-    {"models": [MODEL], "algorithms": [PRIVATE], "iterations": [7]},
+    {"models": [MODEL], "algorithms": [PRIVATE], "iterations": [7], "max_seeds": 2},
     {
         "models": [MODEL],
         "algorithms": [SWEPT],
@@ -44,7 +44,7 @@ def run_study(config, schema, results, **changes):
     for cell in study.cells:
         cost = place / "budgets" / cell.model / cell.algorithm / f"{cell.run}.json"
         budget(study.budget(cell), cost)
-        for seed in study.seeds:
+        for seed in study.seeds_of(cell):
             path = place / "chains" / cell.model / cell.algorithm / cell.run / f"seed-{seed}.npz"
             inputs = place / "data.npy", place / "reference.npy", cost, []
             chain(study.chain(cell, seed), *inputs, path)
@@ -77,6 +77,11 @@ def test_seeds_are_the_chains_and_burn_in_is_dropped(results):
         np.testing.assert_array_equal(theta.sel(chain=seed), kept_draws(of_job["positions"]))
         np.testing.assert_array_equal(accepted.sel(chain=seed), kept_draws(of_job["is_accepted"]))
     assert accepted.dtype == bool
+
+
+def test_a_run_with_fewer_seeds_has_fewer_chains(results):
+    data = to_arviz(results, "small", MODEL, PRIVATE, run="iterations-7")
+    assert data.posterior.sizes["chain"] == 2
 
 
 def test_kept_burn_in_is_apart_from_what_arviz_looks_at(results):

@@ -21,7 +21,13 @@ from dpmcmc.study.study import Study
 MODEL = "tempered-banana-2d"
 RUNS = [
     {"models": [MODEL], "algorithms": ["dp-penalty"], "epsilons": [2, 4]},
-    {"models": [MODEL], "algorithms": ["dp-penalty"], "epsilons": [6], "max_iterations": 9},
+    {
+        "models": [MODEL],
+        "algorithms": ["dp-penalty"],
+        "epsilons": [6],
+        "max_iterations": 9,
+        "max_seeds": 3,
+    },
     {"models": [MODEL], "algorithms": ["start"], "iterations": [60]},
     {
         "models": [MODEL],
@@ -58,7 +64,7 @@ def made(config, schema, tmp_path):
     for cell in study.cells:
         cost = place / "budgets" / cell.algorithm / f"{cell.run}.json"
         budget(study.budget(cell), cost)
-        for seed in study.seeds:
+        for seed in study.seeds_of(cell):
             path = place / "chains" / cell.algorithm / cell.run / f"seed-{seed}.npz"
             chain(study.chain(cell, seed), data, sample, cost, [], path)
     names = ("chains", "timings", "budgets", "mixing")
@@ -101,8 +107,10 @@ def test_a_release_is_one_sample_of_its_chains(made):
 
 def test_tables_say_what_a_chain_and_what_a_release_has(made):
     _, place, tables = made
-    assert len(tables["chains"]) == 2 * 5 and set(tables["chains"]["seed"]) == {0, 1}
-    assert len(tables["timings"]) == 6 * 5 and set(tables["timings"]["seed"]) == set(range(6))
+    seeds = tables["chains"].groupby(["algorithm", "epsilon"], dropna=False)["seed"].agg(list)
+    assert seeds.pop(("dp-penalty", 6)) == [0] and list(seeds) == [[0, 1]] * 4
+    seeds = tables["timings"].groupby(["algorithm", "epsilon"], dropna=False)["seed"].agg(list)
+    assert seeds.pop(("dp-penalty", 6)) == [0, 1, 2] and list(seeds) == [[*range(6)]] * 4
     budgets = tables["budgets"]
     assert (budgets["chains_per_release"] == 3).all()
     private = budgets[budgets["epsilon"].notna()].set_index("epsilon")
@@ -141,6 +149,13 @@ def test_start_points_that_are_never_left_are_compared_as_a_release(made):
 def test_chains_must_make_whole_releases(config, schema):
     with pytest.raises(ConfigError, match="seeds: must be a multiple of chains_per_release = 3"):
         study_of(config, schema, seeds=7)
+    with pytest.raises(ConfigError, match=r"runs\[1\].max_seeds: must be a multiple"):
+        study_of(config, schema, runs=[RUNS[0], RUNS[1] | {"max_seeds": 4}])
+
+
+def test_fewer_seeds_than_the_most_of_a_run_are_all_that_it_has(config, schema):
+    study = study_of(config, schema, seeds=3, runs=[RUNS[1] | {"max_seeds": 6}])
+    assert list(study.seeds_of(study.cells[0])) == [0, 1, 2]
 
 
 def test_a_cap_goes_with_epsilons(config, schema):

@@ -36,7 +36,7 @@ SMALL = {
             "algorithms": ["minibatch-barker", "dp-sgld", "dp-sgld-corrected"],
             "iterations": [400],
         },
-        {"models": ["gmm"], "algorithms": ["dp-barker-certified"], "epsilons": [1]},
+        {"models": ["gmm"], "algorithms": ["dp-barker-certified"], "epsilons": [1], "max_seeds": 2},
         {
             "models": BANANAS,
             "algorithms": ["dp-penalty", "dp-hmc", "dp-mala", *ON_BATCHES],

@@ -230,7 +230,7 @@ def provenance_settings():
 
 def chain_files(cell):
     place = f"{RESULTS}/chains/{cell.model}/{cell.algorithm}/{cell.run}"
-    return [f"{place}/seed-{seed}.npz" for seed in study.seeds]
+    return [f"{place}/seed-{seed}.npz" for seed in study.seeds_of(cell)]
 
 
 def chains_of_model(wildcards):

@@ -59,13 +59,12 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
     model, m = registry.build(spec["model_entry"]), spec["chains_per_release"]
     others = held_out(spec)
     rows, costs, allowed, cells = [], [], [], []
-    for algorithm, run, stream in spec["cells"]:
+    for algorithm, run, stream, seeds in spec["cells"]:
         allowed.append(read_json(Path(budgets, algorithm, f"{run}.json")))
         found = [
-            read_chain(Path(chains, algorithm, run, f"seed-{seed}.npz"))
-            for seed in range(spec["seeds"])
+            read_chain(Path(chains, algorithm, run, f"seed-{seed}.npz")) for seed in range(seeds)
         ]
-        for release in range(spec["seeds"] // m):
+        for release in range(seeds // m):
             part = found[release * m : (release + 1) * m]
             kept = np.array([chain.kept for chain in part])
             draws = np.concatenate(kept)

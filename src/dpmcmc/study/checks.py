@@ -63,11 +63,15 @@ def where_settings(model, algorithm):
 
 def check_seeds(study):
     """Chains must make whole releases."""
-    seeds, chains = study.config["seeds"], study.chains_per_release
-    if seeds % chains:
-        raise ConfigError(
-            f"seeds: must be a multiple of chains_per_release = {chains}, not {seeds}"
-        )
+    given = {"seeds": study.config["seeds"]}
+    for i, entry in enumerate(study.config["runs"]):
+        given[f"runs[{i}].max_seeds"] = entry.get("max_seeds", 0)
+    for where, seeds in given.items():
+        if seeds % study.chains_per_release:
+            raise ConfigError(
+                f"{where}: must be a multiple of chains_per_release = "
+                f"{study.chains_per_release}, not {seeds}"
+            )
 
 
 def check_places(algorithms):

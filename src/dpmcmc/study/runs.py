@@ -59,6 +59,7 @@ class Run(NamedTuple):
     varied: dict  # swept settings
     start_sd: float | None  # chains start at Normal(true theta, start_sd^2 I); None: the model says
     max_iterations: int | None = None  # of a chain, whatever epsilon allows; None: the study says
+    max_seeds: int | None = None  # chains, where the study has more; None: as many as it has
 
     @property
     def stream(self):
@@ -88,7 +89,8 @@ def runs_of(entry):
     for stop in stops:
         for values in product(*vary.values()):
             varied = dict(zip(vary, values, strict=True))
-            yield Run(*stop, varied, entry.get("start_sd"), entry.get("max_iterations"))
+            caps = entry.get("max_iterations"), entry.get("max_seeds")
+            yield Run(*stop, varied, entry.get("start_sd"), *caps)
 
 
 def check_runs(entries, models, algorithms):

@@ -105,8 +105,12 @@ class Study:
 
     @property
     def seeds(self):
-        """Indices of the chains of a cell."""
+        """Indices of the chains of a cell that has no fewer."""
         return range(self.config["seeds"])
+
+    def seeds_of(self, cell):
+        """Indices of the chains of a cell."""
+        return self.seeds[: self.runs[cell].max_seeds]
 
     @property
     def chains_per_release(self):
@@ -283,7 +287,8 @@ class Study:
     def chain_table(self, model):
         """What the table of a model's chains depends on, beside the chains."""
         cells = [
-            [cell.algorithm, cell.run, self.runs[cell].stream] for cell in self.cells_of(model)
+            [cell.algorithm, cell.run, self.runs[cell].stream, len(self.seeds_of(cell))]
+            for cell in self.cells_of(model)
         ]
         return self.baseline_table(model) | {"cells": cells}
 
@@ -412,7 +417,9 @@ class Study:
         told = {"study": self.name} | {
             key: self.config[key] for key in ("seed", "seeds", "delta_times_n")
         }
-        told |= {"chains_per_release": self.chains_per_release}
+        fewer = {"/".join(cell): self.runs[cell].max_seeds for cell in self.cells}
+        fewer = {path: seeds for path, seeds in fewer.items() if seeds is not None}
+        told |= {"max_seeds": fewer, "chains_per_release": self.chains_per_release}
         return told | {
             "models": models,
             "algorithms": algorithms,
