@@ -80,12 +80,22 @@ def test_the_mirrored_place_has_the_same_likelihood():
     assert MODEL.mirrored(twin) == pytest.approx(theta)
 
 
-def test_a_grid_of_half_the_step_gives_the_same_draws():
-    target = Target(MODEL, MODEL.simulate(np.random.default_rng(3)))
-    coarse, fine = (
-        grid.sample(np.random.default_rng(seed), target, 20_000, grid.FINE / divisor)
-        for seed, divisor in ((7, 1), (8, 4))
-    )
+def test_a_grid_of_half_the_step_gives_the_same_draws(monkeypatch):
+    target, widths = Target(MODEL, MODEL.simulate(np.random.default_rng(3))), []
+
+    class Recorded(grid.Grid):
+        def __init__(self, *args):
+            super().__init__(*args)
+            widths[-1] = self.widths  # in the end those of the last grid
+
+    monkeypatch.setattr(grid, "Grid", Recorded)
+
+    def draws(seed, fine):
+        widths.append(None)
+        return grid.sample(np.random.default_rng(seed), target, 20_000, fine)
+
+    coarse, fine = draws(7, grid.FINE), draws(8, grid.FINE / 4)
+    assert widths[0] / widths[1] == pytest.approx(2, rel=1e-3)  # both boxes are about found modes
     for j in range(2):
         assert stats.ks_2samp(coarse[:, j], fine[:, j]).pvalue > 1e-3
     product = [sample[:, 0] * sample[:, 1] for sample in (coarse, fine)]

@@ -185,12 +185,44 @@ def releases_figure(study, target, reference, samples):
     for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
         colour = study.algorithm_colour(algorithm)
         for axis, (title, draws) in zip(row, of_algorithm.items(), strict=True):
-            draw_posterior(axis, density)
-            axis.scatter(*draws.T, s=2, color=colour, alpha=0.4, linewidth=0, rasterized=True)
-            axis.grid(False)
-            axis.set_title(title, pad=3)
+            draw_sample(axis, density, draws, colour, title)
         row[0].set_ylabel(f"{study.algorithm_label(algorithm)}\nθ₂")
     for axis in axes[-1]:
         axis.set_xlabel("θ₁")
     figure.tight_layout()
     return figure
+
+
+def side_by_side(study, target, reference, samples):
+    """Samples of a 2-dimensional posterior in one row.
+
+    Parameters
+    ----------
+    study, target, reference
+        As for `releases_figure`.
+    samples : dict of str to (str, (k, 2) array)
+        Algorithm ids and draws, by what heads their panels.
+    """
+    figure, axes = plt.subplots(
+        1,
+        len(samples),
+        figsize=(0.6 + 3.4 * len(samples), 3.2),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+    )
+    density = posterior_density(target, reference, reference)
+    for axis, (title, (algorithm, draws)) in zip(axes[0], samples.items(), strict=True):
+        draw_sample(axis, density, draws, study.algorithm_colour(algorithm), title)
+        axis.set_xlabel("θ₁")
+    axes[0, 0].set_ylabel("θ₂")
+    figure.tight_layout()
+    return figure
+
+
+def draw_sample(axis, density, draws, colour, title):
+    """Draws (k, 2) on the shaded density of `posterior_density`."""
+    draw_posterior(axis, density)
+    axis.scatter(*draws.T, s=2, color=colour, alpha=0.4, linewidth=0, rasterized=True)
+    axis.grid(False)
+    axis.set_title(title, pad=3)

@@ -9,7 +9,7 @@ from dpmcmc.reporting.figures.style import NEUTRAL
 
 
 def running_panels(iterations, errors, exact, spent):
-    """Errors of the running mean and variance, with standard errors, and the epsilon spent.
+    """Errors of the running mean and variance, with standard errors; epsilon on a second axis.
 
     Parameters
     ----------
@@ -21,9 +21,9 @@ def running_panels(iterations, errors, exact, spent):
     spent : dict of str to (e,) array
         Epsilon by accountant.
     """
-    figure, axes = plt.subplots(1, len(errors) + 1, figsize=(0.4 + 3.1 * (len(errors) + 1), 3.0))
+    figure, axes = plt.subplots(1, len(errors), figsize=(0.4 + 4.4 * len(errors), 3.4))
     colours = sns.color_palette("colorblind")
-    for axis, (name, kinds) in zip(axes, errors.items(), strict=False):
+    for axis, (name, kinds) in zip(np.atleast_1d(axes), errors.items(), strict=True):
         for colour, (kind, values) in zip(colours, kinds.items(), strict=False):
             mean = values.mean(axis=0)
             se = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0 * mean
@@ -31,12 +31,15 @@ def running_panels(iterations, errors, exact, spent):
             axis.plot(iterations, mean, color=colour, label=kind)
         axis.axhline(exact[name], color=NEUTRAL, label="Exact sample")
         axis.set(title=name, xlabel="Iterations", ylim=(0, None))
-    axes[0].legend(frameon=False)
-    for colour, (accountant, epsilons) in zip(colours[2:], spent.items(), strict=False):
-        axes[-1].plot(iterations, epsilons, color=colour, label=accountant_label(accountant))
-    axes[-1].set(title="ε spent", xlabel="Iterations", yscale="log")
-    axes[-1].legend(frameon=False)
-    figure.tight_layout()
+        second = axis.twinx()
+        for style, (accountant, epsilons) in zip(("--", ":"), spent.items(), strict=False):
+            label = f"ε, {accountant_label(accountant)} (right)"
+            second.plot(iterations, epsilons, style, color=colours[2], label=label)
+        second.set(ylabel="ε spent", yscale="log")
+        second.grid(False)
+    lines = [line for one in (axis, second) for line in one.get_legend_handles_labels()[0]]
+    figure.tight_layout(rect=(0, 0.12, 1, 1))
+    figure.legend(handles=lines, loc="lower center", frameon=False, ncols=len(lines))
     return figure
 
 
