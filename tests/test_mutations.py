@@ -39,6 +39,7 @@ def small():
             "iterations": [10],
             "vary": {"clip_bound": [1, 1000]},
             "start_sd": 0.05,
+            "max_seeds": 3,
         },
         {
             "models": ["circle"],
@@ -78,6 +79,7 @@ def work_out(study):
         spec = study.chain(cell, 0)
         registry.build(spec["sampler"])
         json.dumps([spec, study.chain_table(cell.model), study.budget(cell)], allow_nan=False)
+        assert 1 <= len(study.seeds_of(cell)) <= len(study.seeds)
     for case in study.audited_cases:
         json.dumps(study.audited_case(case), allow_nan=False)
     for model in study.model_ids:
