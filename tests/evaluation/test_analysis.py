@@ -90,6 +90,13 @@ def clipping_study(shifts, noise=0.001):
     return pd.DataFrame(rows), pd.DataFrame(baselines)
 
 
+def test_a_cell_of_few_seeds_is_compared_with_the_first_of_another():
+    few, many = [1.0, 4.0, 2.0], [5.0, 5.0, 9.0, 50.0, 60.0]
+    expected = median_contrast(("few",), [few], [many[:3]])
+    assert median_contrast(("few",), [few], [many]) == expected
+    assert expected.value == 2 - 5
+
+
 def test_chains_of_the_sweep_are_told_from_all_others():
     """By their clip bound, and by having no delta: a private sampler may be swept as well."""
     chains = pd.DataFrame(

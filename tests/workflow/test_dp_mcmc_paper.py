@@ -10,6 +10,7 @@ from conftest import ROOT
 from running import snakemake
 
 import dpmcmc
+from dpmcmc import registry
 from dpmcmc.reporting.clt import run_as_set
 from dpmcmc.reporting.study import Study as Reported
 from dpmcmc.study.config import merged
@@ -36,7 +37,12 @@ SMALL = {
             "algorithms": ["minibatch-barker", "dp-sgld", "dp-sgld-corrected"],
             "iterations": [400],
         },
-        {"models": ["gmm"], "algorithms": ["dp-barker-certified"], "epsilons": [1], "max_seeds": 2},
+        {
+            "models": ["gmm"],
+            "algorithms": ["dp-barker-certified"],
+            "iterations": [600],
+            "max_seeds": 2,
+        },
         {
             "models": BANANAS,
             "algorithms": ["dp-penalty", "dp-hmc", "dp-mala", *ON_BATCHES],
@@ -100,6 +106,14 @@ def test_an_iteration_costs_what_part_b_says(accountant, b, expected):
     assert spent == pytest.approx(expected, rel=0.005)
 
 
+def test_the_longest_chains_spend_all_of_epsilon_1(study):
+    (longest,) = (cell for cell, run in study.runs.items() if run.max_seeds is not None)
+    spec = study.budget(longest)
+    sampler = registry.build(spec["sampler"])
+    told = spec["num_rows"], 1, spec["delta"], spec["accountant"], spec["likelihood_power"]
+    assert dpmcmc.iterations(sampler, *told) == spec["iterations"]
+
+
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))
     files = ["--configfile", "studies/dp-mcmc-paper.yaml", "small.yaml"]
@@ -117,5 +131,8 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     text = re.sub("<[^>]*>", " ", (results / "notebooks/dp-mcmc-paper.html").read_text())
     assert "Indistinguishable?" in text and "Both modes are visited" in text
     reporting = Reported.load(results)
+    long = reporting.table("chains").query("algorithm == 'dp-barker-certified'")
+    assert list(long["seed"]) == [0, 1] and set(long["iterations"]) == {600}
+    assert "pays for 600 iterations. 2 such chains have a median MMD of" in text
     cell = reporting.table("chains").query("model == 'gmm' and algorithm == 'dp-barker'")
     assert run_as_set(reporting, cell) == "iterations-400/proposal_scale-0.1"

@@ -364,7 +364,7 @@ def reference_runtime(wildcards, attempt):
 
 
 def chain_runtime(wildcards, attempt):
-    return attempt * 5
+    return attempt * 30
 
 
 def audit_runtime(wildcards, attempt):

@@ -38,14 +38,15 @@ def median_contrast(labels, plus, minus=()):
     labels : sequence
         What the estimate is of; the resampling has a stream of its own for it.
     plus, minus : sequence of (seeds,) arrays
-        One sample a cell, in the order of the seeds.
+        One sample a cell, in the order of the seeds. Those that others lack are left out.
 
     Returns
     -------
     Estimate
         Of a single chain, the interval is infinite.
     """
-    samples = [np.asarray(sample, dtype=float) for sample in [*plus, *minus]]
+    fewest = min(map(len, [*plus, *minus]))
+    samples = [np.asarray(sample, dtype=float)[:fewest] for sample in [*plus, *minus]]
     signs = [1] * len(plus) + [-1] * len(minus)
 
     def statistic(*resampled, axis=-1):

@@ -67,7 +67,7 @@ def to_arviz(
     require_known("algorithm", algorithm, told["algorithms"], study)
     run = run_name(epsilon, run)
     place = Path(model, algorithm)
-    seeds = min(told["seeds"], told["max_seeds"].get(f"{model}/{algorithm}/{run}", told["seeds"]))
+    seeds = told.get("fewer_seeds", {}).get(f"{model}/{algorithm}/{run}", told["seeds"])
     chains = read_chains(Path(results, study, "chains", place), run, seeds)
     budget = read_json(Path(results, study, "budgets", place, f"{run}.json"))
     varied = json.loads(str(chains[0]["varied"]))

@@ -27,8 +27,8 @@ class Study:
         Directory of the study's results.
     seed, seeds : int
         From which random streams derive; chains a cell.
-    max_seeds : dict of str to int
-        Cells that have at most so many chains, by model, algorithm and run with "/" between.
+    fewer_seeds : dict of str to int
+        Chains of cells that have fewer, by model, algorithm and run with "/" between.
     chains_per_release : int
         Chains that share a budget and make one sample.
     delta_times_n : float
@@ -49,7 +49,7 @@ class Study:
     study: str = ""
     seed: int = 0
     seeds: int = 0
-    max_seeds: dict = field(default_factory=dict)
+    fewer_seeds: dict = field(default_factory=dict)
     chains_per_release: int = 1
     delta_times_n: float = 0.0
     models: dict = field(default_factory=dict)

@@ -417,9 +417,9 @@ class Study:
         told = {"study": self.name} | {
             key: self.config[key] for key in ("seed", "seeds", "delta_times_n")
         }
-        fewer = {"/".join(cell): self.runs[cell].max_seeds for cell in self.cells}
-        fewer = {path: seeds for path, seeds in fewer.items() if seeds is not None}
-        told |= {"max_seeds": fewer, "chains_per_release": self.chains_per_release}
+        counts = {"/".join(cell): len(self.seeds_of(cell)) for cell in self.cells}
+        fewer = {path: count for path, count in counts.items() if count < told["seeds"]}
+        told |= {"fewer_seeds": fewer, "chains_per_release": self.chains_per_release}
         return told | {
             "models": models,
             "algorithms": algorithms,
