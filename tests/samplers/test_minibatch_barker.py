@@ -63,6 +63,24 @@ def test_an_accepted_proposal_is_the_next_state(target, correction):
         assert info.clip_fraction == 0 and not info.is_changed
 
 
+@pytest.mark.parametrize("bound", [1e-3, 0.02])
+def test_clipped_rows_count_for_no_more_than_the_bound(target, correction, bound):
+    """On all rows, so that the error of the batch is none: Barker's test of the clipped sum."""
+    place, count, rng = 0.8, 10_000, streams(6)
+    sampler, state = MinibatchBarker(To(place), 400, correction, bound), State(np.array([0.4]))
+    infos = [sampler.step(rng, state, target)[1] for _ in range(count)]
+    theta_new = np.array([place])
+    ratio, num_clipped = target.clipped_log_likelihood_ratio(state.position, theta_new, bound)
+    ratio += target.model.log_prior_ratio(state.position, theta_new)
+    assert num_clipped > 40 and infos[0].clip_fraction == num_clipped / 400
+    whole = target.log_density_ratio(state.position, theta_new)
+    share, unclipped = stats.logistic.cdf([ratio, whole])
+    accepted = sum(info.is_accepted for info in infos) / count
+    se = math.sqrt(share * (1 - share) / count)
+    assert abs(accepted - share) < 4.5 * se + 0.002
+    assert bound > 1e-3 or abs(accepted - unclipped) > 10 * se
+
+
 def test_a_batch_of_larger_variance_than_the_noise_gets_none(target, correction):
     """No number under the root is negative; the log ratio of the batch decides with V alone."""
     sampler, rng = MinibatchBarker(To(40.0), 4, correction), streams(5)

@@ -81,7 +81,7 @@ FIELDS = {
         {"sensitivity": CHOICE, "batch_variance": CHOICE},
     ),
     DPBarker: ({"move": MOVE, "batch_size": COUNT}, {"batch_variance": CHOICE}),
-    MinibatchBarker: ({"move": MOVE, "batch_size": COUNT}, {}),
+    MinibatchBarker: ({"move": MOVE, "batch_size": COUNT}, {"clip_bound": BOUND}),
     FullDataDPBarker: ({"move": MOVE, "clip_bound": POSITIVE}, {}),
     SubsampledHMC: (
         {"step_size": POSITIVE, "num_integration_steps": STEPS, "batch_size": COUNT},

@@ -18,6 +18,7 @@ from dpmcmc.study.study import Study
 
 BANANAS = ["flat-banana-2d", "tempered-banana-2d"]
 ON_BATCHES = ["dp-barker", "minibatch-dp-penalty", "minibatch-dp-penalty-ocu-gwmh"]
+NOT_PRIVATE = ["minibatch-barker", "minibatch-barker-clipped"]
 SMALL = {
     "study": "small-mcmc",
     "seeds": 3,
@@ -34,7 +35,7 @@ SMALL = {
         },
         {
             "models": ["gmm"],
-            "algorithms": ["minibatch-barker", "dp-sgld", "dp-sgld-corrected"],
+            "algorithms": [*NOT_PRIVATE, "dp-sgld", "dp-sgld-corrected"],
             "iterations": [400],
         },
         {

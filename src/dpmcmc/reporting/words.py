@@ -8,6 +8,13 @@ def interval(value, low, high, spec=".3f"):
     return f"{value:{spec}} [{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
 
 
+def of_chains(estimate, values, spec=".3f"):
+    """Text of a median with its interval, or with the range of values too few for one."""
+    if len(values) >= FEW:
+        return interval(*estimate, spec)
+    return f"{estimate.value:{spec}} ({among(values, spec)})"
+
+
 def number(value, spec):
     """Text of a number; a dash for NaN, as R-hat is of chains with too few draws."""
     return format(value, spec) if value == value else "–"

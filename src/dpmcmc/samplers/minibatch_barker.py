@@ -9,7 +9,7 @@ from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.dp_barker import accepts
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Count, Settings
+from dpmcmc.settings import Bound, Count, Settings
 
 NOISE_VARIANCE = 1.0  # C: the error of a batch and the noise together
 
@@ -38,11 +38,15 @@ class MinibatchBarker(Settings):
         b rows, drawn without replacement.
     correction : UnitCorrection, optional
         Needed to run a chain.
+    clip_bound : float
+        A row's log-likelihood ratio is clipped there, to see what the clip of a private sampler
+        does without its noise.
     """
 
     move: Move
     batch_size: Count
     correction: UnitCorrection | None = field(default=None, metadata={"needed": UnitCorrection})
+    clip_bound: Bound = math.inf
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -55,7 +59,7 @@ class MinibatchBarker(Settings):
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)
         f = batch_variance_factor("exact", b, n)
         log_ratio, variance, num_clipped = batch_log_ratio(
-            target, theta, theta_new, math.inf, draw_batch(rng, n, b), b, f
+            target, theta, theta_new, self.clip_bound, draw_batch(rng, n, b), b, f
         )
         log_ratio += target.model.log_prior_ratio(theta, theta_new)
         noise = math.sqrt(max(0.0, NOISE_VARIANCE - variance)) * rng.acceptance.standard_normal()
