@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
+from dpmcmc.evaluation.analysis import Estimate
 from dpmcmc.reporting import pages, provenance, words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading
@@ -41,6 +42,9 @@ def test_words_for_lists_and_intervals():
     assert words.listing(["a"]) == "a"
     assert words.listing(["a", "b", "c"]) == "a, b and c"
     assert words.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]
+    median = Estimate(1, 0.5, 1.5)
+    assert words.of_chains(median, range(6), ".1f") == words.interval(1, 0.5, 1.5, ".1f")
+    assert words.of_chains(median, [1, 0, 2]) == "1.000 (0.000 to 2.000)"
 
 
 def test_a_column_against_epsilon_has_labels_and_increasing_epsilons():
