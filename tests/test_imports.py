@@ -81,7 +81,7 @@ def test_the_graph_is_read_as_it_is(graph):
     assert len(graph) > 60
     assert graph["dpmcmc.samplers.dp_barker"] >= {
         "dpmcmc.samplers.barker_correction",
-        "dpmcmc.accounting.releases",
+        "dpmcmc.accounting.mechanisms",
         "dpmcmc.settings",
     }
     assert "dpmcmc.registry" in graph["dpmcmc.jobs.chains"]  # `from dpmcmc import registry`

@@ -211,4 +211,4 @@ def test_a_sampler_of_ones_own_has_its_own_settings_and_those_it_inherits(tmp_pa
     described = entry(f"{path}:Mine", {"proposal_scale": 1.0, "speed": 5, "clip_bound": 3}, WALK)
     sampler = build(described)
     assert (sampler.speed, sampler.clip_bound, sampler.move) == (5, 3, GaussianWalk(1.0))
-    assert not hasattr(sampler, "release") and hasattr(DPBarker, "release")
+    assert not hasattr(sampler, "mechanism") and hasattr(DPBarker, "mechanism")

@@ -6,9 +6,9 @@ from dpmcmc.accounting.costs import epsilon as epsilon
 from dpmcmc.accounting.costs import iterations as iterations
 from dpmcmc.accounting.costs import noise_scale as noise_scale
 from dpmcmc.accounting.growing_noise import GrowingNoise as GrowingNoise
-from dpmcmc.accounting.releases import BarkerRelease as BarkerRelease
-from dpmcmc.accounting.releases import GaussianRelease as GaussianRelease
-from dpmcmc.accounting.releases import SubsampledGaussianRelease as SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import BarkerMechanism as BarkerMechanism
+from dpmcmc.accounting.mechanisms import GaussianMechanism as GaussianMechanism
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism as SubsampledGaussianMechanism
 from dpmcmc.evaluation.inference_data import to_arviz as to_arviz
 from dpmcmc.evaluation.metrics import kept_draws as kept_draws
 from dpmcmc.library import streams as streams

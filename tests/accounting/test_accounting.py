@@ -15,12 +15,16 @@ from dpmcmc.accounting.accountants import accountant, accountants, first_guess
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
 from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.mechanisms import (
+    BarkerMechanism,
+    GaussianMechanism,
+    SubsampledGaussianMechanism,
+)
 from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
-from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import read_json
 from dpmcmc.frames import read_csv
-from dpmcmc.jobs.budgets import budget, certification, release_of
+from dpmcmc.jobs.budgets import budget, certification, mechanism_of
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
@@ -41,14 +45,14 @@ gaussian, zcdp, rdp = (accountant(name).delta for name in ("gaussian", "zcdp", "
 published_pld, barker_rdp = (accountant(name).delta for name in ("published-pld", "barker-rdp"))
 
 RELEASES = {
-    "gaussian": GaussianRelease(0.05),
-    "zcdp": GaussianRelease(0.05),
-    "rdp": SubsampledGaussianRelease(0.7, 0.01),
-    "published-pld": SubsampledGaussianRelease(0.7, 0.01),
-    "barker-rdp": BarkerRelease(1300, 0.013),
-    "certified": SubsampledGaussianRelease(0.7, 0.01),
-    "add-remove-pld": GrowingNoise(SubsampledGaussianRelease(0.7, 0.01), 0.0, 1),
-    "add-remove-rdp": GrowingNoise(SubsampledGaussianRelease(0.7, 0.01), 0.0, 1),
+    "gaussian": GaussianMechanism(0.05),
+    "zcdp": GaussianMechanism(0.05),
+    "rdp": SubsampledGaussianMechanism(0.7, 0.01),
+    "published-pld": SubsampledGaussianMechanism(0.7, 0.01),
+    "barker-rdp": BarkerMechanism(1300, 0.013),
+    "certified": SubsampledGaussianMechanism(0.7, 0.01),
+    "add-remove-pld": GrowingNoise(SubsampledGaussianMechanism(0.7, 0.01), 0.0, 1),
+    "add-remove-rdp": GrowingNoise(SubsampledGaussianMechanism(0.7, 0.01), 0.0, 1),
 }
 
 # model, algorithm -> {epsilon: (zCDP, exact)}; None where no value is known.
@@ -65,12 +69,12 @@ KNOWN = {
 
 @pytest.fixture(scope="module")
 def release_on(schema):
-    """What an iteration of an algorithm of config.yaml releases on a model of it."""
+    """What an iteration of an algorithm of config.yaml mechanisms on a model of it."""
     study = load_study(ROOT / "config.yaml", [], {}, schema)
 
     def release_on(algorithm, model):
         settings = study.algorithms[algorithm].settings_on(model)
-        return release_of(study.release(model, algorithm, settings))
+        return mechanism_of(study.mechanism(model, algorithm, settings))
 
     return release_on
 
@@ -78,19 +82,19 @@ def release_on(schema):
 @pytest.mark.parametrize(("model", "algorithm"), KNOWN)
 def test_known_iterations_are_met_exactly(config, release_on, model, algorithm):
     n = config["models"][model]["num_rows"]
-    release = release_on(algorithm, model)
+    mechanism = release_on(algorithm, model)
     for epsilon, (zcdp_iterations, exact) in KNOWN[model, algorithm].items():
-        assert max_iterations(gaussian, release, epsilon, 0.1 / n) == exact
+        assert max_iterations(gaussian, mechanism, epsilon, 0.1 / n) == exact
         if zcdp_iterations is not None:
-            assert max_iterations(zcdp, release, epsilon, 0.1 / n) == zcdp_iterations
+            assert max_iterations(zcdp, mechanism, epsilon, 0.1 / n) == zcdp_iterations
 
 
 def test_zcdp_is_the_closed_form_of_theorem_3_1():
     for tau, n, epsilon in [(0.1, 100_000, 1), (0.2, 150_000, 6), (0.05, 20_000, 2.5)]:
         delta = 0.1 / n
         rho = (math.sqrt(epsilon - math.log(delta)) - math.sqrt(-math.log(delta))) ** 2
-        release = GaussianRelease(mu=1 / (tau * math.sqrt(n)))
-        assert max_iterations(zcdp, release, epsilon, delta) == math.floor(2 * tau**2 * n * rho)
+        mechanism = GaussianMechanism(mu=1 / (tau * math.sqrt(n)))
+        assert max_iterations(zcdp, mechanism, epsilon, delta) == math.floor(2 * tau**2 * n * rho)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1, 6, 50, 699, 710, 2000])
@@ -101,52 +105,52 @@ def test_gaussian_delta_agrees_with_eighty_digits(epsilon, mu):
             -mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mu
         )
         exact = float(exact)
-    assert gaussian(GaussianRelease(mu), 1, epsilon) == pytest.approx(exact, rel=1e-6, abs=1e-300)
+    assert gaussian(GaussianMechanism(mu), 1, epsilon) == pytest.approx(exact, rel=1e-6, abs=1e-300)
 
 
 def test_gaussian_delta_is_that_of_dp_accounting():
     for mu, epsilon in [(0.3, 0.5), (1.0, 1.0), (2.0, 6.0)]:
         theirs = GaussianPrivacyLoss(standard_deviation=1 / mu).get_delta_for_epsilon(epsilon)
-        assert gaussian(GaussianRelease(mu), 1, epsilon) == pytest.approx(theirs, rel=1e-9)
+        assert gaussian(GaussianMechanism(mu), 1, epsilon) == pytest.approx(theirs, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
 def test_delta_falls_with_epsilon_and_grows_with_iterations(name):
-    delta, release = accountant(name).delta, RELEASES[name]
-    by_epsilon = [delta(release, 100, epsilon) for epsilon in np.linspace(0.2, 8, 12)]
+    delta, mechanism = accountant(name).delta, RELEASES[name]
+    by_epsilon = [delta(mechanism, 100, epsilon) for epsilon in np.linspace(0.2, 8, 12)]
     assert all(a >= b for a, b in itertools.pairwise(by_epsilon))
     assert by_epsilon[0] > 100 * by_epsilon[-1]
-    by_iterations = [delta(release, k, 4.0) for k in range(1, 4000, 400)]
+    by_iterations = [delta(mechanism, k, 4.0) for k in range(1, 4000, 400)]
     assert all(a < b or b == 1 for a, b in itertools.pairwise(by_iterations))
-    assert delta(release, 0, 1.0) == 0
+    assert delta(mechanism, 0, 1.0) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1, 4, 20])
 @pytest.mark.parametrize("mu", [0.002, 0.05, 0.4])
 def test_iterations_are_the_most_that_fit_and_zcdp_allows_no_more(epsilon, mu):
-    release, target = GaussianRelease(mu), 1e-6
-    k = max_iterations(gaussian, release, epsilon, target)
-    assert gaussian(release, k, epsilon) <= target < gaussian(release, k + 1, epsilon)
-    assert max_iterations(zcdp, release, epsilon, target) <= k
+    mechanism, target = GaussianMechanism(mu), 1e-6
+    k = max_iterations(gaussian, mechanism, epsilon, target)
+    assert gaussian(mechanism, k, epsilon) <= target < gaussian(mechanism, k + 1, epsilon)
+    assert max_iterations(zcdp, mechanism, epsilon, target) <= k
 
 
 def test_a_budget_too_small_for_one_iteration_allows_none():
-    assert max_iterations(gaussian, GaussianRelease(3.0), 0.01, 1e-9) == 0
+    assert max_iterations(gaussian, GaussianMechanism(3.0), 0.01, 1e-9) == 0
 
 
 def test_hmc_is_charged_one_ratio_and_a_gradient_more_than_it_has_steps():
     settings = dict(noise_scale=0.5, step_size=1, clip_bound=1, gradient_clip_bound=1)
     hmc = DPHMC(gradient_noise_scale=2.0, num_integration_steps=7, **settings)
-    assert hmc.release(100).mu ** 2 == pytest.approx(1 / (0.25 * 100) + 8 / (4 * 100))
+    assert hmc.mechanism(100).mu ** 2 == pytest.approx(1 / (0.25 * 100) + 8 / (4 * 100))
 
 
 PRICED = {
-    "gaussian": {GaussianRelease},
-    "zcdp": {GaussianRelease},
-    "rdp": {SubsampledGaussianRelease},
-    "published-pld": {SubsampledGaussianRelease},
-    "barker-rdp": {BarkerRelease},
-    "certified": {GaussianRelease, SubsampledGaussianRelease, BarkerRelease, GrowingNoise},
+    "gaussian": {GaussianMechanism},
+    "zcdp": {GaussianMechanism},
+    "rdp": {SubsampledGaussianMechanism},
+    "published-pld": {SubsampledGaussianMechanism},
+    "barker-rdp": {BarkerMechanism},
+    "certified": {GaussianMechanism, SubsampledGaussianMechanism, BarkerMechanism, GrowingNoise},
     "add-remove-pld": {GrowingNoise},
     "add-remove-rdp": {GrowingNoise},
 }
@@ -157,7 +161,7 @@ def test_accountants_are_found_by_name_and_others_told_which_there_are():
     for name in ACCOUNTANTS:
         module = accountant(name)
         assert callable(module.delta) and callable(module.check)
-    for unknown in ("search", "releases", "published_pld", "Gaussian", "", "../rdp"):
+    for unknown in ("search", "mechanisms", "published_pld", "Gaussian", "", "../rdp"):
         with pytest.raises(ValueError, match="unknown accountant") as caught:
             accountant(unknown)
         assert str(caught.value) == (
@@ -169,44 +173,44 @@ def test_accountants_are_found_by_name_and_others_told_which_there_are():
 @pytest.mark.parametrize("other", ["gaussian", "rdp", "barker-rdp", "add-remove-pld"])
 def test_an_accountant_refuses_what_it_cannot_price(name, other):
     """By `check` as by `delta`, and in the search before it starts."""
-    release, module = RELEASES[other], accountant(name)
-    if type(release) in PRICED[name]:
-        assert module.check(release) is None
-        assert 0 <= module.delta(release, 1, 1.0) <= 1
+    mechanism, module = RELEASES[other], accountant(name)
+    if type(mechanism) in PRICED[name]:
+        assert module.check(mechanism) is None
+        assert 0 <= module.delta(mechanism, 1, 1.0) <= 1
         return
-    questions = [module.check, lambda release: module.delta(release, 1, 1.0)]
-    questions += [lambda release: module.delta(release, 0, 1.0)]
+    questions = [module.check, lambda mechanism: module.delta(mechanism, 1, 1.0)]
+    questions += [lambda mechanism: module.delta(mechanism, 0, 1.0)]
     if hasattr(module, "loss_variance"):
-        questions.append(lambda release: first_guess(module, release, 4, 1e-6))
+        questions.append(lambda mechanism: first_guess(module, mechanism, 4, 1e-6))
     if hasattr(module, "epsilon"):
-        questions.append(lambda release: module.epsilon(release, 1, 1e-6))
+        questions.append(lambda mechanism: module.epsilon(mechanism, 1, 1e-6))
     for question in questions:
         with pytest.raises(
-            TypeError, match=f"^accountant {name} prices a .*, not a {type(release).__name__}$"
+            TypeError, match=f"^accountant {name} prices a .*, not a {type(mechanism).__name__}$"
         ):
-            question(release)
+            question(mechanism)
 
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
 def test_what_is_no_release_is_refused(name):
-    for thing in (None, 0.05, "GaussianRelease"):
+    for thing in (None, 0.05, "GaussianMechanism"):
         with pytest.raises(TypeError, match=f"accountant {name} prices a "):
             accountant(name).check(thing)
 
 
 @pytest.mark.parametrize(
-    ("release", "problem"),
+    ("mechanism", "problem"),
     [
-        (BarkerRelease(15, 0.1), "more than 15 rows, not 15"),
-        (BarkerRelease(20, 0.002, 1.05), r"at most 1, not 1\.05: a batch of at least sqrt\(n\)"),
+        (BarkerMechanism(15, 0.1), "more than 15 rows, not 15"),
+        (BarkerMechanism(20, 0.002, 1.05), r"at most 1, not 1\.05: a batch of at least sqrt\(n\)"),
     ],
 )
-def test_barkers_accountant_as_published_needs_batches_that_are_not_small(release, problem):
-    for question in (barker_rdp, lambda *release: accountant("barker-rdp").check(release[0])):
+def test_barkers_accountant_as_published_needs_batches_that_are_not_small(mechanism, problem):
+    for question in (barker_rdp, lambda *mechanism: accountant("barker-rdp").check(mechanism[0])):
         with pytest.raises(ValueError, match=f"^batch_size: accountant barker-rdp .*{problem}"):
-            question(release, 1, 1.0)
-    accountant("certified").check(release)
-    accountant("barker-rdp").check(BarkerRelease(16, 0.1, 1.0))
+            question(mechanism, 1, 1.0)
+    accountant("certified").check(mechanism)
+    accountant("barker-rdp").check(BarkerMechanism(16, 0.1, 1.0))
 
 
 def test_known_iterations_of_the_minibatch_algorithms_are_met_exactly(release_on):
@@ -242,7 +246,7 @@ def test_barkers_renyi_curve_is_that_of_theorem_3_3():
     from dpmcmc.accounting.barker_rdp import renyi_curve
 
     b, q = 1300, 0.013
-    orders, epsilons = renyi_curve(BarkerRelease(b, q))
+    orders, epsilons = renyi_curve(BarkerMechanism(b, q))
     assert list(orders) == list(range(3, 260))  # 3 <= alpha < b / 5 = 260
 
     def base(alpha):
@@ -256,44 +260,44 @@ def test_barkers_renyi_curve_is_that_of_theorem_3_3():
         exact = exact_amplification(int(orders[i]), q, base)
         assert epsilons[i] == pytest.approx(exact, rel=1e-9)
     # The largest order is below b / 5 also when 5 divides b or not.
-    assert renyi_curve(BarkerRelease(1301, q))[0][-1] == 260
+    assert renyi_curve(BarkerMechanism(1301, q))[0][-1] == 260
     with pytest.raises(ValueError, match="more than 15 rows, not 15"):
-        barker_rdp(BarkerRelease(15, 0.1), 1, 1.0)
+        barker_rdp(BarkerMechanism(15, 0.1), 1, 1.0)
 
 
 @pytest.mark.parametrize("tau", [0.5, 2.0])
 def test_the_renyi_curve_of_the_minibatch_penalty_is_that_of_theorem_3_5(tau):
     from dpmcmc.accounting.rdp import ORDERS, renyi_curve
 
-    curve = renyi_curve(SubsampledGaussianRelease(tau, 0.01))
+    curve = renyi_curve(SubsampledGaussianMechanism(tau, 0.01))
     for i in (0, 1, 10, 40):
         alpha = int(ORDERS[i])
         exact = exact_amplification(alpha, 0.01, lambda order: mpmath.mpf(order) / (2 * tau))
         assert curve[i] == pytest.approx(exact, rel=1e-9)
     # The best order is far from the last.
-    k = max_iterations(rdp, SubsampledGaussianRelease(tau, 0.01), 6, 1e-6)
+    k = max_iterations(rdp, SubsampledGaussianMechanism(tau, 0.01), 6, 1e-6)
     assert ORDERS[((ORDERS - 1) * (k * curve - 6)).argmin()] < 100
     exponent = ((ORDERS - 1) * (k * curve - 6)).min()
-    assert rdp(SubsampledGaussianRelease(tau, 0.01), k, 6) == pytest.approx(math.exp(exponent))
+    assert rdp(SubsampledGaussianMechanism(tau, 0.01), k, 6) == pytest.approx(math.exp(exponent))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1, 4, 6])
 @pytest.mark.parametrize("tau", [0.5, 2.0])
 def test_the_published_pair_allows_no_fewer_iterations_than_renyi_dp(tau, epsilon):
-    release = SubsampledGaussianRelease(tau, 0.01)
-    by_rdp = max_iterations(rdp, release, epsilon, 1e-6)
-    assert by_rdp == 0 or published_pld(release, by_rdp, epsilon) <= 1e-6
+    mechanism = SubsampledGaussianMechanism(tau, 0.01)
+    by_rdp = max_iterations(rdp, mechanism, epsilon, 1e-6)
+    assert by_rdp == 0 or published_pld(mechanism, by_rdp, epsilon) <= 1e-6
 
 
 def test_the_published_pair_without_subsampling_is_a_gaussian_of_sensitivity_two():
     for tau, k, epsilon in [(50.0, 3, 1.0), (400.0, 60, 2.0)]:
-        theirs = published_pld(SubsampledGaussianRelease(tau, 1.0), k, epsilon)
-        exact = gaussian(GaussianRelease(2 / math.sqrt(tau)), k, epsilon)
+        theirs = published_pld(SubsampledGaussianMechanism(tau, 1.0), k, epsilon)
+        exact = gaussian(GaussianMechanism(2 / math.sqrt(tau)), k, epsilon)
         assert exact <= theirs <= exact * 1.01
 
 
 def test_half_the_grid_changes_the_published_iterations_by_at_most_one():
-    release = SubsampledGaussianRelease(0.7, 0.01)  # flat-banana-2d, where k = 828
+    mechanism = SubsampledGaussianMechanism(0.7, 0.01)  # flat-banana-2d, where k = 828
     fine = privacy_loss_distribution.from_gaussian_mechanism(
         standard_deviation=math.sqrt(0.7),
         sampling_prob=0.01,
@@ -302,14 +306,14 @@ def test_half_the_grid_changes_the_published_iterations_by_at_most_one():
     )
     deltas = [fine.self_compose(k).get_delta_for_epsilon(4) for k in (827, 830)]
     assert deltas[0] <= 1e-6 < deltas[1]
-    assert published_pld(release, 828, 4) <= 1e-6 < published_pld(release, 829, 4)
+    assert published_pld(mechanism, 828, 4) <= 1e-6 < published_pld(mechanism, 829, 4)
 
 
 def test_a_search_may_start_anywhere():
-    release = RELEASES["rdp"]
-    k = max_iterations(rdp, release, 6, 1e-6)
+    mechanism = RELEASES["rdp"]
+    k = max_iterations(rdp, mechanism, 6, 1e-6)
     for guess in (0, 1, k // 2, k - 1, k, k + 1, 10 * k):
-        assert max_iterations(rdp, release, 6, 1e-6, guess=guess) == k
+        assert max_iterations(rdp, mechanism, 6, 1e-6, guess=guess) == k
 
 
 @pytest.mark.parametrize(
@@ -318,25 +322,25 @@ def test_a_search_may_start_anywhere():
 )
 def test_a_batch_larger_than_the_data_set_is_refused(sampler):
     with pytest.raises(ValueError, match="batch_size: must be at most num_rows = 500, not 501"):
-        sampler.release(500)
-    assert sampler.release(501).sampling_probability == 1
+        sampler.mechanism(500)
+    assert sampler.mechanism(501).sampling_probability == 1
 
 
 @pytest.mark.parametrize("guess", [0, 1, 300, 701, 702, 703, 5000])
 @pytest.mark.parametrize("spread", [0.01, 0.5])
 def test_the_guess_decides_about_speed_alone(guess, spread):
-    release, calls = GaussianRelease(1 / (0.1 * math.sqrt(100_000))), []
+    mechanism, calls = GaussianMechanism(1 / (0.1 * math.sqrt(100_000))), []
 
     def cost(*arguments):
         calls.append(arguments)
         return gaussian(*arguments)
 
-    assert max_iterations(cost, release, 4, 1e-6, guess, spread) == 702
+    assert max_iterations(cost, mechanism, 4, 1e-6, guess, spread) == 702
     assert len(calls) < 40
 
 
 def test_costs_that_differ_in_the_last_digit_alone_are_told_apart():
-    def cost(release, iterations, epsilon):
+    def cost(mechanism, iterations, epsilon):
         return 1e-6 if iterations <= 100 else math.nextafter(1e-6, 1.0)
 
     assert max_iterations(cost, None, 1.0, 1e-6, guess=50) == 100
@@ -344,26 +348,26 @@ def test_costs_that_differ_in_the_last_digit_alone_are_told_apart():
 
 @pytest.mark.parametrize("mu", [1e-12, 1e-8, 1e-5])
 def test_tiny_releases_cost_nothing(mu):
-    assert gaussian(GaussianRelease(mu), 1, 100) == 0.0
+    assert gaussian(GaussianMechanism(mu), 1, 100) == 0.0
 
 
 @pytest.mark.parametrize("name", ["published-pld", "certified"])
 def test_first_guesses_save_evaluations(name):
-    release, module = RELEASES[name], accountant(name)
-    guess, spread = first_guess(module, release, 4, 1e-6)
-    iterations = max_iterations(module.delta, release, 4, 1e-6)
+    mechanism, module = RELEASES[name], accountant(name)
+    guess, spread = first_guess(module, mechanism, 4, 1e-6)
+    iterations = max_iterations(module.delta, mechanism, 4, 1e-6)
     assert 0.3 < guess / iterations < 3 and spread > 0
 
 
 @pytest.mark.parametrize(("name", "iterations"), [("gaussian", 100), ("certified", 400)])
 def test_the_epsilon_that_fewer_iterations_spend(name, iterations):
-    cost, release = accountant(name).delta, RELEASES[name]
-    spent = spent_epsilon(cost, release, iterations, 40.0, 1e-6)
-    assert cost(release, iterations, spent) <= 1e-6 < cost(release, iterations, spent * 0.9999)
+    cost, mechanism = accountant(name).delta, RELEASES[name]
+    spent = spent_epsilon(cost, mechanism, iterations, 40.0, 1e-6)
+    assert cost(mechanism, iterations, spent) <= 1e-6 < cost(mechanism, iterations, spent * 0.9999)
     if name == "certified":
         from dpmcmc.accounting import certified
 
-        assert certified.epsilon(release, iterations, 1e-6) == pytest.approx(spent, rel=1e-4)
+        assert certified.epsilon(mechanism, iterations, 1e-6) == pytest.approx(spent, rel=1e-4)
 
 
 COSTS = [(k, target) for k in (1, 30, 500) for target in (1e-9, 1e-6, 1e-2)]
@@ -375,20 +379,20 @@ COSTS = [(k, target) for k in (1, 30, 500) for target in (1e-9, 1e-6, 1e-2)]
     + [("published-pld", 30, 1e-6), ("certified", 30, 1e-6)],
 )
 def test_the_epsilon_that_iterations_cost_is_the_least_that_allows_them(name, k, target):
-    cost, release = accountant(name).delta, RELEASES[name]
-    epsilon = cost_epsilon(cost, release, k, target)
+    cost, mechanism = accountant(name).delta, RELEASES[name]
+    epsilon = cost_epsilon(cost, mechanism, k, target)
     assert 0 < epsilon < math.inf
-    assert cost(release, k, epsilon) <= target < cost(release, k, epsilon * (1 - 1e-5))
+    assert cost(mechanism, k, epsilon) <= target < cost(mechanism, k, epsilon * (1 - 1e-5))
     # The question the other way round, at just so much and at a little less.
-    assert max_iterations(cost, release, epsilon, target, guess=k, limit=k) == k
-    assert max_iterations(cost, release, epsilon * (1 - 1e-5), target, guess=k, limit=k) == k - 1
+    assert max_iterations(cost, mechanism, epsilon, target, guess=k, limit=k) == k
+    assert max_iterations(cost, mechanism, epsilon * (1 - 1e-5), target, guess=k, limit=k) == k - 1
 
 
 def test_an_epsilon_without_end_is_infinite_and_none_is_none():
-    assert cost_epsilon(gaussian, GaussianRelease(1e4), 1, 1e-6) == math.inf
-    assert cost_epsilon(gaussian, GaussianRelease(1e-6), 1, 1e-5) == 0.0
-    assert cost_epsilon(gaussian, GaussianRelease(0.05), 0, 1e-6) == 0.0
-    large = cost_epsilon(gaussian, GaussianRelease(1000.0), 1, 1e-6)
+    assert cost_epsilon(gaussian, GaussianMechanism(1e4), 1, 1e-6) == math.inf
+    assert cost_epsilon(gaussian, GaussianMechanism(1e-6), 1, 1e-5) == 0.0
+    assert cost_epsilon(gaussian, GaussianMechanism(0.05), 0, 1e-6) == 0.0
+    large = cost_epsilon(gaussian, GaussianMechanism(1000.0), 1, 1e-6)
     assert large == pytest.approx(1000**2 / 2, rel=0.02) and large < 1e6
 
 
@@ -400,7 +404,7 @@ def test_what_costs_less_than_delta_at_no_epsilon_spends_none():
         calls.append(arguments)
         return gaussian(*arguments)
 
-    assert spent_epsilon(cost, GaussianRelease(1e-6), 1, 1.0, 1e-5) == 0.0
+    assert spent_epsilon(cost, GaussianMechanism(1e-6), 1, 1.0, 1e-5) == 0.0
     assert len(calls) == 1
 
 
@@ -409,12 +413,12 @@ def test_an_epsilon_that_is_rounded_still_pays(digits):
     """To nearest, it cost more than delta in 153 of 400 such cases."""
     rng = np.random.default_rng(0)
     for _ in range(400):
-        release = GaussianRelease(10 ** rng.uniform(-3, -1.5))
+        mechanism = GaussianMechanism(10 ** rng.uniform(-3, -1.5))
         k = int(rng.integers(1, 50))
-        spent = spent_epsilon(gaussian, release, k, 6.0, 1e-6)
+        spent = spent_epsilon(gaussian, mechanism, k, 6.0, 1e-6)
         rounded = rounded_up(spent, digits)
         assert spent <= rounded < spent + 10.0**-digits * (1 + 1e-9)
-        assert gaussian(release, k, rounded) <= 1e-6
+        assert gaussian(mechanism, k, rounded) <= 1e-6
     assert [rounded_up(x) for x in (0.0, 0.1, 4.0, 0.12345601, 1e22, math.inf)] == [
         0.0,
         0.1,
@@ -436,7 +440,7 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         "accountant": "gaussian",
         "epsilon": 6.0,
         "varied": {},
-        "chains_per_release": 1,
+        "chains_per_sample": 1,
     }
     for k in range(1, 40):
         sampler = {
@@ -447,9 +451,9 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         }
         budget(spec | {"sampler": sampler, "max_iterations": k}, tmp_path / "budget.json")
         record = read_json(tmp_path / "budget.json")
-        release = release_of(spec | {"sampler": sampler})
+        mechanism = mechanism_of(spec | {"sampler": sampler})
         assert record["iterations"] == k < record["allowed_iterations"]
-        assert gaussian(release, k, record["spent_epsilon"]) <= 1e-6
+        assert gaussian(mechanism, k, record["spent_epsilon"]) <= 1e-6
 
 
 @pytest.mark.parametrize("chains", [1, 4, 7])
@@ -470,20 +474,20 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
         "delta": 1e-6,
         "accountant": "gaussian",
         "varied": {},
-        "chains_per_release": chains,
+        "chains_per_sample": chains,
     }
-    path, release = tmp_path / "budget.json", release_of(spec)
+    path, mechanism = tmp_path / "budget.json", mechanism_of(spec)
     budget(spec | {"epsilon": 4.0}, path)
     record = read_json(path)
-    assert record["allowed_iterations"] == 2028 and record["chains_per_release"] == chains
+    assert record["allowed_iterations"] == 2028 and record["chains_per_sample"] == chains
     assert record["iterations"] == 2028 // chains
     total = chains * record["iterations"]
-    assert gaussian(release, total, record["spent_epsilon"]) <= 1e-6
+    assert gaussian(mechanism, total, record["spent_epsilon"]) <= 1e-6
     assert record["spent_epsilon"] <= 4 and (record["spent_epsilon"] < 4) == (total < 2028)
     budget(spec | {"iterations": 100}, path)
     record = read_json(path)
-    assert gaussian(release, 100 * chains, record["spent_epsilon"]) <= 1e-6
-    assert gaussian(release, 100 * chains, record["spent_epsilon"] - 1e-4) > 1e-6
+    assert gaussian(mechanism, 100 * chains, record["spent_epsilon"]) <= 1e-6
+    assert gaussian(mechanism, 100 * chains, record["spent_epsilon"] - 1e-4) > 1e-6
     # Priced again, all that has run is charged.
     certification(spec | {"epsilon": 4.0}, path, tmp_path / "certified.csv")
     priced = read_csv(tmp_path / "certified.csv").iloc[0]
@@ -499,7 +503,9 @@ def test_gaussian_releases_far_out(mu):
             epsilon = mpmath.mpf(mu * z)
             first, second = mu / mpmath.mpf(2) - epsilon / mu, -mu / mpmath.mpf(2) - epsilon / mu
             true = mpmath.ncdf(first) - mpmath.exp(epsilon) * mpmath.ncdf(second)
-            assert gaussian(GaussianRelease(mu), 1, mu * z) == pytest.approx(float(true), rel=3e-7)
+            assert gaussian(GaussianMechanism(mu), 1, mu * z) == pytest.approx(
+                float(true), rel=3e-7
+            )
 
 
 def test_renyi_curves_are_remembered_and_cannot_be_changed():
@@ -512,7 +518,7 @@ def test_renyi_curves_are_remembered_and_cannot_be_changed():
 def test_the_search_goes_no_further_than_its_limit():
     calls = []
 
-    def free(release, iterations, epsilon):
+    def free(mechanism, iterations, epsilon):
         calls.append(iterations)
         return 0.0
 
@@ -524,7 +530,7 @@ def test_the_search_goes_no_further_than_its_limit():
 @pytest.mark.parametrize("small", [5e-324, 1e-300, 1e-7])
 @pytest.mark.parametrize("k", [1, 21, 1000])
 def test_costs_may_jump_from_next_to_nothing(small, k):
-    def cost(release, iterations, epsilon):
+    def cost(mechanism, iterations, epsilon):
         return small if iterations <= k else 0.02
 
     assert max_iterations(cost, None, 1.0, 1e-6) == k
@@ -533,15 +539,15 @@ def test_costs_may_jump_from_next_to_nothing(small, k):
 @pytest.mark.parametrize(
     ("cls", "values", "field"),
     [
-        (GaussianRelease, (math.nan,), "mu"),
-        (GaussianRelease, (-0.1,), "mu"),
-        (GaussianRelease, (0.0,), "mu"),
-        (SubsampledGaussianRelease, (math.nan, 0.1), "noise_variance"),
-        (SubsampledGaussianRelease, (1.0, 2.0), "sampling_probability"),
-        (SubsampledGaussianRelease, (1.0, math.nan), "sampling_probability"),
-        (BarkerRelease, (0, 0.1), "batch_size"),
-        (BarkerRelease, (100, 0.1, 2.0), "batch_variance"),
-        (BarkerRelease, (100, 0.1, math.nan), "batch_variance"),
+        (GaussianMechanism, (math.nan,), "mu"),
+        (GaussianMechanism, (-0.1,), "mu"),
+        (GaussianMechanism, (0.0,), "mu"),
+        (SubsampledGaussianMechanism, (math.nan, 0.1), "noise_variance"),
+        (SubsampledGaussianMechanism, (1.0, 2.0), "sampling_probability"),
+        (SubsampledGaussianMechanism, (1.0, math.nan), "sampling_probability"),
+        (BarkerMechanism, (0, 0.1), "batch_size"),
+        (BarkerMechanism, (100, 0.1, 2.0), "batch_variance"),
+        (BarkerMechanism, (100, 0.1, math.nan), "batch_variance"),
     ],
 )
 def test_a_release_that_cannot_be_is_refused_before_it_is_priced(cls, values, field):

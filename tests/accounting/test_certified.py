@@ -18,22 +18,26 @@ from dpmcmc.accounting.certified import (
     loss_variance,
     one_iteration,
 )
-from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import (
+    BarkerMechanism,
+    GaussianMechanism,
+    SubsampledGaussianMechanism,
+)
 from dpmcmc.accounting.search import max_iterations
 
-FLAT = SubsampledGaussianRelease(noise_variance=0.7, sampling_probability=0.01)
-TEMPERED = SubsampledGaussianRelease(noise_variance=1.5, sampling_probability=0.01)
-TEMPERED_10D = SubsampledGaussianRelease(noise_variance=0.8, sampling_probability=0.006)
-BARKER = BarkerRelease(batch_size=1300, sampling_probability=0.013)
+FLAT = SubsampledGaussianMechanism(noise_variance=0.7, sampling_probability=0.01)
+TEMPERED = SubsampledGaussianMechanism(noise_variance=1.5, sampling_probability=0.01)
+TEMPERED_10D = SubsampledGaussianMechanism(noise_variance=0.8, sampling_probability=0.006)
+BARKER = BarkerMechanism(batch_size=1300, sampling_probability=0.013)
 DELTA = {0.01: 1e-6, 0.006: 5e-7, 0.013: 1e-6}  # 0.1 / n of the published data sets
 
 
-def iterations(release, epsilon, cost=delta):
-    return max_iterations(cost, release, epsilon, DELTA[release.sampling_probability])
+def iterations(mechanism, epsilon, cost=delta):
+    return max_iterations(cost, mechanism, epsilon, DELTA[mechanism.sampling_probability])
 
 
 @pytest.mark.parametrize(
-    ("release", "epsilon", "expected"),
+    ("mechanism", "epsilon", "expected"),
     [
         (FLAT, 1, 4),
         (FLAT, 4, 1130),
@@ -43,8 +47,8 @@ def iterations(release, epsilon, cost=delta):
         (TEMPERED_10D, 4, 4197),
     ],
 )
-def test_known_iterations_of_the_minibatch_penalty(release, epsilon, expected):
-    assert iterations(release, epsilon) == pytest.approx(expected, rel=1e-3, abs=1)
+def test_known_iterations_of_the_minibatch_penalty(mechanism, epsilon, expected):
+    assert iterations(mechanism, epsilon) == pytest.approx(expected, rel=1e-3, abs=1)
 
 
 @pytest.mark.parametrize(("epsilon", "expected"), [(1, 98_456), (4, 1_233_605)])
@@ -52,35 +56,35 @@ def test_known_iterations_of_barker(epsilon, expected):
     assert expected * (1 - 1e-3) <= iterations(BARKER, epsilon) <= expected
 
 
-@pytest.mark.parametrize("release", [FLAT, BARKER])
-def test_delta_falls_with_epsilon_and_grows_with_the_iterations(release):
-    costs = [[delta(release, k, e) for e in (0.5, 1, 2, 4)] for k in (1, 10, 1000, 100_000)]
+@pytest.mark.parametrize("mechanism", [FLAT, BARKER])
+def test_delta_falls_with_epsilon_and_grows_with_the_iterations(mechanism):
+    costs = [[delta(mechanism, k, e) for e in (0.5, 1, 2, 4)] for k in (1, 10, 1000, 100_000)]
     assert (np.diff(costs, axis=1) <= 1e-12).all() and (np.diff(costs, axis=0) >= -1e-12).all()
-    assert np.diff(costs).min() < -1e-4 and delta(release, 0, 1) == 0 < delta(release, 1, 4)
+    assert np.diff(costs).min() < -1e-4 and delta(mechanism, 0, 1) == 0 < delta(mechanism, 1, 4)
 
 
-def one_half(release, relation, scale=1.0):
+def one_half(mechanism, relation, scale=1.0):
     """Cost of the pair that dp_accounting makes of a Gaussian, with another sensitivity."""
     pld = from_gaussian_mechanism(
-        scale * math.sqrt(release.noise_variance),
-        sampling_prob=release.sampling_probability,
+        scale * math.sqrt(mechanism.noise_variance),
+        sampling_prob=mechanism.sampling_probability,
         neighboring_relation=relation,
     )
-    return lambda release, k, epsilon: pld.self_compose(k).get_delta_for_epsilon(epsilon)
+    return lambda mechanism, k, epsilon: pld.self_compose(k).get_delta_for_epsilon(epsilon)
 
 
-@pytest.mark.parametrize("release", [FLAT, TEMPERED])
-def test_the_accountants_stand_in_their_order(release):
+@pytest.mark.parametrize("mechanism", [FLAT, TEMPERED])
+def test_the_accountants_stand_in_their_order(mechanism):
     """The halves by themselves are a lower bound only, and the pair at +-1/2 is none of it."""
-    halves = one_half(release, NeighboringRelation.ADD_OR_REMOVE_ONE)
+    halves = one_half(mechanism, NeighboringRelation.ADD_OR_REMOVE_ONE)
     in_order = [rdp.delta, published_pld.delta, delta, halves]
     for epsilon in (2, 4):
-        counts = [iterations(release, epsilon, cost) for cost in in_order]
+        counts = [iterations(mechanism, epsilon, cost) for cost in in_order]
         assert counts == sorted(counts) and len(set(counts)) == len(counts)
 
 
 def test_the_pair_at_plus_and_minus_one_half_is_unsound():
-    """It moves the means by 1 in all, as the release does, but the true cost is far above."""
+    """It moves the means by 1 in all, as the mechanism does, but the true cost is far above."""
     wrong = one_half(FLAT, NeighboringRelation.REPLACE_ONE, scale=2.0)
     k = iterations(FLAT, 4, wrong)
     assert k > 2 * iterations(FLAT, 4)
@@ -91,20 +95,22 @@ def test_the_pair_at_plus_and_minus_one_half_is_unsound():
 
 @pytest.mark.parametrize("k", [1, 7, 60])
 def test_all_rows_as_a_batch_is_the_gaussian_release(k):
-    release = SubsampledGaussianRelease(noise_variance=30.0, sampling_probability=1.0)
+    mechanism = SubsampledGaussianMechanism(noise_variance=30.0, sampling_probability=1.0)
     for epsilon in (0.5, 1, 3):
-        expected = gaussian.delta(GaussianRelease(1 / math.sqrt(30)), k, epsilon)
-        assert delta(release, k, epsilon) == pytest.approx(expected, rel=3e-3, abs=2e-11)
-        twice = gaussian.delta(GaussianRelease(2 / math.sqrt(30)), k, epsilon)
-        assert published_pld.delta(release, k, epsilon) == pytest.approx(twice, rel=3e-3, abs=2e-11)
+        expected = gaussian.delta(GaussianMechanism(1 / math.sqrt(30)), k, epsilon)
+        assert delta(mechanism, k, epsilon) == pytest.approx(expected, rel=3e-3, abs=2e-11)
+        twice = gaussian.delta(GaussianMechanism(2 / math.sqrt(30)), k, epsilon)
+        assert published_pld.delta(mechanism, k, epsilon) == pytest.approx(
+            twice, rel=3e-3, abs=2e-11
+        )
 
 
 def test_half_the_grid_changes_little():
     def on_grid(grid):
-        return lambda release, k, epsilon: one_iteration(release, grid).delta(k, epsilon)
+        return lambda mechanism, k, epsilon: one_iteration(mechanism, grid).delta(k, epsilon)
 
-    for release in (FLAT, TEMPERED):
-        coarse, fine = (iterations(release, 4, on_grid(grid)) for grid in (1e-4, 5e-5))
+    for mechanism in (FLAT, TEMPERED):
+        coarse, fine = (iterations(mechanism, 4, on_grid(grid)) for grid in (1e-4, 5e-5))
         assert 0 <= fine - coarse <= max(1, 1e-3 * coarse)
     coarse, fine = (iterations(BARKER, 1, on_grid(grid)) for grid in (1e-5, 5e-6))
     assert 0 <= fine - coarse < 1e-3 * coarse
@@ -129,8 +135,8 @@ def test_brute_force_over_all_batches(n, b, variance):
     """Never above the curve; on it, above 1, where the other rows equal the one of X'."""
     sd = math.sqrt(variance)
     points, step = np.linspace(-9 * sd, b + 9 * sd, 100_001, retstep=True)
-    release = SubsampledGaussianRelease(variance, b / n)
-    bound = curve(release, np.log(ALPHAS))
+    mechanism = SubsampledGaussianMechanism(variance, b / n)
+    bound = curve(mechanism, np.log(ALPHAS))
     rng = np.random.default_rng(n + 10 * b)
     for kind in ("extremal", "swapped", *["random"] * 8):
         others = rng.integers(0, 2, n - 1) if rng.random() < 0.5 else rng.random(n - 1)
@@ -148,11 +154,11 @@ def test_brute_force_over_all_batches(n, b, variance):
             np.testing.assert_allclose(found[ALPHAS <= 1], bound[ALPHAS <= 1], atol=1e-8)
 
 
-@pytest.mark.parametrize("release", [FLAT, TEMPERED_10D, BARKER])
-def test_the_curve_is_one_of_a_pair(release):
+@pytest.mark.parametrize("mechanism", [FLAT, TEMPERED_10D, BARKER])
+def test_the_curve_is_one_of_a_pair(mechanism):
     """Convex and decreasing in alpha, from 1 at 0 to 0, and never below 1 - alpha."""
     alpha = np.concatenate([np.linspace(1e-3, 1, 400), np.linspace(1, 4, 400)[1:]])
-    values = curve(release, np.log(alpha))
+    values = curve(mechanism, np.log(alpha))
     slopes = np.diff(values) / np.diff(alpha)
     assert (slopes <= 1e-12).all() and (slopes >= -1 - 1e-12).all()
     assert (np.diff(slopes) >= -1e-9).all()
@@ -177,9 +183,9 @@ def test_barkers_curve_is_above_every_admissible_pair():
     """Means of lambda_B at most m apart, variances in [1, 2] at most eta apart."""
     rng = np.random.default_rng(4)
     for b in (16, 100, 1300):
-        release = BarkerRelease(b, 0.5)
+        mechanism = BarkerMechanism(b, 0.5)
         epsilons = np.linspace(0, 6 / math.sqrt(b), 50)
-        bound = base_curve(release, epsilons)
+        bound = base_curve(mechanism, epsilons)
         most, change = 2 / math.sqrt(b), 4 * (1 - 1 / b) / b
         for _ in range(500):
             variance = rng.uniform(1, 2)
@@ -227,7 +233,7 @@ def test_many_iterations_agree_with_the_central_limit():
     variance = (losses - mean) ** 2 @ probabilities
     for epsilon in (1, 4):
 
-        def cost(release, k, epsilon):
+        def cost(mechanism, k, epsilon):
             # E[1 - e^(epsilon - L)]^+ for L normal
             sd = math.sqrt(k * variance)
             z = (k * mean - epsilon) / sd
@@ -243,10 +249,10 @@ def test_many_iterations_agree_with_the_central_limit():
 @pytest.mark.parametrize("noise", [1e-12, 1e-4, 1e-3, 2e-3, 0.01, 0.3, 30.0, 1e4, 1e9])
 def test_any_noise_is_priced_as_its_curve(noise, q):
     """Little noise costs q at once; much costs nothing that can be told from 0."""
-    release = SubsampledGaussianRelease(noise, q)
+    mechanism = SubsampledGaussianMechanism(noise, q)
     for epsilon in (0.0, 0.3, 1.0, 5.0):
-        expected = curve(release, np.array([epsilon]))[0]
-        found = delta(release, 1, epsilon)
+        expected = curve(mechanism, np.array([epsilon]))[0]
+        found = delta(mechanism, 1, epsilon)
         assert expected * (1 - 1e-6) <= found <= expected * 1.01 + 0.01 * q + 2e-11
         if noise < 2e-3 and epsilon <= 1:
             assert found == pytest.approx(q, rel=0.01)
@@ -255,15 +261,15 @@ def test_any_noise_is_priced_as_its_curve(noise, q):
 @pytest.mark.parametrize("b", [2, 16, 10**5])
 @pytest.mark.parametrize("q", [1e-6, 0.5, 1.0])
 def test_any_batch_is_priced_as_its_curve(b, q):
-    release = BarkerRelease(b, q)
+    mechanism = BarkerMechanism(b, q)
     for epsilon in (0.0, 0.01, 1.0):
-        expected = curve(release, np.array([epsilon]))[0]
-        assert expected * (1 - 1e-6) <= delta(release, 1, epsilon) <= expected * 1.01 + 2e-11
+        expected = curve(mechanism, np.array([epsilon]))[0]
+        assert expected * (1 - 1e-6) <= delta(mechanism, 1, epsilon) <= expected * 1.01 + 2e-11
 
 
-@pytest.mark.parametrize("release", [FLAT, SubsampledGaussianRelease(1.0, 1e-3), BARKER])
-def test_the_pair_on_the_grid_is_symmetric_and_has_mass_one(release):
-    loss = one_iteration(release)
+@pytest.mark.parametrize("mechanism", [FLAT, SubsampledGaussianMechanism(1.0, 1e-3), BARKER])
+def test_the_pair_on_the_grid_is_symmetric_and_has_mass_one(mechanism):
+    loss = one_iteration(mechanism)
     total = loss.probabilities.sum() + loss.infinite
     assert abs(total - 1) < 1e-13
     middle = -loss.first
@@ -275,33 +281,35 @@ def test_the_pair_on_the_grid_is_symmetric_and_has_mass_one(release):
 
 def test_many_iterations_of_little_loss_agree_with_the_central_limit():
     """Nothing of the rounding of one iteration may add up over a million."""
-    release = SubsampledGaussianRelease(1e4, 0.01)
+    mechanism = SubsampledGaussianMechanism(1e4, 0.01)
     for epsilon in (0.3, 0.5):
-        limit = gaussian.delta(GaussianRelease(math.sqrt(loss_variance(release))), 10**6, epsilon)
-        assert delta(release, 10**6, epsilon) == pytest.approx(limit, rel=0.15)
+        limit = gaussian.delta(
+            GaussianMechanism(math.sqrt(loss_variance(mechanism))), 10**6, epsilon
+        )
+        assert delta(mechanism, 10**6, epsilon) == pytest.approx(limit, rel=0.15)
 
 
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.05, 1.0, 30.0])
 def test_gaussian_releases_are_priced_exactly(mu):
-    """To the last digit as by `gaussian`, without the margin of releases on batches."""
-    release = GaussianRelease(mu)
-    assert loss_variance(release) == mu**2
+    """To the last digit as by `gaussian`, without the margin of mechanisms on batches."""
+    mechanism = GaussianMechanism(mu)
+    assert loss_variance(mechanism) == mu**2
     for k in (0, 1, 7, 10_000):
         for epsilon in (0.0, 0.1, 1.0, 6.0, 50.0):
-            assert delta(release, k, epsilon) == gaussian.delta(release, k, epsilon)
+            assert delta(mechanism, k, epsilon) == gaussian.delta(mechanism, k, epsilon)
         for wanted in (1e-10, 1e-6, 1e-2):
-            assert certified.epsilon(release, k, wanted) == gaussian.epsilon(release, k, wanted)
-    k = max_iterations(gaussian.delta, release, 1.0, 1e-6, limit=10**6)
-    assert max_iterations(delta, release, 1.0, 1e-6, limit=10**6) == k
+            assert certified.epsilon(mechanism, k, wanted) == gaussian.epsilon(mechanism, k, wanted)
+    k = max_iterations(gaussian.delta, mechanism, 1.0, 1e-6, limit=10**6)
+    assert max_iterations(delta, mechanism, 1.0, 1e-6, limit=10**6) == k
 
 
 def test_one_iteration_costs_its_curve():
-    for release in (FLAT, BARKER):
+    for mechanism in (FLAT, BARKER):
         for epsilon in (0.0, 0.01, 0.1):
-            expected = curve(release, np.array([epsilon]))[0]
-            assert delta(release, 1, epsilon) == pytest.approx(expected, rel=2e-3, abs=2e-11)
+            expected = curve(mechanism, np.array([epsilon]))[0]
+            assert delta(mechanism, 1, epsilon) == pytest.approx(expected, rel=2e-3, abs=2e-11)
 
 
 def test_no_iteration_costs_nothing():
-    for release in (FLAT, BARKER):
-        assert delta(release, 0, 1.0) == 0 and certified.epsilon(release, 0, 1e-6) == 0
+    for mechanism in (FLAT, BARKER):
+        assert delta(mechanism, 0, 1.0) == 0 and certified.epsilon(mechanism, 0, 1e-6) == 0

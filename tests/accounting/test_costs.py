@@ -96,7 +96,7 @@ def test_they_are_what_the_jobs_of_a_study_work_out():
     sampler |= {"noise_variance": 0.7, "batch_size": 500, "clip_bound": 2}
     spec = {"model": "m", "algorithm": "a", "sampler": sampler, "num_rows": N, "epsilon": 2}
     spec |= {"likelihood_power": 1.0, "delta": 0.1 / N, "accountant": "published-pld"}
-    spec |= {"chains_per_release": 1}
+    spec |= {"chains_per_sample": 1}
     assert (
         iterations(MINIBATCH, N, 2, accountant="published-pld")
         == (given_epsilon(spec)["iterations"])
@@ -122,8 +122,8 @@ def test_nearly_no_privacy_and_nearly_no_budget():
     assert noise_scale(PENALTY, N, 1, 1e9) < 1e-3
     large = noise_scale(PENALTY, N, 10**7, 0.001)
     module = accountant("gaussian")
-    release = dataclasses.replace(PENALTY, noise_scale=large).release(N)
-    assert 0.1 / N * (1 - 1e-3) < module.delta(release, 10**7, 0.001) <= 0.1 / N
+    mechanism = dataclasses.replace(PENALTY, noise_scale=large).mechanism(N)
+    assert 0.1 / N * (1 - 1e-3) < module.delta(mechanism, 10**7, 0.001) <= 0.1 / N
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Own(Settings):
 
     sigma: float
 
-    def release(self, num_rows, likelihood_power=1.0):
-        return DPPenalty(WALK, noise_scale=self.sigma, clip_bound=1).release(num_rows)
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        return DPPenalty(WALK, noise_scale=self.sigma, clip_bound=1).mechanism(num_rows)
 
 
 def test_a_sampler_of_ones_own_is_searched_by_the_field_that_is_named():

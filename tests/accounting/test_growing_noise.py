@@ -9,10 +9,10 @@ import dpmcmc
 from dpmcmc.accounting import add_remove_pld, add_remove_rdp, certified, gaussian
 from dpmcmc.accounting.accountants import accountant, epsilon_of, first_guess
 from dpmcmc.accounting.growing_noise import GrowingNoise, counted, grouped
-from dpmcmc.accounting.releases import (
-    BarkerRelease,
-    GaussianRelease,
-    SubsampledGaussianRelease,
+from dpmcmc.accounting.mechanisms import (
+    BarkerMechanism,
+    GaussianMechanism,
+    SubsampledGaussianMechanism,
 )
 from dpmcmc.accounting.search import max_iterations
 
@@ -20,20 +20,22 @@ Q = 0.01
 
 
 def thesis(step_size=3.0, friction=1.0, bound=0.7, num_rows=10_000):
-    """What a run of the thesis releases: plain sums over batches of a hundredth, J = 10."""
+    """What a run of the thesis mechanisms: plain sums over batches of a hundredth, J = 10."""
     b = int(Q * num_rows)
     sampler = dpmcmc.DPSGHMC(step_size, 10, b, friction, gradient_clip_bound=bound)
-    return sampler.release(num_rows, b / num_rows)
+    return sampler.mechanism(num_rows, b / num_rows)
 
 
 def test_noise_of_a_run_is_that_of_the_thesis():
     """Section 6.5: sigma_t^2 = 2 (C - B) / (h_t L^2), over what a row added moves the sum by."""
-    release = thesis()
+    mechanism = thesis()
     for t in (1, 2, 50, 200):
         expected = math.sqrt(2 / (3 * t ** (-1 / 3) * 0.7**2))
-        assert add_remove_pld.noise_multiplier(release.of(t)) == pytest.approx(expected, rel=1e-12)
-        assert release.of(t).sampling_probability == Q
-    assert release.count == 10
+        assert add_remove_pld.noise_multiplier(mechanism.of(t)) == pytest.approx(
+            expected, rel=1e-12
+        )
+        assert mechanism.of(t).sampling_probability == Q
+    assert mechanism.count == 10
 
 
 @pytest.mark.parametrize(
@@ -74,28 +76,28 @@ def test_under_substitution_it_costs_several_times_as_much():
 
 @pytest.mark.parametrize("exponent", [0.0, 0.3, 1.0])
 def test_certified_on_all_rows_is_the_gaussian_of_the_summed_squares(exponent):
-    release = GrowingNoise(SubsampledGaussianRelease(50.0, 1.0), exponent, 3)
+    mechanism = GrowingNoise(SubsampledGaussianMechanism(50.0, 1.0), exponent, 3)
     mu = math.sqrt(sum(3 / (50 * t**exponent) for t in range(1, 41)))
     for delta in (1e-3, 1e-6):
-        exact = gaussian.epsilon(GaussianRelease(mu), 1, delta)
-        found = certified.epsilon(release, 40, delta)
+        exact = gaussian.epsilon(GaussianMechanism(mu), 1, delta)
+        found = certified.epsilon(mechanism, 40, delta)
         assert exact * (1 - 1e-6) <= found <= 1.01 * exact
-        assert certified.delta(release, 40, exact) == pytest.approx(delta, rel=0.15)
-        assert certified.delta(release, 40, exact) >= delta * (1 - 1e-6)
+        assert certified.delta(mechanism, 40, exact) == pytest.approx(delta, rel=0.15)
+        assert certified.delta(mechanism, 40, exact) >= delta * (1 - 1e-6)
 
 
 def test_add_remove_on_all_rows_is_the_gaussian_of_half_the_sensitivity():
-    release = GrowingNoise(SubsampledGaussianRelease(50.0, 1.0), 0.5, 2)
+    mechanism = GrowingNoise(SubsampledGaussianMechanism(50.0, 1.0), 0.5, 2)
     mu = math.sqrt(sum(2 / (4 * 50 * t**0.5) for t in range(1, 31)))
     for module in (add_remove_pld, add_remove_rdp):
-        found = module.epsilon(release, 30, 1e-5)
-        exact = gaussian.epsilon(GaussianRelease(mu), 1, 1e-5)
+        found = module.epsilon(mechanism, 30, 1e-5)
+        exact = gaussian.epsilon(GaussianMechanism(mu), 1, 1e-5)
         assert exact * (1 - 1e-3) <= found <= 1.3 * exact
-    assert add_remove_pld.epsilon(release, 30, 1e-5) == pytest.approx(exact, rel=0.01)
+    assert add_remove_pld.epsilon(mechanism, 30, 1e-5) == pytest.approx(exact, rel=0.01)
 
 
 def test_without_growth_it_is_the_release_itself():
-    one = SubsampledGaussianRelease(1.5, Q)
+    one = SubsampledGaussianMechanism(1.5, Q)
     assert counted(GrowingNoise(one, 0.0, 4), 25) == [(one, 100)]
     assert certified.epsilon(GrowingNoise(one, 0.0, 4), 25, 1e-6) == certified.epsilon(
         one, 100, 1e-6
@@ -103,73 +105,73 @@ def test_without_growth_it_is_the_release_itself():
 
 
 def test_costs_lie_between_those_of_the_least_and_of_the_most_noise():
-    release, k = thesis(), 60
-    least, most = (certified.epsilon(release.of(t), 10 * k, 1e-5) for t in (k, 1))
-    assert least < certified.epsilon(release, k, 1e-5) < most
+    mechanism, k = thesis(), 60
+    least, most = (certified.epsilon(mechanism.of(t), 10 * k, 1e-5) for t in (k, 1))
+    assert least < certified.epsilon(mechanism, k, 1e-5) < most
 
 
 def test_groups_have_the_least_noise_of_theirs_and_lose_no_release():
-    release, k = thesis(), 300
+    mechanism, k = thesis(), 300
     for alike in (1.0, 1.004, 1.05):
-        groups = grouped(release, k, alike)
+        groups = grouped(mechanism, k, alike)
         assert sum(count for _, count in groups) == 10 * k
         noises = [part.noise_variance for part, _ in groups]
-        of_all = [part.noise_variance for part, _ in counted(release, k)]
+        of_all = [part.noise_variance for part, _ in counted(mechanism, k)]
         starts = np.cumsum([0, *(count // 10 for _, count in groups)])
         for low, first, last in zip(noises, starts[:-1], starts[1:], strict=True):
             assert low == of_all[first] and of_all[last - 1] <= alike * low * (1 + 1e-12)
-    assert len(grouped(release, k, 1.0)) == k
+    assert len(grouped(mechanism, k, 1.0)) == k
 
 
 @pytest.mark.parametrize("step_size", [1.7, 3.0, 200.0])
 def test_kinds_stay_on_one_grid_however_little_the_noise(step_size):
     """Grids are those of the least noise, whose losses reach farthest."""
-    release = thesis(step_size, 0.15, 1.0)
+    mechanism = thesis(step_size, 0.15, 1.0)
     for k in (2, 30):
-        parts = certified.composition(release, k).parts
+        parts = certified.composition(mechanism, k).parts
         assert len({loss.grid for loss, _ in parts}) == 1
         assert sum(count for _, count in parts) == 10 * k
 
 
 def test_search_over_nearly_all_iterations_is_no_matter_of_their_number():
     """With noise that grows as fast as t the cost hardly grows: groups are found, not counted."""
-    release = GrowingNoise(SubsampledGaussianRelease(1e4, Q), 1.0, 1)
-    assert sum(count for _, count in grouped(release, 10**9, 1.05)) == 10**9
-    assert len(grouped(release, 10**9, 1.05)) < 500
+    mechanism = GrowingNoise(SubsampledGaussianMechanism(1e4, Q), 1.0, 1)
+    assert sum(count for _, count in grouped(mechanism, 10**9, 1.05)) == 10**9
+    assert len(grouped(mechanism, 10**9, 1.05)) < 500
 
 
 @pytest.mark.parametrize("name", ["certified", "add-remove-pld", "add-remove-rdp"])
 def test_costs_grow_with_the_iterations_and_fall_with_epsilon(name):
-    module, release = accountant(name), thesis()
-    costs = [epsilon_of(module, release, k, 1e-5) for k in (0, 5, 20, 40)]
+    module, mechanism = accountant(name), thesis()
+    costs = [epsilon_of(module, mechanism, k, 1e-5) for k in (0, 5, 20, 40)]
     assert costs[0] == 0 and (np.diff(costs) > 0).all()
-    deltas = [module.delta(release, 20, epsilon) for epsilon in (0.0, 0.3, 1.0)]
-    assert (np.diff(deltas) < 0).all() and module.delta(release, 0, 0.5) == 0
-    assert module.delta(release, 20, costs[2]) <= 1e-5 * (1 + 1e-6)
+    deltas = [module.delta(mechanism, 20, epsilon) for epsilon in (0.0, 0.3, 1.0)]
+    assert (np.diff(deltas) < 0).all() and module.delta(mechanism, 0, 0.5) == 0
+    assert module.delta(mechanism, 20, costs[2]) <= 1e-5 * (1 + 1e-6)
 
 
 def test_the_search_for_iterations_ends_where_delta_does():
-    release = thesis()
-    guess, spread = first_guess(certified, release, 5.0, 1e-5)
-    k = max_iterations(certified.delta, release, 5.0, 1e-5, guess, spread)
-    assert certified.delta(release, k, 5.0) <= 1e-5 < certified.delta(release, k + 1, 5.0)
+    mechanism = thesis()
+    guess, spread = first_guess(certified, mechanism, 5.0, 1e-5)
+    k = max_iterations(certified.delta, mechanism, 5.0, 1e-5, guess, spread)
+    assert certified.delta(mechanism, k, 5.0) <= 1e-5 < certified.delta(mechanism, k + 1, 5.0)
     assert k > 100 and k / 4 < guess < 4 * k
 
 
 @pytest.mark.parametrize("name", ["add-remove-pld", "add-remove-rdp"])
 @pytest.mark.parametrize(
-    "release",
-    [GaussianRelease(0.1), SubsampledGaussianRelease(1.0, Q), BarkerRelease(100, Q)],
+    "mechanism",
+    [GaussianMechanism(0.1), SubsampledGaussianMechanism(1.0, Q), BarkerMechanism(100, Q)],
 )
-def test_what_is_no_sum_has_no_price_under_the_other_relation(name, release):
+def test_what_is_no_sum_has_no_price_under_the_other_relation(name, mechanism):
     with pytest.raises(TypeError, match=f"{name} prices a GrowingNoise, not a"):
-        accountant(name).check(release)
+        accountant(name).check(mechanism)
 
 
 @pytest.mark.parametrize(("exponent", "count"), [(-0.1, 1), (math.nan, 1), (0.3, 0)])
 def test_noise_that_shrinks_and_no_release_are_refused(exponent, count):
     with pytest.raises(ValueError, match=r"GrowingNoise\.(exponent|count): cannot be"):
-        GrowingNoise(SubsampledGaussianRelease(1.0, Q), exponent, count)
+        GrowingNoise(SubsampledGaussianMechanism(1.0, Q), exponent, count)
 
 
 @pytest.mark.parametrize("name", ["rdp", "zcdp", "gaussian", "barker-rdp", "published-pld"])

@@ -26,7 +26,7 @@ def test_a_case_is_named_by_its_length_and_every_private_sampler_is_audited():
     assert all(name.endswith(f"-{case.iterations}") for name, case in CASES.items())
     audited = {type(case.sampler) for case in CASES.values()}
     private = [registry.load(registry.resolve("sampler", n)) for n in registry.names("sampler")]
-    assert audited == {cls for cls in private if hasattr(cls, "release")}
+    assert audited == {cls for cls in private if hasattr(cls, "mechanism")}
 
 
 @pytest.mark.parametrize("name", ["quick", "revisited"])

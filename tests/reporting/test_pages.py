@@ -112,7 +112,7 @@ def results(tmp_path, config):
     }
     study = {
         "seeds": 1,
-        "chains_per_release": 1,
+        "chains_per_sample": 1,
         "notebooks": notebooks,
         "models": {"m": {"label": "The m", "num_rows": 5000}},
         "algorithms": {

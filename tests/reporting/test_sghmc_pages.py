@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dpmcmc.accounting.growing_noise import GrowingNoise
-from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.reporting import moments, sghmc_privacy
@@ -20,9 +20,9 @@ from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
 
 THESIS = DPSGHMC(
     step_size=3, num_integration_steps=10, batch_size=100, friction=1, gradient_clip_bound=0.7
-).release(10_000, likelihood_power=0.01)
-Q, SD = 0.1, 1.5  # of one release, whose noise is over the bound of a row
-ONE = GrowingNoise(SubsampledGaussianRelease(SD**2 / 4, Q), 1 / 3, 1)
+).mechanism(10_000, likelihood_power=0.01)
+Q, SD = 0.1, 1.5  # of one mechanism, whose noise is over the bound of a row
+ONE = GrowingNoise(SubsampledGaussianMechanism(SD**2 / 4, Q), 1 / 3, 1)
 MODEL = Gaussian(num_rows=500, prior_variance=1, covariance=[[4]], true_position=[1])
 
 
@@ -55,7 +55,7 @@ def test_twice_the_sensitivity_is_half_the_noise():
 
 
 def mixture(x, shift):
-    """Density of one release: the noise, and with probability Q a row that shifts it."""
+    """Density of one mechanism: the noise, and with probability Q a row that shifts it."""
     return (1 - Q) * norm.pdf(x, scale=SD) + Q * norm.pdf(x, loc=shift, scale=SD)
 
 

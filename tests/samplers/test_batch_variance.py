@@ -48,16 +48,16 @@ def test_what_cannot_be_estimated_is_refused():
         DPBarker(GaussianWalk(1.0), 20, batch_variance="x")
     small = DPBarker(GaussianWalk(1.0), 20)  # fewer than sqrt(n): Theorem 3.3 does not speak of it
     with pytest.raises(ValueError, match=r"at most 1, not 1\.05"):
-        accountant("barker-rdp").delta(small.release(10_000), 1, 1.0)
-    assert accountant("barker-rdp").delta(small.release(400), 1, 1.0) > 0
+        accountant("barker-rdp").delta(small.mechanism(10_000), 1, 1.0)
+    assert accountant("barker-rdp").delta(small.mechanism(400), 1, 1.0) > 0
 
 
 @pytest.mark.parametrize(("b", "n"), [(16, 20), (16, 10_000), (100, 100), (1300, 10**5)])
 def test_barkers_curve_is_above_every_admissible_pair(b, n):
     """Means at most m apart, variances in [2 - f, 2], at most 4 (1 - q) / b apart."""
-    release = DPBarker(GaussianWalk(1.0), b).release(n)
+    mechanism = DPBarker(GaussianWalk(1.0), b).mechanism(n)
     epsilons = np.linspace(0, 8 / math.sqrt(b), 50)
-    bound = base_curve(release, epsilons)
+    bound = base_curve(mechanism, epsilons)
     least, change = 2 - (1 - b / n) * b / (b - 1), 4 * (1 - b / n) / b
     rng = np.random.default_rng(4)
     for _ in range(500):
@@ -71,21 +71,21 @@ def test_barkers_curve_is_above_every_admissible_pair(b, n):
 
 @pytest.mark.parametrize(("b", "n"), [(4, 9), (10, 40)])
 def test_the_variance_of_a_batch_and_its_change_are_as_priced(b, n):
-    release = DPBarker(GaussianWalk(1.0), b).release(n)
+    mechanism = DPBarker(GaussianWalk(1.0), b).mechanism(n)
     rng, a, c = np.random.default_rng(b), n / b, math.sqrt(b) / n
     r = np.clip(rng.standard_normal((50_000, b)) * rng.choice([c, 1e9], (50_000, 1)), -c, c)
     other = r.copy()
     other[:, 0] = rng.choice([-c, c, 0], len(r))
-    variance, changed = (release.batch_variance * a**2 * b * x.var(axis=1) for x in (r, other))
-    assert variance.max() == pytest.approx(release.batch_variance)  # half of them at either clip
-    assert release.batch_variance == pytest.approx((1 - b / n) * b / (b - 1))
+    variance, changed = (mechanism.batch_variance * a**2 * b * x.var(axis=1) for x in (r, other))
+    assert variance.max() == pytest.approx(mechanism.batch_variance)  # half of them at either clip
+    assert mechanism.batch_variance == pytest.approx((1 - b / n) * b / (b - 1))
     assert abs(variance - changed).max() <= 4 * (1 - b / n) / b * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("b", "n"), [(1300, 10**5), (75_300, 10**5), (10**5, 10**5)])
 def test_less_is_taken_off_the_noise_so_more_iterations_are_allowed(b, n):
     exact, published = (
-        dataclasses.replace(DPBarker(GaussianWalk(1.0), b), batch_variance=kind).release(n)
+        dataclasses.replace(DPBarker(GaussianWalk(1.0), b), batch_variance=kind).mechanism(n)
         for kind in ("exact", "published")
     )
     counts = [max_iterations(certified.delta, r, 1.0, 1e-6, 10**5) for r in (published, exact)]
@@ -94,8 +94,8 @@ def test_less_is_taken_off_the_noise_so_more_iterations_are_allowed(b, n):
 
 def test_a_batch_of_all_rows_costs_what_the_algorithm_on_all_rows_costs():
     n = 10_000
-    batch = DPBarker(GaussianWalk(1.0), n).release(n)
-    full = FullDataDPBarker(GaussianWalk(1.0), clip_bound=1 / math.sqrt(n)).release(n)
+    batch = DPBarker(GaussianWalk(1.0), n).mechanism(n)
+    full = FullDataDPBarker(GaussianWalk(1.0), clip_bound=1 / math.sqrt(n)).mechanism(n)
     for k, epsilon in ((1, 0.01), (10, 0.1), (10_000, 4.0)):
         exact = gaussian.delta(full, k, epsilon)
         assert exact <= certified.delta(batch, k, epsilon) <= 1.005 * exact

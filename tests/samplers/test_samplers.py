@@ -338,7 +338,7 @@ def test_penalty_tests_what_section_3_1_says_with_the_noise_that_is_charged(
     for log_ratio, (theta, theta_new, bound, _) in zip(log_ratios, target.ratios, strict=True):
         sensitivity = 2 * sampler.clip_bound * np.linalg.norm(theta_new - theta)
         assert bound == pytest.approx(sensitivity / 2)
-        sigma = sensitivity / sampler.release(target.num_rows).mu
+        sigma = sensitivity / sampler.mechanism(target.num_rows).mu
         tempered = target.likelihood_power * sigma
         expected = target.log_density_ratio(theta, theta_new)
         expected += tempered * noise.standard_normal() - tempered**2 / 2
@@ -350,7 +350,7 @@ def test_penalty_tests_what_section_3_1_says_with_the_noise_that_is_charged(
 def test_dp_hmc_is_algorithm_4_with_the_noise_that_is_charged(
     model, gradient_clip_bound, monkeypatch
 ):
-    """Trajectory and test recomputed from the same draws; every release at the declared noise."""
+    """Trajectory and test recomputed from the same draws; every mechanism at the declared noise."""
     target, settings = Recorder(make_target(model)), samplers(model)["dp-hmc"]
     n, T, d = target.num_rows, target.likelihood_power, target.model.dimension
     sampler = dataclasses.replace(
@@ -398,7 +398,7 @@ def test_dp_hmc_is_algorithm_4_with_the_noise_that_is_charged(
         expected += 0.5 * (p_0 @ (mass * p_0) - p @ (mass * p))
         expected += T * sigma * noise.standard_normal() - (T * sigma) ** 2 / 2
         assert log_ratios[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        assert sampler.release(n).mu ** 2 == pytest.approx(charged)
+        assert sampler.mechanism(n).mu ** 2 == pytest.approx(charged)
     clipped = np.array([num_clipped for *_, num_clipped in target.gradients]).reshape(25, L + 1)
     np.testing.assert_allclose(chain.gradient_clip_fraction, clipped.mean(axis=1) / n)
     assert (chain.gradient_clip_fraction.mean() > 0.1) == (gradient_clip_bound < 1)
@@ -498,7 +498,7 @@ def test_every_algorithm_is_built_of_its_published_settings(schema):
             assert type(sampler) is algorithm.sampler_class
             assert hasattr(sampler, "move") == (algorithm.move is not None)
             if algorithm.is_private:
-                assert sampler.release(study.models[model].model.num_rows) is not None
+                assert sampler.mechanism(study.models[model].model.num_rows) is not None
 
 
 @pytest.mark.parametrize(

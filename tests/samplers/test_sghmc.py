@@ -30,9 +30,9 @@ def posterior(target):
 
 
 class Noiseless(dpmcmc.Streams):
-    """Streams that release without noise."""
+    """Streams that mechanism without noise."""
 
-    def release(self, statistic, sensitivity, sd):
+    def add_noise(self, statistic, sensitivity, sd):
         return statistic
 
 
@@ -147,13 +147,13 @@ def test_steps_decrease_as_the_thesis_says():
 def test_what_is_told_to_the_accountant_is_what_is_released():
     """Of every trajectory: the noise over the sensitivity, where the chain is."""
     sampler = DPSGHMC(0.4, 3, 10, 2.0, 0.5, gradient_clip_bound=0.7)
-    release = sampler.release(NUM_ROWS, 0.5)
-    assert isinstance(release, GrowingNoise) and release.count == 3
+    mechanism = sampler.mechanism(NUM_ROWS, 0.5)
+    assert isinstance(mechanism, GrowingNoise) and mechanism.count == 3
     for t in (1, 4, 27):
         h = sampler.step_size_of(t)
         sensitivity = h * NUM_ROWS * 0.5 / 10 * 2 * 0.7
         expected = 2 * (2.0 - 0.5) * h / sensitivity**2
-        assert release.of(t).noise_variance == pytest.approx(expected, rel=1e-12)
+        assert mechanism.of(t).noise_variance == pytest.approx(expected, rel=1e-12)
 
 
 def test_gradients_are_clipped_row_by_row(target):
@@ -215,14 +215,14 @@ def test_chains_of_one_release_whose_noise_grows_are_refused(config, schema):
     overlay = {
         "study": "shared",
         "seeds": 4,
-        "chains_per_release": 2,
+        "chains_per_sample": 2,
         "runs": [{"models": ["flat-banana-2d"], "algorithms": ["dp-sghmc"], "iterations": [10]}],
         "algorithms": {"dp-sghmc": algorithm},
         "notebooks": None,
         "accounting_curves": None,
         "tuning": None,
     }
-    with pytest.raises(ConfigError, match="chains_per_release: must be 1 with dp-sghmc"):
+    with pytest.raises(ConfigError, match="chains_per_sample: must be 1 with dp-sghmc"):
         Study(merged(config, overlay), schema, ROOT)
     algorithm["settings"]["flat-banana-2d"]["step_size_decay"] = 0
     Study(merged(config, overlay), schema, ROOT)

@@ -54,7 +54,7 @@ def test_each_iteration_takes_the_next_step_size(target, monkeypatch):
 def test_a_constant_step_draws_no_number(target):
     constant = dataclasses.replace(SAMPLER, step_size_sequence="constant")
     assert constant.init(streams(3), np.zeros(2)).memory is None
-    assert constant.release(400) == SAMPLER.release(400)
+    assert constant.mechanism(400) == SAMPLER.mechanism(400)
     rng = streams(3)
     constant.init(rng, np.zeros(2))
     assert rng.proposal.random() == streams(3).proposal.random()

@@ -1,4 +1,4 @@
-"""DP-SGLD and DP-SGNHT: their steps, what they release, and what they sample as steps vanish."""
+"""DP-SGLD and DP-SGNHT: their steps, what they mechanism, and what they sample as steps vanish."""
 
 import math
 
@@ -109,9 +109,9 @@ PUBLISHED = {  # published_studies, part A: eta / n, with n = 1e5 and batches of
 
 @pytest.mark.parametrize(("sampler", "noise"), PUBLISHED.values(), ids=PUBLISHED)
 def test_noise_over_sensitivity_is_that_of_the_published_runs(sampler, noise):
-    release = sampler.release(N)
-    assert math.sqrt(release.noise_variance) == pytest.approx(noise, abs=5e-5)
-    assert release.sampling_probability == 0.01
+    mechanism = sampler.mechanism(N)
+    assert math.sqrt(mechanism.noise_variance) == pytest.approx(noise, abs=5e-5)
+    assert mechanism.sampling_probability == 0.01
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_one_row_of_a_batch_moves_what_is_released_by_the_sensitivity(sampler):
     step = rng.step(sampler, state, Target(model, far))
     (released,) = step.released
     assert released.sensitivity**2 / released.sd**2 == pytest.approx(
-        1 / sampler.release(20).noise_variance
+        1 / sampler.mechanism(20).noise_variance
     )
     most = 0.0
     for i in range(20):

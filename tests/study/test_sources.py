@@ -27,7 +27,7 @@ def test_a_sampler_brings_what_it_imports_and_no_other_sampler():
         "dp_penalty.py",
         "moves.py",
         "chain.py",
-        "releases.py",
+        "mechanisms.py",
         "target.py",
     } <= files
     assert not {"dp_hmc.py", "hmc.py", "certified.py", "study.py", "tables.py"} & files

@@ -234,8 +234,8 @@ BAD = [
     (
         "algorithms/dp-hmc/accountant",
         "rdp",
-        "algorithms.dp-hmc.accountant: accountant rdp prices a SubsampledGaussianRelease, not a "
-        "GaussianRelease; valid values: certified, gaussian, zcdp",
+        "algorithms.dp-hmc.accountant: accountant rdp prices a SubsampledGaussianMechanism, not a "
+        "GaussianMechanism; valid values: certified, gaussian, zcdp",
     ),
     ("algorithms/dp-hmc/accountant", ..., "algorithms.dp-hmc: missing key accountant; valid"),
     ("algorithms/rwmh/accountant", "gaussian", "Metropolis is not private, so takes none"),
@@ -294,7 +294,7 @@ BAD = [
     (
         "algorithms/dp-barker/accountant",
         "gaussian",
-        "not a BarkerRelease; valid values: barker-rdp, certified",
+        "not a BarkerMechanism; valid values: barker-rdp, certified",
     ),
     (
         "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/noise_variance",

@@ -16,7 +16,7 @@ CERTIFIED = ["dp-sgld-certified", "dp-sgld-corrected", "dp-sgnht-certified"]
 SMALL = {
     "study": "small-paper",
     "seeds": 4,
-    "chains_per_release": 2,
+    "chains_per_sample": 2,
     "reference_draws": 100,
     "baseline_samples": 2,
     "stored_draws": 100,
@@ -64,7 +64,7 @@ def study(config, schema, overlay):
 
 def test_settings_are_those_of_the_paper(study):
     """Part A of the published studies: eta / n for the step sizes, in the package's terms."""
-    n, releases = 100_000, {}
+    n, samples = 100_000, {}
     for (model, algorithm), expected in {
         ("banana", "dp-penalty"): {"noise_scale": 0.17, "proposal_scale": 0.06, "clip_bound": 0.15},
         ("gauss", "dp-penalty"): {"noise_scale": 0.05, "proposal_scale": 7e-4, "clip_bound": 10},
@@ -81,12 +81,12 @@ def test_settings_are_those_of_the_paper(study):
     }.items():
         settings = study.algorithms[algorithm].settings_on(model)
         assert settings == expected | ({"batch_size": 1000} if "dp-sg" in algorithm else {})
-        releases[model, algorithm] = study.models[model].model.num_rows
-    assert set(releases.values()) == {n}
+        samples[model, algorithm] = study.models[model].model.num_rows
+    assert set(samples.values()) == {n}
     for name in ("dp-sgld", "dp-sgnht"):
         both = [study.algorithms[f"{name}{suffix}"].settings for suffix in ("", "-certified")]
         assert {m: both[0][m] for m in both[1]} == both[1]
-    assert study.chains_per_release == 4 and len(study.seeds) == 40
+    assert study.chains_per_sample == 4 and len(study.seeds) == 40
     banana = study.algorithms["dp-hmc"].settings["banana"]
     assert (banana["num_integration_steps"], banana["gradient_clip_bound"]) == (25, 0.05)
 
@@ -103,12 +103,12 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     chains = pd.read_csv(results / "tables/chains.csv")
     assert set(chains["seed"]) == {0, 1}
     budgets = pd.read_csv(results / "tables/budgets.csv")
-    assert set(budgets["chains_per_release"]) == {2}
+    assert set(budgets["chains_per_sample"]) == {2}
     capped = budgets[budgets["algorithm"].isin(CERTIFIED)]
     assert set(capped["iterations"]) == {200} and (capped["spent_epsilon"].fillna(99) < 15).all()
     assert set(budgets.loc[budgets["algorithm"] == "dp-sgld", "iterations"]) == {150}
     page = (results / "notebooks/dp-hmc-paper.html").read_text()
-    assert "claims of the paper" in page and "allowed a release" in page
+    assert "claims of the paper" in page and "allowed a sample" in page
     claims = [pd.read_csv(results / f"tables/claims{kind}.csv") for kind in ("", "-certified")]
     assert all(len(table) == len(overlay["claims"]) for table in claims)
     text = re.sub("<[^>]*>", " ", (results / "notebooks/temperature.html").read_text())

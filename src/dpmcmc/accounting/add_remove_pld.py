@@ -9,27 +9,27 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from dpmcmc.accounting.growing_noise import GrowingNoise, grouped
-from dpmcmc.accounting.releases import require
+from dpmcmc.accounting.mechanisms import require
 
 GRID = 1e-3  # of losses
-ALIKE = 1.004  # ratio of the noise variances of releases that are priced as one kind
+ALIKE = 1.004  # ratio of the noise variances of mechanisms that are priced as one kind
 
 
-def check(release):
-    """Raise a TypeError, with the reason, for a release that is not priced.
+def check(mechanism):
+    """Raise a TypeError, with the reason, for a mechanism that is not priced.
 
     Of a sum it is known that a row added moves it by half of what a row replaced does; of other
     statistics not.
     """
-    require(release, "add-remove-pld", GrowingNoise)
+    require(mechanism, "add-remove-pld", GrowingNoise)
 
 
-def delta(release, iterations, epsilon):
+def delta(mechanism, iterations, epsilon):
     """Delta that the iterations cost at epsilon, if one row is added or removed.
 
     Parameters
     ----------
-    release : GrowingNoise
+    mechanism : GrowingNoise
     iterations : int
         >= 0.
     epsilon : float
@@ -38,25 +38,25 @@ def delta(release, iterations, epsilon):
     Raises
     ------
     TypeError
-        If the release is of another kind.
+        If the mechanism is of another kind.
     """
-    check(release)
-    return composition(release, iterations).get_delta_for_epsilon(epsilon) if iterations else 0.0
+    check(mechanism)
+    return composition(mechanism, iterations).get_delta_for_epsilon(epsilon) if iterations else 0.0
 
 
-def epsilon(release, iterations, delta):
+def epsilon(mechanism, iterations, delta):
     """Epsilon that they cost at delta. Parameters as for `delta`."""
-    check(release)
-    return composition(release, iterations).get_epsilon_for_delta(delta) if iterations else 0.0
+    check(mechanism)
+    return composition(mechanism, iterations).get_epsilon_for_delta(delta) if iterations else 0.0
 
 
 @lru_cache(maxsize=8)
-def composition(release, iterations, is_replaced=False):
+def composition(mechanism, iterations, is_replaced=False):
     """Privacy loss distribution of the iterations, of dp_accounting.
 
     Parameters
     ----------
-    release : GrowingNoise
+    mechanism : GrowingNoise
     iterations : int
         >= 1.
     is_replaced : bool
@@ -74,7 +74,7 @@ def composition(release, iterations, is_replaced=False):
             sampling_prob=part.sampling_probability,
             neighboring_relation=relations[is_replaced],
         ).self_compose(count)
-        for part, count in grouped(release, iterations, ALIKE)
+        for part, count in grouped(mechanism, iterations, ALIKE)
     ]
     while len(losses) > 1:  # pairs, as the shorter ones compose sooner
         pairs = zip_longest(losses[::2], losses[1::2])
@@ -82,6 +82,6 @@ def composition(release, iterations, is_replaced=False):
     return losses[0]
 
 
-def noise_multiplier(release):
+def noise_multiplier(mechanism):
     """Standard deviation of the noise over what a row added moves a sum by."""
-    return 2 * release.noise_variance**0.5
+    return 2 * mechanism.noise_variance**0.5

@@ -9,20 +9,20 @@ from functools import lru_cache
 
 from dpmcmc.accounting.add_remove_pld import ALIKE, noise_multiplier
 from dpmcmc.accounting.growing_noise import GrowingNoise, grouped
-from dpmcmc.accounting.releases import require
+from dpmcmc.accounting.mechanisms import require
 
 
-def check(release):
-    """Raise a TypeError, with the reason, for a release that is not priced."""
-    require(release, "add-remove-rdp", GrowingNoise)
+def check(mechanism):
+    """Raise a TypeError, with the reason, for a mechanism that is not priced."""
+    require(mechanism, "add-remove-rdp", GrowingNoise)
 
 
-def delta(release, iterations, epsilon):
+def delta(mechanism, iterations, epsilon):
     """Delta that the iterations cost at epsilon, if one row is added or removed.
 
     Parameters
     ----------
-    release : GrowingNoise
+    mechanism : GrowingNoise
     iterations : int
         >= 0.
     epsilon : float
@@ -31,26 +31,26 @@ def delta(release, iterations, epsilon):
     Raises
     ------
     TypeError
-        If the release is of another kind.
+        If the mechanism is of another kind.
     """
-    check(release)
-    return composition(release, iterations).get_delta(epsilon) if iterations else 0.0
+    check(mechanism)
+    return composition(mechanism, iterations).get_delta(epsilon) if iterations else 0.0
 
 
-def epsilon(release, iterations, delta):
+def epsilon(mechanism, iterations, delta):
     """Epsilon that they cost at delta. Parameters as for `delta`."""
-    check(release)
-    return composition(release, iterations).get_epsilon(delta) if iterations else 0.0
+    check(mechanism)
+    return composition(mechanism, iterations).get_epsilon(delta) if iterations else 0.0
 
 
 @lru_cache(maxsize=8)
-def composition(release, iterations):
+def composition(mechanism, iterations):
     """Accountant of dp_accounting that has seen the iterations, at least one."""
     from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
     from dp_accounting.rdp import RdpAccountant
 
     accountant = RdpAccountant(neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
-    for part, count in grouped(release, iterations, ALIKE):
+    for part, count in grouped(mechanism, iterations, ALIKE):
         noise = GaussianDpEvent(noise_multiplier(part))
         accountant.compose(PoissonSampledDpEvent(part.sampling_probability, noise), count)
     return accountant

@@ -1,6 +1,6 @@
 """Renyi DP of a batch drawn without replacement, and its conversion (thesis, Theorem 2.5).
 
-Both of the chapter's RDP accountants amplify the Renyi curve of a release on the batch by the
+Both of the chapter's RDP accountants amplify the Renyi curve of a mechanism on the batch by the
 theorem of Wang, Balle and Kasiviswanathan (2019, Theorem 9), whose sum runs to j = alpha.
 """
 
@@ -20,7 +20,7 @@ def amplified_epsilon(alpha, sampling_probability, base_epsilon):
     sampling_probability : float
         q = b / n.
     base_epsilon : (alpha + 1,) array
-        Renyi epsilon' of the release on a batch at the orders 0 ... alpha; entries below 2 are
+        Renyi epsilon' of the mechanism on a batch at the orders 0 ... alpha; entries below 2 are
         not read.
     """
     log_q = math.log(sampling_probability)

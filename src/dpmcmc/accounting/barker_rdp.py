@@ -5,28 +5,29 @@ from functools import cache
 import numpy as np
 
 from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_curve
-from dpmcmc.accounting.releases import BarkerRelease, require
+from dpmcmc.accounting.mechanisms import BarkerMechanism, require
 
 
-def check(release):
-    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
-    require(release, "barker-rdp", BarkerRelease)
-    b = release.batch_size
+def check(mechanism):
+    """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
+    require(mechanism, "barker-rdp", BarkerMechanism)
+    b = mechanism.batch_size
     if b <= 15:
         raise ValueError(f"batch_size: accountant barker-rdp needs more than 15 rows, not {b}")
-    if release.batch_variance > 1:
+    if mechanism.batch_variance > 1:
         raise ValueError(
             "batch_size: accountant barker-rdp prices a batch variance of at most 1, not "
-            f"{release.batch_variance:.6g}: a batch of at least sqrt(n) rows is needed, not of {b}"
+            f"{mechanism.batch_variance:.6g}: a batch of at least sqrt(n) rows is needed, "
+            f"not of {b}"
         )
 
 
-def delta(release, iterations, epsilon):
+def delta(mechanism, iterations, epsilon):
     """Delta that the iterations of DP Barker cost at epsilon; a loose upper bound.
 
     Parameters
     ----------
-    release : BarkerRelease
+    mechanism : BarkerMechanism
         With a batch of more than 15 rows: orders 3 <= alpha < b / 5 are used. The theorem is
         proved for a batch variance of at most 1.
     iterations : int
@@ -37,19 +38,19 @@ def delta(release, iterations, epsilon):
     Raises
     ------
     TypeError
-        If the release is of another kind.
+        If the mechanism is of another kind.
     ValueError
         If the batch is too small for any order, or its variance may be above 1.
     """
-    check(release)
-    orders, epsilons = renyi_curve(release)
+    check(mechanism)
+    orders, epsilons = renyi_curve(mechanism)
     return delta_of_renyi_curve(orders, epsilons, iterations, epsilon)
 
 
 @cache
-def renyi_curve(release):
+def renyi_curve(mechanism):
     """Orders 3 <= alpha < b / 5 and the Renyi epsilon of one iteration at each of them."""
-    b = release.batch_size
+    b = mechanism.batch_size
     highest = -(-b // 5) - 1  # the largest integer below b / 5
     alpha = np.arange(highest + 1)
     with np.errstate(divide="ignore"):
@@ -59,7 +60,7 @@ def renyi_curve(release):
             + 2 * alpha / (b - 5 * alpha)
         )
     orders = alpha[3:]
-    q = release.sampling_probability
+    q = mechanism.sampling_probability
     curve = np.array([amplified_epsilon(a, q, base[: a + 1]) for a in orders])
     for array in (orders, curve):
         array.setflags(write=False)

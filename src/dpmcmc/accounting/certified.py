@@ -1,17 +1,17 @@
-"""The accountant that is sound and tight for every release there is.
+"""The accountant that is sound and tight for every mechanism there is.
 
-A Gaussian release on all rows is priced exactly (`dpmcmc.accounting.gaussian`); a release on a
+A Gaussian mechanism on all rows is priced exactly (`dpmcmc.accounting.gaussian`); a mechanism on a
 batch drawn without replacement by its privacy loss distribution.
 
-The hockey-stick curve of a release on the batch, h0(alpha) = sup of P(S) - alpha Q(S) over events
-and over the releases' worst pair, bounds that of the release on the whole data set by
+The hockey-stick curve of a mechanism on the batch, h0(alpha) = sup of P(S) - alpha Q(S) over events
+and over the mechanisms' worst pair, bounds that of the mechanism on the whole data set by
 
     h(alpha) = q h0(1 + (alpha - 1) / q)        for alpha >= 1,
     h(1 / alpha) = 1 - 1 / alpha + h(alpha) / alpha   below
 
 (Balle, Barthe and Gaboardi 2018, Theorem 9, for substitution; Zhu, Dong and Wang 2022,
 Proposition 30, for the second half). The stitched curve is convex, so one pair of distributions
-has it, and releases dominated by that pair compose adaptively to its composition. dp_accounting
+has it, and mechanisms dominated by that pair compose adaptively to its composition. dp_accounting
 turns the curve into a distribution on a grid, rounded to the safe side (Doroshenko et al. 2022);
 `dpmcmc.accounting.privacy_loss` composes it, from above as well.
 """
@@ -24,38 +24,38 @@ from scipy.special import log_ndtr, ndtr
 
 from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.growing_noise import GrowingNoise, first_of, grouped
-from dpmcmc.accounting.privacy_loss import Composition, PrivacyLoss
-from dpmcmc.accounting.releases import (
+from dpmcmc.accounting.mechanisms import (
     NOISE_VARIANCE,
-    BarkerRelease,
-    GaussianRelease,
-    SubsampledGaussianRelease,
+    BarkerMechanism,
+    GaussianMechanism,
+    SubsampledGaussianMechanism,
     require,
 )
+from dpmcmc.accounting.privacy_loss import Composition, PrivacyLoss
 
 MARGIN = 1e-3  # of delta
 ROUNDING = 1e-8  # of the curve, relative: far above what rounding changes in it
-GRIDS = {SubsampledGaussianRelease: 1e-4, BarkerRelease: 1e-5}  # of losses, or finer:
+GRIDS = {SubsampledGaussianMechanism: 1e-4, BarkerMechanism: 1e-5}  # of losses, or finer:
 FINENESS = 50  # points a standard deviation of the loss of one iteration
 # Above 0 on the grid: large losses of small batches get a coarser one. A power of 2, as what losses
 # reach is one times the grid, so that kinds which compose stay on one grid.
 MOST_LOSSES = 2**17
 LARGEST_LOSS = 100.0  # those above count as infinite, as do
 NEGLIGIBLE = 1e-25  # those above which h is less than this
-ALIKE = 1.01  # ratio of the noise variances of releases that are priced as one kind
+ALIKE = 1.01  # ratio of the noise variances of mechanisms that are priced as one kind
 
 
-def check(release):
-    """Raise a TypeError, with the reason, for a release that is not priced."""
-    require(first_of(release), "certified", GaussianRelease, *GRIDS)
+def check(mechanism):
+    """Raise a TypeError, with the reason, for a mechanism that is not priced."""
+    require(first_of(mechanism), "certified", GaussianMechanism, *GRIDS)
 
 
-def delta(release, iterations, epsilon):
-    """Delta that the iterations of a release cost at epsilon; an upper bound.
+def delta(mechanism, iterations, epsilon):
+    """Delta that the iterations of a mechanism cost at epsilon; an upper bound.
 
     Parameters
     ----------
-    release : GaussianRelease, SubsampledGaussianRelease, BarkerRelease or GrowingNoise
+    mechanism : GaussianMechanism, SubsampledGaussianMechanism, BarkerMechanism or GrowingNoise
     iterations : int
         >= 0.
     epsilon : float
@@ -70,73 +70,73 @@ def delta(release, iterations, epsilon):
     Raises
     ------
     TypeError
-        If the release is of another kind.
+        If the mechanism is of another kind.
     ArithmeticError
         If the cost cannot be computed.
     """
-    check(release)
-    if isinstance(release, GaussianRelease):
-        return gaussian.delta(release, iterations, epsilon)
+    check(mechanism)
+    if isinstance(mechanism, GaussianMechanism):
+        return gaussian.delta(mechanism, iterations, epsilon)
     if iterations == 0:
         return 0.0
-    computed = composition(release, iterations).delta(epsilon)
+    computed = composition(mechanism, iterations).delta(epsilon)
     if not math.isfinite(computed):
-        raise ArithmeticError(f"the cost of {iterations} iterations of {release} is not finite")
+        raise ArithmeticError(f"the cost of {iterations} iterations of {mechanism} is not finite")
     return min(1.0, computed / (1 - MARGIN))
 
 
-def epsilon(release, iterations, delta):
+def epsilon(mechanism, iterations, delta):
     """Epsilon that the iterations cost at delta, rounded likewise; infinite if delta is too small.
 
     Parameters as for `delta`.
     """
-    check(release)
-    if isinstance(release, GaussianRelease):
-        return gaussian.epsilon(release, iterations, delta)
+    check(mechanism)
+    if isinstance(mechanism, GaussianMechanism):
+        return gaussian.epsilon(mechanism, iterations, delta)
     if iterations == 0:
         return 0.0
-    return composition(release, iterations).epsilon(delta * (1 - MARGIN))
+    return composition(mechanism, iterations).epsilon(delta * (1 - MARGIN))
 
 
-def composition(release, iterations):
+def composition(mechanism, iterations):
     """`Composition` of the iterations, at least one, on a grid that all of them are on."""
-    if not isinstance(release, GrowingNoise):
-        return Composition([(one_iteration(release), iterations)])
-    parts = grouped(release, iterations, ALIKE)
+    if not isinstance(mechanism, GrowingNoise):
+        return Composition([(one_iteration(mechanism), iterations)])
+    parts = grouped(mechanism, iterations, ALIKE)
     # A power of 2 times that of the kind, so that other numbers of iterations have the same one.
     finest = min(grid_of(kind) for kind, _ in parts)
-    most = GRIDS[SubsampledGaussianRelease]
+    most = GRIDS[SubsampledGaussianMechanism]
     finest = most * 2.0 ** math.floor(math.log2(finest / most))
     grid = max([finest, *(reach(kind, finest) / MOST_LOSSES for kind, _ in parts)])
     return Composition([(one_iteration(kind, grid), count) for kind, count in parts])
 
 
-def grid_of(release):
-    """Grid of the losses of a release, but for the reach of those."""
-    return min(GRIDS[type(release)], math.sqrt(loss_variance(release)) / FINENESS)
+def grid_of(mechanism):
+    """Grid of the losses of a mechanism, but for the reach of those."""
+    return min(GRIDS[type(mechanism)], math.sqrt(loss_variance(mechanism)) / FINENESS)
 
 
-def reach(release, grid):
+def reach(mechanism, grid):
     """A multiple of the grid, above which losses count as infinite."""
     largest = grid
-    while largest < LARGEST_LOSS and not curve(release, np.array([largest]))[0] <= NEGLIGIBLE:
+    while largest < LARGEST_LOSS and not curve(mechanism, np.array([largest]))[0] <= NEGLIGIBLE:
         largest *= 2
     return largest
 
 
 @lru_cache(maxsize=256)
-def one_iteration(release, grid=None):
+def one_iteration(mechanism, grid=None):
     """Privacy loss of one iteration, on multiples of `grid`; a `PrivacyLoss`, pessimistic."""
     from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
-    grid = grid or grid_of(release)
-    largest = reach(release, grid)
+    grid = grid or grid_of(mechanism)
+    largest = reach(mechanism, grid)
     grid = max(grid, largest / MOST_LOSSES)
     highest = math.ceil(largest / grid)
     losses = grid * np.arange(highest + 1)
-    deltas = curve(release, losses)
+    deltas = curve(mechanism, losses)
     if not np.isfinite(deltas).all():
-        raise ArithmeticError(f"the privacy curve of {release} is not finite")
+        raise ArithmeticError(f"the privacy curve of {mechanism} is not finite")
     # Rounding must not make the curve smaller, nor let it increase.
     deltas = np.minimum.accumulate(np.clip((1 + ROUNDING) * deltas, 0.0, 1.0))
     above = create_pmf_pessimistic_connect_dots_fixed_gap(grid, 0, highest, deltas).to_dense_pmf()
@@ -149,40 +149,40 @@ def one_iteration(release, grid=None):
     return PrivacyLoss(grid, -highest, probabilities, above._infinity_mass)
 
 
-def loss_variance(release):
+def loss_variance(mechanism):
     """About the variance of the privacy loss of one iteration."""
-    check(release)
-    if isinstance(release, GaussianRelease):
-        return release.mu**2
-    q = release.sampling_probability
-    if isinstance(release, BarkerRelease):
-        least = NOISE_VARIANCE - release.batch_variance
-        return 4 * q**2 / (0.91 * least * release.batch_size)
-    return q**2 * math.expm1(min(1 / release.noise_variance, 50.0))
+    check(mechanism)
+    if isinstance(mechanism, GaussianMechanism):
+        return mechanism.mu**2
+    q = mechanism.sampling_probability
+    if isinstance(mechanism, BarkerMechanism):
+        least = NOISE_VARIANCE - mechanism.batch_variance
+        return 4 * q**2 / (0.91 * least * mechanism.batch_size)
+    return q**2 * math.expm1(min(1 / mechanism.noise_variance, 50.0))
 
 
-def curve(release, epsilon):
+def curve(mechanism, epsilon):
     """Stitched hockey-stick curve h(e^epsilon) of one iteration, at an array of epsilons."""
-    q = release.sampling_probability
+    q = mechanism.sampling_probability
     size = np.abs(epsilon)
     # ln(1 + (e^size - 1) / q), without overflow
     near = np.log1p(np.expm1(np.minimum(size, 1.0)) / q)
     far = size - math.log(q) + np.log1p((q - 1) * np.exp(-np.maximum(size, 1.0)))
-    above = q * base_curve(release, np.where(size < 1, near, far))
+    above = q * base_curve(mechanism, np.where(size < 1, near, far))
     below = -np.expm1(-size) + np.exp(-size) * above
     return np.where(epsilon >= 0, above, below)
 
 
-def base_curve(release, epsilon):
-    """Hockey-stick curve h0(e^epsilon) of the release on a batch, epsilon >= 0."""
-    if isinstance(release, SubsampledGaussianRelease):
-        return gaussian_curve(epsilon, 1.0, release.noise_variance, release.noise_variance)
+def base_curve(mechanism, epsilon):
+    """Hockey-stick curve h0(e^epsilon) of the mechanism on a batch, epsilon >= 0."""
+    if isinstance(mechanism, SubsampledGaussianMechanism):
+        return gaussian_curve(epsilon, 1.0, mechanism.noise_variance, mechanism.noise_variance)
     # Given the batch, DP Barker releases a normal variable of variance 2 - f s_B^2, in [least, 2].
     # That no other pair of variances is worse is proved in docs/accounting.md.
-    b = release.batch_size
+    b = mechanism.batch_size
     distance = 2 / math.sqrt(b)
-    least = NOISE_VARIANCE - release.batch_variance
-    change = 4 * (1 - 1 / b) / b * release.batch_variance  # most that a row can change it
+    least = NOISE_VARIANCE - mechanism.batch_variance
+    change = 4 * (1 - 1 / b) / b * mechanism.batch_variance  # most that a row can change it
     variances = [(least, least), (least + change, least), (least, least + change)]
     return np.maximum.reduce([gaussian_curve(epsilon, distance, *pair) for pair in variances])
 

@@ -34,13 +34,13 @@ def iterations(
     Parameters
     ----------
     sampler
-        With its settings; private, so with a `release`.
+        With its settings; private, so with a `mechanism`.
     num_rows : int
         n.
     epsilon, delta : float
         Bound under substitution of one row. By default delta = 0.1 / n, as in the studies.
     accountant : str
-        By default `certified`, which is sound and tight for every release of this package. Those
+        By default `certified`, which is sound and tight for every mechanism of this package. Those
         named add-remove are of another relation, and of batches by Poisson sampling, which no
         sampler here draws: for beside what others have published.
     likelihood_power : float
@@ -72,9 +72,9 @@ def iterations(
     """
     module, delta = _priced(accountant, num_rows, delta)
     _require(0 < epsilon < math.inf, "epsilon: must be a positive number", epsilon)
-    release = _release(sampler, num_rows, likelihood_power)
-    guess, spread = first_guess(module, release, epsilon, delta)
-    return max_iterations(cache(module.delta), release, epsilon, delta, guess, spread)
+    mechanism = mechanism_of(sampler, num_rows, likelihood_power)
+    guess, spread = first_guess(module, mechanism, epsilon, delta)
+    return max_iterations(cache(module.delta), mechanism, epsilon, delta, guess, spread)
 
 
 def epsilon(
@@ -116,8 +116,8 @@ def epsilon(
     """
     module, delta = _priced(accountant, num_rows, delta)
     _require_count(iterations, "iterations", 0)
-    release = _release(sampler, num_rows, likelihood_power)
-    return rounded_up(epsilon_of(module, release, iterations, delta))
+    mechanism = mechanism_of(sampler, num_rows, likelihood_power)
+    return rounded_up(epsilon_of(module, mechanism, iterations, delta))
 
 
 def noise_scale(
@@ -178,8 +178,8 @@ def noise_scale(
     @cache
     def cost(value):
         changed = dataclasses.replace(sampler, **{setting: value})
-        release = _release(changed, num_rows, likelihood_power)
-        return module.delta(release, iterations, epsilon)
+        mechanism = mechanism_of(changed, num_rows, likelihood_power)
+        return module.delta(mechanism, iterations, epsilon)
 
     def excess(log_value):  # of the cost, as a logarithm, which is smooth
         return math.log(max(cost(math.exp(log_value)), 1e-300) / delta)
@@ -229,12 +229,12 @@ def _priced(accountant, num_rows, delta):
     return accountant_named(accountant), delta
 
 
-def _release(sampler, num_rows, likelihood_power):
+def mechanism_of(sampler, num_rows, likelihood_power):
     """What one iteration of a sampler releases."""
     name = type(sampler).__name__
-    if not hasattr(sampler, "release"):
-        raise ValueError(f"{name} is not private: it has no release, so no epsilon covers it")
-    return sampler.release(num_rows, likelihood_power)
+    if not hasattr(sampler, "mechanism"):
+        raise ValueError(f"{name} is not private: it has no mechanism, so no epsilon covers it")
+    return sampler.mechanism(num_rows, likelihood_power)
 
 
 def _require(is_valid, problem, value):

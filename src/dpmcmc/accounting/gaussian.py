@@ -1,24 +1,24 @@
-"""Exact accounting of Gaussian releases (thesis, Theorems 2.11 (3), 3.2 and 4.3)."""
+"""Exact accounting of Gaussian mechanisms (thesis, Theorems 2.11 (3), 3.2 and 4.3)."""
 
 import math
 
 from scipy.special import erfcx, log_ndtr
 
-from dpmcmc.accounting.releases import GaussianRelease, require
+from dpmcmc.accounting.mechanisms import GaussianMechanism, require
 from dpmcmc.accounting.search import cost_epsilon
 
 SMALL = 1e-4  # the midpoint of so short an interval is good to seven digits and more
 
 
-def check(release):
-    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
-    require(release, "gaussian", GaussianRelease)
+def check(mechanism):
+    """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
+    require(mechanism, "gaussian", GaussianMechanism)
 
 
-def delta(release, iterations, epsilon):
-    """delta that the iterations of a Gaussian release cost at epsilon; tight.
+def delta(mechanism, iterations, epsilon):
+    """delta that the iterations of a Gaussian mechanism cost at epsilon; tight.
 
-    k iterations with mu each compose to one Gaussian release with mu sqrt(k), whose curve is
+    k iterations with mu each compose to one Gaussian mechanism with mu sqrt(k), whose curve is
     Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle and Wang 2018, Theorem 8). The
     difference is taken between logarithms: e^eps overflows near eps = 700. For a small mu, where it
     would lose its digits, it is the integral of phi(x) (1 - z R(z)), x = eps/mu - mu/2 and R Mills'
@@ -26,7 +26,7 @@ def delta(release, iterations, epsilon):
 
     Parameters
     ----------
-    release : GaussianRelease
+    mechanism : GaussianMechanism
     iterations : int
         >= 0.
     epsilon : float
@@ -35,12 +35,12 @@ def delta(release, iterations, epsilon):
     Raises
     ------
     TypeError
-        If the release is not Gaussian.
+        If the mechanism is not Gaussian.
     """
-    check(release)
+    check(mechanism)
     if iterations == 0:
         return 0.0
-    mu = release.mu * math.sqrt(iterations)
+    mu = mechanism.mu * math.sqrt(iterations)
     if mu < SMALL:
         x, z = epsilon / mu - mu / 2, epsilon / mu
         mills = math.sqrt(math.pi / 2) * float(erfcx(z / math.sqrt(2)))
@@ -50,6 +50,6 @@ def delta(release, iterations, epsilon):
     return math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0))
 
 
-def epsilon(release, iterations, delta_wanted):
+def epsilon(mechanism, iterations, delta_wanted):
     """Least epsilon at which the iterations cost that delta, to a part of 1e-6, from above."""
-    return cost_epsilon(delta, release, iterations, delta_wanted)
+    return cost_epsilon(delta, mechanism, iterations, delta_wanted)

@@ -1,14 +1,14 @@
-"""Releases that differ from iteration to iteration: a list of (release, count)."""
+"""Mechanisms that differ from iteration to iteration: a list of (mechanism, count)."""
 
 import math
 from dataclasses import dataclass, replace
 
-from dpmcmc.accounting.releases import SubsampledGaussianRelease, check
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism, check
 
 
 @dataclass(frozen=True)
 class GrowingNoise:
-    """Gaussian releases of a batch whose noise grows from one iteration to the next.
+    """Gaussian mechanisms on batches whose noise grows from one iteration to the next.
 
     Each is of a batch of its own, and of a *sum* over its rows of terms of which none is longer
     than a bound: so a row that is added or removed moves it by half of what one that is replaced
@@ -18,7 +18,7 @@ class GrowingNoise:
 
     Attributes
     ----------
-    first : SubsampledGaussianRelease
+    first : SubsampledGaussianMechanism
         One of the first iteration.
     exponent : float
         The noise variance of iteration t = 1, 2, ... is t^exponent times that of the first; >= 0.
@@ -26,7 +26,7 @@ class GrowingNoise:
         Releases of an iteration.
     """
 
-    first: SubsampledGaussianRelease
+    first: SubsampledGaussianMechanism
     exponent: float
     count: int
 
@@ -35,49 +35,49 @@ class GrowingNoise:
         check(self, "count", self.count >= 1)
 
     def of(self, iteration):
-        """A release of iteration t."""
+        """A mechanism of iteration t."""
         noise_variance = self.first.noise_variance * iteration**self.exponent
         return replace(self.first, noise_variance=noise_variance)
 
 
-def counted(release, iterations):
-    """What so many iterations release, as a list of (release, count) in their order.
+def counted(mechanism, iterations):
+    """What so many iterations release, as a list of (mechanism, count) in their order.
 
     Parameters
     ----------
-    release
+    mechanism
         What one iteration releases; a `GrowingNoise` stands for another in each.
     iterations : int
     """
-    if not isinstance(release, GrowingNoise):
-        return [(release, iterations)]
-    if release.exponent == 0:
-        return [(release.first, release.count * iterations)]
-    return [(release.of(t), release.count) for t in range(1, iterations + 1)]
+    if not isinstance(mechanism, GrowingNoise):
+        return [(mechanism, iterations)]
+    if mechanism.exponent == 0:
+        return [(mechanism.first, mechanism.count * iterations)]
+    return [(mechanism.of(t), mechanism.count) for t in range(1, iterations + 1)]
 
 
-def grouped(release, iterations, alike):
+def grouped(mechanism, iterations, alike):
     """As `counted`, with those of nearly the same noise as one kind, that of the least noise.
 
     Parameters
     ----------
-    release, iterations
+    mechanism, iterations
         As for `counted`.
     alike : float
         Largest ratio of noise variances in a group. Of what it is above 1, epsilon is larger by
         about half, relatively, and where noise is little by one and a half times that.
     """
-    if not isinstance(release, GrowingNoise) or release.exponent == 0:
-        return counted(release, iterations)
-    longer = math.exp(min(math.log(alike) / release.exponent, 50.0))  # (t' / t)^exponent = alike
+    if not isinstance(mechanism, GrowingNoise) or mechanism.exponent == 0:
+        return counted(mechanism, iterations)
+    longer = math.exp(min(math.log(alike) / mechanism.exponent, 50.0))  # (t' / t)^exponent = alike
     groups, t = [], 1
     while t <= iterations:
         last = min(iterations, int(t * longer))
-        groups.append((release.of(t), release.count * (last - t + 1)))
+        groups.append((mechanism.of(t), mechanism.count * (last - t + 1)))
         t = last + 1
     return groups
 
 
-def first_of(release):
-    """One release of the first iteration, by whose kind accountants know what they price."""
-    return release.first if isinstance(release, GrowingNoise) else release
+def first_of(mechanism):
+    """One mechanism of the first iteration, by whose kind accountants know what they price."""
+    return mechanism.first if isinstance(mechanism, GrowingNoise) else mechanism

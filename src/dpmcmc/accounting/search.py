@@ -6,14 +6,14 @@ from decimal import ROUND_CEILING, Decimal
 LARGEST_EPSILON = 1e6
 
 
-def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, limit=10**9):
+def max_iterations(delta, mechanism, epsilon, target_delta, guess=0, spread=0.5, limit=10**9):
     """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
 
     Parameters
     ----------
     delta : function
         An accountant; its cost must not decrease with the iterations.
-    release
+    mechanism
         What one iteration releases.
     epsilon, target_delta : float
     guess : int
@@ -31,7 +31,7 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
     costs = {}
 
     def is_within(iterations):
-        costs[iterations] = delta(release, iterations, epsilon)
+        costs[iterations] = delta(mechanism, iterations, epsilon)
         return costs[iterations] <= target_delta
 
     guess = min(guess, limit)
@@ -71,35 +71,35 @@ def max_iterations(delta, release, epsilon, target_delta, guess=0, spread=0.5, l
     return fits
 
 
-def spent_epsilon(delta, release, iterations, epsilon, target_delta):
+def spent_epsilon(delta, mechanism, iterations, epsilon, target_delta):
     """Epsilon, at most the given one, at which the iterations cost target_delta.
 
     Parameters as for `max_iterations`, which allows at least so many iterations at `epsilon`. It is
     larger than the least such epsilon by a part of 1e-6 at most, never smaller.
     """
-    if delta(release, iterations, 0.0) <= target_delta:
+    if delta(mechanism, iterations, 0.0) <= target_delta:
         return 0.0
     low, high = 0.0, epsilon
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        if delta(release, iterations, middle) <= target_delta:
+        if delta(mechanism, iterations, middle) <= target_delta:
             high = middle
         else:
             low = middle
     return high
 
 
-def cost_epsilon(delta, release, iterations, target_delta):
+def cost_epsilon(delta, mechanism, iterations, target_delta):
     """Epsilon that the iterations cost at target_delta, as `spent_epsilon`; infinite above 1e6.
 
     Parameters as for `max_iterations`.
     """
     high = 1.0
-    while not delta(release, iterations, high) <= target_delta:
+    while not delta(mechanism, iterations, high) <= target_delta:
         high *= 2
         if high > LARGEST_EPSILON:
             return math.inf
-    return spent_epsilon(delta, release, iterations, high, target_delta)
+    return spent_epsilon(delta, mechanism, iterations, high, target_delta)
 
 
 def rounded_up(epsilon, digits=6):

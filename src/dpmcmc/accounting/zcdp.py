@@ -1,17 +1,17 @@
-"""Zero-concentrated DP of Gaussian releases, classic conversion (thesis, Theorems 3.1 and 4.2)."""
+"""Zero-concentrated DP of Gaussian mechanisms, classic conversion (thesis, Theorems 3.1, 4.2)."""
 
 import math
 
-from dpmcmc.accounting.releases import GaussianRelease, require
+from dpmcmc.accounting.mechanisms import GaussianMechanism, require
 
 
-def check(release):
-    """Raise a TypeError or ValueError, with the reason, for a release that is not priced."""
-    require(release, "zcdp", GaussianRelease)
+def check(mechanism):
+    """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
+    require(mechanism, "zcdp", GaussianMechanism)
 
 
-def delta(release, iterations, epsilon):
-    """delta that the iterations of a Gaussian release cost at epsilon; an upper bound.
+def delta(mechanism, iterations, epsilon):
+    """delta that the iterations of a Gaussian mechanism cost at epsilon; an upper bound.
 
     k iterations with mu each are rho-zCDP with rho = k mu^2 / 2, hence (epsilon, delta)-DP with
     delta = exp(-(epsilon - rho)^2 / (4 rho)) while rho < epsilon (Bun and Steinke 2016,
@@ -20,7 +20,7 @@ def delta(release, iterations, epsilon):
 
     Parameters
     ----------
-    release : GaussianRelease
+    mechanism : GaussianMechanism
     iterations : int
         >= 0.
     epsilon : float
@@ -29,10 +29,10 @@ def delta(release, iterations, epsilon):
     Raises
     ------
     TypeError
-        If the release is not Gaussian.
+        If the mechanism is not Gaussian.
     """
-    check(release)
-    rho = iterations * release.mu**2 / 2
+    check(mechanism)
+    rho = iterations * mechanism.mu**2 / 2
     if rho == 0:
         return 0.0
     if rho >= epsilon:

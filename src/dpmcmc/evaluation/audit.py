@@ -59,8 +59,8 @@ class Case(NamedTuple):
 
     def epsilon(self, delta):
         """What it costs at most."""
-        release = self.sampler.release(len(self.rows))
-        return certified.epsilon(release, self.iterations, delta)
+        mechanism = self.sampler.mechanism(len(self.rows))
+        return certified.epsilon(mechanism, self.iterations, delta)
 
 
 class Bound(NamedTuple):
@@ -71,7 +71,7 @@ class Bound(NamedTuple):
 
 
 def cases(num_rows=16, correction=None):
-    """Each private algorithm on its worst data sets, one release and a few.
+    """Each private algorithm on its worst data sets, one mechanism and a few.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ def summarise(chains, baselines, starts, mixing):
     DataFrame
         `times_exact` is the median MMD in units of that of exact samples; `way_from_start` is 0
         for that of never moving and 1 for that of exact samples; `ess` is a sample's (of
-        all chains of a release), in the median, and `r_hat` that of all chains of the cell.
+        all chains of a sample), in the median, and `r_hat` that of all chains of the cell.
     """
     cells = chains.groupby(KEYS, sort=False)
     columns = {"iterations": cells["iterations"].first(), "samples": cells.size()}

@@ -8,7 +8,7 @@ from dpmcmc.samplers.chain import State, Streams
 
 
 class Released(NamedTuple):
-    """One call of `Streams.release`."""
+    """One call of `Streams.add_noise`."""
 
     statistic: Any  # float or (d,) array
     sensitivity: float  # as the sampler declares it
@@ -44,9 +44,9 @@ class WatchedStreams(Streams):
         self._values = None if values is None else iter(values)
         self._batches = batches
 
-    def release(self, statistic, sensitivity, sd):
-        """As `Streams.release`; or, in a repetition, the value that was released then."""
-        value = super().release(statistic, sensitivity, sd)  # its random numbers are used up
+    def add_noise(self, statistic, sensitivity, sd):
+        """As `Streams.add_noise`; or, in a repetition, the value that was released then."""
+        value = super().add_noise(statistic, sensitivity, sd)  # its random numbers are used up
         if self._values is not None:
             value = own(next(self._values, np.nan))
         drawn = len(self.batch_sizes)

@@ -16,7 +16,7 @@ def budget(spec, output):
     keys = {key: spec[key] for key in ("model", "algorithm")}
     if spec["accountant"] is None:
         privacy = dict.fromkeys(["epsilon", "target_delta", "accountant"])
-        cost = {"chains_per_release": spec["chains_per_release"], "iterations": spec["iterations"]}
+        cost = {"chains_per_sample": spec["chains_per_sample"], "iterations": spec["iterations"]}
         cost |= dict.fromkeys(["allowed_iterations", "spent_epsilon", "delta"])
     else:
         privacy = {"epsilon": spec.get("epsilon"), "target_delta": spec["delta"]}
@@ -27,13 +27,13 @@ def budget(spec, output):
 
 def given_epsilon(spec):
     """Iterations of a chain that epsilon allows, at most its cap; then the epsilon they spend."""
-    chains = spec["chains_per_release"]
-    delta, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
+    chains = spec["chains_per_sample"]
+    delta, mechanism, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
     iterations = min(allowed // chains, spec.get("max_iterations", allowed))
     total = chains * iterations
     spent = spec["epsilon"]
     if total < allowed:
-        spent = spent_epsilon(delta, release, total, spec["epsilon"], spec["delta"])
+        spent = spent_epsilon(delta, mechanism, total, spec["epsilon"], spec["delta"])
         spent = min(rounded_up(spent), spec["epsilon"])
     if iterations > MAX_ITERATIONS:
         raise JobError(
@@ -41,25 +41,25 @@ def given_epsilon(spec):
             f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; use less noise"
         )
     return {
-        "chains_per_release": chains,
+        "chains_per_sample": chains,
         "iterations": iterations,
         "allowed_iterations": allowed,
         "spent_epsilon": spent,
-        "delta": rounded(delta(release, total, spec["epsilon"])),
+        "delta": rounded(delta(mechanism, total, spec["epsilon"])),
     }
 
 
 def given_iterations(spec):
-    """Epsilon that the iterations of all chains of a release cost, and the delta at it."""
-    module, release = accountant(spec["accountant"]), release_of(spec)
-    total = spec["chains_per_release"] * spec["iterations"]
-    spent = rounded_up(epsilon_of(module, release, total, spec["delta"]))
+    """Epsilon that the iterations of all chains of a mechanism cost, and the delta at it."""
+    module, mechanism = accountant(spec["accountant"]), mechanism_of(spec)
+    total = spec["chains_per_sample"] * spec["iterations"]
+    spent = rounded_up(epsilon_of(module, mechanism, total, spec["delta"]))
     return {
-        "chains_per_release": spec["chains_per_release"],
+        "chains_per_sample": spec["chains_per_sample"],
         "iterations": spec["iterations"],
         "allowed_iterations": None,
         "spent_epsilon": spent,
-        "delta": rounded(module.delta(release, total, spent)) if spent < inf else None,
+        "delta": rounded(module.delta(mechanism, total, spent)) if spent < inf else None,
     }
 
 
@@ -69,27 +69,27 @@ def rounded(delta):
 
 
 def allowed_iterations(spec, limit):
-    """The spec's accountant, its release, and how many iterations are allowed, up to a limit."""
-    module, release = accountant(spec["accountant"]), release_of(spec)
+    """The spec's accountant, its mechanism, and how many iterations are allowed, up to a limit."""
+    module, mechanism = accountant(spec["accountant"]), mechanism_of(spec)
     delta = cache(module.delta)
     bound = spec["epsilon"], spec["delta"]
-    guess = first_guess(module, release, *bound)
-    return delta, release, max_iterations(delta, release, *bound, *guess, limit=limit)
+    guess = first_guess(module, mechanism, *bound)
+    return delta, mechanism, max_iterations(delta, mechanism, *bound, *guess, limit=limit)
 
 
-def release_of(spec):
+def mechanism_of(spec):
     """What one iteration of the spec's sampler releases."""
-    return build_sampler(spec).release(spec["num_rows"], spec["likelihood_power"])
+    return build_sampler(spec).mechanism(spec["num_rows"], spec["likelihood_power"])
 
 
 def certification(spec, budget, output):
     """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
-    published, chains = read_json(budget), spec["chains_per_release"]
-    _, release, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
+    published, chains = read_json(budget), spec["chains_per_sample"]
+    _, mechanism, allowed = allowed_iterations(spec, chains * (MAX_ITERATIONS + 1))
     total = chains * published["iterations"]
-    spent = epsilon_of(accountant(spec["accountant"]), release, total, spec["delta"])
+    spent = epsilon_of(accountant(spec["accountant"]), mechanism, total, spec["delta"])
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
-        "chains_per_release": chains,
+        "chains_per_sample": chains,
         "iterations": published["iterations"],
         "allowed_iterations": published["allowed_iterations"],
         "certified_iterations": allowed,
@@ -100,13 +100,13 @@ def certification(spec, budget, output):
 
 def accounting_curve(spec, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
-    module, release, rows = accountant(spec["accountant"]), release_of(spec), []
+    module, mechanism, rows = accountant(spec["accountant"]), mechanism_of(spec), []
     iterations, ratio = 0, 1.0  # of the iterations to the first guess, at the epsilon before
     for epsilon in spec["epsilons"]:
         bound = epsilon, spec["delta"]
-        guess, spread = first_guess(module, release, *bound)
+        guess, spread = first_guess(module, mechanism, *bound)
         start = round(ratio * guess) or iterations
-        iterations = max_iterations(module.delta, release, *bound, start, spread)
+        iterations = max_iterations(module.delta, mechanism, *bound, start, spread)
         ratio = iterations / guess if guess else 1.0
         keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
         rows.append(keys | {"epsilon": epsilon, "iterations": iterations})

@@ -52,7 +52,7 @@ def check_of_sampler(name, settings):
     """Checks of a sampler with settings, those of its move among them."""
     keys = {key: settings.pop(key) for key in ("move", "accountant") if key in settings}
     cls = registry.load(registry.resolve("sampler", name))
-    if hasattr(cls, "release"):
+    if hasattr(cls, "mechanism"):
         keys = {"accountant": "certified"} | keys
     entry = read_algorithm(name.rpartition(":")[2], {"sampler": name} | keys, ".", ".")
     check_schema(settings, entry.schema(), entry.id)

@@ -17,13 +17,13 @@ from dpmcmc.jobs.data import held_out
 from dpmcmc.study.streams import generator, start_point
 
 KEYS = ("model", "algorithm", "epsilon", "seed")  # of a row of timings
-AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a release's chains
+AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a sample's chains
 
 
 def baseline_table(spec, reference, baselines, output, starts):
     """Compare exact samples of a model, and its start points, with its reference sample, as CSV.
 
-    The start points of a release are compared as chains that never leave them.
+    The start points of a sample are compared as chains that never leave them.
     """
     sample = read_npy(reference)
     name, model = spec["model"], registry.build(spec["model_entry"])
@@ -38,14 +38,14 @@ def baseline_table(spec, reference, baselines, output, starts):
         for i, draws in enumerate(read_npy(baselines))
     ]
     unmoved = []
-    m = spec["chains_per_release"]
-    for release in range(spec["seeds"] // m):
+    m = spec["chains_per_sample"]
+    for number in range(spec["seeds"] // m):
         starts_of = [
             start_point(spec["study_seed"], name, model, sample, seed)
-            for seed in range(release * m, (release + 1) * m)
+            for seed in range(number * m, (number + 1) * m)
         ]
         draws = np.resize(starts_of, sample.shape)  # one after another, again and again
-        unmoved.append({"model": name, "seed": release} | metrics("start", release, draws))
+        unmoved.append({"model": name, "seed": number} | metrics("start", number, draws))
     write_csv(pd.DataFrame(exact), output)
     write_csv(pd.DataFrame(unmoved), starts)
 
@@ -53,10 +53,10 @@ def baseline_table(spec, reference, baselines, output, starts):
 def chain_table(spec, reference, chains, budgets, output, timings, budget_table, mixing):
     """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
 
-    Chains of one release are one sample: a row of `chains`, whose `seed` is its number.
+    Chains that share a budget are one sample: a row of `chains`, whose `seed` is its number.
     """
     sample = read_npy(reference)
-    model, m = registry.build(spec["model_entry"]), spec["chains_per_release"]
+    model, m = registry.build(spec["model_entry"]), spec["chains_per_sample"]
     others = held_out(spec)
     rows, costs, allowed, cells = [], [], [], []
     for algorithm, run, stream, seeds in spec["cells"]:
@@ -64,12 +64,12 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
         found = [
             read_chain(Path(chains, algorithm, run, f"seed-{seed}.npz")) for seed in range(seeds)
         ]
-        for release in range(seeds // m):
-            part = found[release * m : (release + 1) * m]
+        for number in range(seeds // m):
+            part = found[number * m : (number + 1) * m]
             kept = np.array([chain.kept for chain in part])
             draws = np.concatenate(kept)
             rng = generator(
-                spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, release
+                spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number
             )
             metrics = compare(rng, draws, sample, model, **spec["mmd"], held_out=others)
             of_draws = {"kept_draws": len(draws), "ess": effective_sample_size(kept)}
@@ -77,7 +77,7 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
                 of_draws["r_hat"] = split_r_hat(kept)
             rows.append(
                 part[0].record
-                | {"seed": release}
+                | {"seed": number}
                 | {key: mean_of(chain.record[key] for chain in part) for key in AVERAGED}
                 | of_draws
                 | metrics

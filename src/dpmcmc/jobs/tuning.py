@@ -106,9 +106,9 @@ class Runner:
         spec = self.spec | {"sampler": with_settings(self.spec["sampler"], settings)}
         try:
             *_, allowed = allowed_iterations(
-                spec, spec["chains_per_release"] * spec["max_iterations"]
+                spec, spec["chains_per_sample"] * spec["max_iterations"]
             )
-            iterations = allowed // spec["chains_per_release"]
+            iterations = allowed // spec["chains_per_sample"]
         except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
@@ -118,8 +118,8 @@ class Runner:
         return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
 
     def sample(self, sampler, iterations, purpose, seed):
-        """MMD and clip fraction of the chains of one release; None where they are too short."""
-        spec, m = self.spec, self.spec["chains_per_release"]
+        """MMD and clip fraction of the chains of one sample; None where they are too short."""
+        spec, m = self.spec, self.spec["chains_per_sample"]
         if iterations < 1:
             return None, None
         chains = [

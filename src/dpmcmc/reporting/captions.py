@@ -1,7 +1,7 @@
 """What each table holds, in one line: for pages and reports."""
 
 TABLES = {
-    "chains": "Every chain, or release of several: acceptance, clipping, metrics, effective size",
+    "chains": "Every chain, or sample of several: acceptance, clipping, metrics, effective size",
     "summary": "Medians and quartiles of each cell, and where it is between never moving and exact",
     "ranking": "Algorithms by MMD for each model and epsilon, with intervals and ties",
     "claims": "The claims that are judged, with their verdicts",

@@ -21,7 +21,7 @@ def capped(study, budgets):
         For a table of a page; empty if there are none.
     """
     ended = budgets[
-        budgets["chains_per_release"] * (budgets["iterations"] + 1) <= budgets["allowed_iterations"]
+        budgets["chains_per_sample"] * (budgets["iterations"] + 1) <= budgets["allowed_iterations"]
     ]
     rows = ended.assign(
         model=ended["model"].map(study.model_label),
@@ -29,8 +29,8 @@ def capped(study, budgets):
         spent_epsilon=ended["spent_epsilon"].map(lambda epsilon: rounded_up(epsilon, 2)),
     )
     names = {"epsilon": "ε", "allowed_iterations": "allowed", "spent_epsilon": "ε spent"}
-    if study.chains_per_release > 1:
-        names |= {"iterations": "a chain's iterations", "allowed_iterations": "allowed a release"}
+    if study.chains_per_sample > 1:
+        names |= {"iterations": "a chain's iterations", "allowed_iterations": "allowed a sample"}
     columns = ["epsilon", "iterations", "allowed_iterations", "spent_epsilon"]
     return rows[["model", "algorithm", *columns]].rename(columns=names)
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from dpmcmc.evaluation import batch_sums
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting.draws import release_draws, run_of
+from dpmcmc.reporting.draws import run_of, sample_draws
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.study.streams import seed_sequence, three_streams
@@ -40,7 +40,7 @@ def proposals(study, model, algorithm, run, count):
     -------
     list of Proposal
     """
-    draws = release_draws(study, model, algorithm, run, 0)[0]
+    draws = sample_draws(study, model, algorithm, run, 0)[0]
     move, target = study.sampler(algorithm, model).move, study.target(model)
     rng = three_streams(seed_sequence(study.seed, "clt-proposals", model, algorithm))
     rows = np.arange(target.num_rows)

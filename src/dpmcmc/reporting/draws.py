@@ -10,8 +10,8 @@ from dpmcmc.files import read_npz
 from dpmcmc.study.runs import Run
 
 
-def release_draws(study, model, algorithm, run, release):
-    """What is kept of the chains of a release, (chains, k, d).
+def sample_draws(study, model, algorithm, run, sample):
+    """What is kept of the chains of a sample, (chains, k, d).
 
     Parameters
     ----------
@@ -20,12 +20,12 @@ def release_draws(study, model, algorithm, run, release):
         Ids.
     run : str
         As it stands in paths: "epsilon-4", say.
-    release : int
+    sample : int
     """
-    first = release * study.chains_per_release
+    first = sample * study.chains_per_sample
     files = [
         chain_path(study, model, algorithm, run, seed)
-        for seed in range(first, first + study.chains_per_release)
+        for seed in range(first, first + study.chains_per_sample)
     ]
     return np.stack([kept_draws(read_npz(file)["positions"]) for file in files])
 

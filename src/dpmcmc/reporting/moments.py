@@ -10,7 +10,7 @@ from scipy import stats
 from dpmcmc.evaluation.analysis import RESAMPLES, Estimate, median_contrast
 from dpmcmc.evaluation.diagnostics import effective_sample_size
 from dpmcmc.evaluation.metrics import kept_draws
-from dpmcmc.reporting.draws import release_draws, run_of
+from dpmcmc.reporting.draws import run_of, sample_draws
 from dpmcmc.study.streams import generator
 
 FARTHEST = 1.0  # of a mean from the posterior's, in standard deviations of that
@@ -58,7 +58,7 @@ def cells(study, chains, model, algorithms):
         for _, cell in of.groupby([*swept, "iterations"], sort=False, dropna=False):
             row = cell.iloc[0]
             run = run_of(study, row)
-            draws = [release_draws(study, model, algorithm, run, r) for r in sorted(cell["seed"])]
+            draws = [sample_draws(study, model, algorithm, run, r) for r in sorted(cell["seed"])]
             varied = {key: row[key] for key in swept if pd.notna(row[key])}
             share = cell["gradient_clip_fraction"].median()
             length, of_chains = int(row["iterations"]), moments(np.concatenate(draws))

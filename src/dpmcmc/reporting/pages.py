@@ -108,7 +108,7 @@ def contents(directory):
         labels = study["models"], study["algorithms"]
         best = problems(ranking, timings)
         answers, solved = recommendations(*labels, best), problem_rows(*labels, best)
-        answers.insert(0, about_seeds(study["seeds"] // study["chains_per_release"]))
+        answers.insert(0, about_seeds(study["seeds"] // study["chains_per_sample"]))
         algorithms = described(study["algorithms"], ranking)
     tables = [
         {"name": name, "caption": caption} | describe_table(path)

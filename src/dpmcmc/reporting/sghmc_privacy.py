@@ -15,20 +15,20 @@ ORDERS = np.arange(2, 65)  # of Rényi curves; the best ones of the thesis's run
 ROUNDS = 4  # of a fixed point whose error each makes 30 times smaller
 
 
-def epsilon(name, release, iterations, delta):
+def epsilon(name, mechanism, iterations, delta):
     """Epsilon by the accountant of that name."""
-    return float(epsilon_of(accountant(name), release, iterations, delta))
+    return float(epsilon_of(accountant(name), mechanism, iterations, delta))
 
 
-def with_sensitivity(release, factor):
-    """The release with the same noise, were its sensitivity so many times what it is."""
-    noise_variance = release.first.noise_variance / factor**2
+def with_sensitivity(mechanism, factor):
+    """The mechanism with the same noise, were its sensitivity so many times what it is."""
+    noise_variance = mechanism.first.noise_variance / factor**2
     return dataclasses.replace(
-        release, first=dataclasses.replace(release.first, noise_variance=noise_variance)
+        mechanism, first=dataclasses.replace(mechanism.first, noise_variance=noise_variance)
     )
 
 
-def thesis_epsilon(release, iterations, delta):
+def thesis_epsilon(mechanism, iterations, delta):
     """Epsilon by the thesis's moments accountant (section 6.5).
 
     That is the theorem on batches drawn without replacement of Wang, Balle and Kasiviswanathan
@@ -37,31 +37,31 @@ def thesis_epsilon(release, iterations, delta):
 
     Parameters
     ----------
-    release : GrowingNoise
+    mechanism : GrowingNoise
     iterations : int
     delta : float
     """
-    return wang_epsilon(with_sensitivity(release, 0.5), iterations, delta)
+    return wang_epsilon(with_sensitivity(mechanism, 0.5), iterations, delta)
 
 
-def wang_epsilon(release, iterations, delta):
+def wang_epsilon(mechanism, iterations, delta):
     """Epsilon by that theorem, under substitution with batches of a fixed size; parameters same."""
-    curve = wang_curve(release, iterations)
+    curve = wang_curve(mechanism, iterations)
     return float(np.min(curve - math.log(delta) / (ORDERS - 1)))
 
 
 @lru_cache(maxsize=32)
-def wang_curve(release, iterations):
+def wang_curve(mechanism, iterations):
     """Rényi epsilon of all iterations at each of ORDERS."""
     curve = np.zeros(len(ORDERS))
-    for one, count in counted(release, iterations):
+    for one, count in counted(mechanism, iterations):
         base = np.arange(ORDERS[-1] + 1) / (2 * one.noise_variance)
         q = one.sampling_probability
         curve += [count * amplified_epsilon(order, q, base[: order + 1]) for order in ORDERS]
     return curve
 
 
-def removed_and_added(release, iterations, delta):
+def removed_and_added(mechanism, iterations, delta):
     """Epsilon of replacing one row with Poisson sampling, as the thesis bounds it.
 
     To replace a row is to remove one and to add one, so (e, d) for one of these is
@@ -69,11 +69,11 @@ def removed_and_added(release, iterations, delta):
     """
     one = 0.0
     for _ in range(ROUNDS):
-        one = epsilon("add-remove-pld", release, iterations, delta / (1 + math.exp(one)))
+        one = epsilon("add-remove-pld", mechanism, iterations, delta / (1 + math.exp(one)))
     return 2 * one
 
 
-def by_relation(release, iterations, delta):
+def by_relation(mechanism, iterations, delta):
     """Epsilon of the same noise by what neighbouring data sets are, and how batches are drawn.
 
     Where batches have a fixed size, a row that is added to the data takes the place of another in
@@ -89,24 +89,24 @@ def by_relation(release, iterations, delta):
     added, replaced = "one row added or removed", "one row replaced"
     poisson, fixed = "Poisson", "fixed size"
     cases = [
-        (added, poisson, 1, "PLD", epsilon("add-remove-pld", release, iterations, delta)),
+        (added, poisson, 1, "PLD", epsilon("add-remove-pld", mechanism, iterations, delta)),
         (
             added,
             fixed,
             2,
             "PLD, twice the sensitivity",
-            epsilon("add-remove-pld", with_sensitivity(release, 2), iterations, delta),
+            epsilon("add-remove-pld", with_sensitivity(mechanism, 2), iterations, delta),
         ),
         (
             replaced,
             poisson,
             2,
             "PLD",
-            add_remove_pld.composition(release, iterations, is_replaced=True).get_epsilon_for_delta(
-                delta
-            ),
+            add_remove_pld.composition(
+                mechanism, iterations, is_replaced=True
+            ).get_epsilon_for_delta(delta),
         ),
-        (replaced, fixed, 2, "certified PLD", epsilon("certified", release, iterations, delta)),
+        (replaced, fixed, 2, "certified PLD", epsilon("certified", mechanism, iterations, delta)),
     ]
     keys = ("relation", "sampling", "moved", "accountant", "epsilon")
     return [dict(zip(keys, case, strict=True)) for case in cases]

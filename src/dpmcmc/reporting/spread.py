@@ -6,7 +6,7 @@ import pandas as pd
 from dpmcmc.evaluation.analysis import median_contrast
 from dpmcmc.evaluation.diagnostics import effective_sample_size
 from dpmcmc.evaluation.metrics import principal_axes
-from dpmcmc.reporting.draws import release_draws, run_of
+from dpmcmc.reporting.draws import run_of, sample_draws
 from dpmcmc.study.streams import generator
 
 EXACT_DRAWS = 100_000
@@ -31,7 +31,7 @@ def spreads(study, model, algorithm, swept):
     -------
     DataFrame
         One row a temperature, step size and axis: `variance` of the posterior along it; `ratio`,
-        the median over the releases, with its interval; `ess` of a release, in the median; and
+        the median over the samples, with its interval; `ess` of a sample, in the median; and
         `expected`, of the posterior to the power 1 / temperature, at that step on a normal
         posterior without clipping, NaN on others.
     """
@@ -47,8 +47,8 @@ def spreads(study, model, algorithm, swept):
         varied = dict(zip(keys, values, strict=False))
         run = run_of(study, cell.iloc[0])
         samples = [
-            straighten(release_draws(study, model, algorithm, run, release)) @ axes
-            for release in sorted(cell["seed"])
+            straighten(sample_draws(study, model, algorithm, run, sample)) @ axes
+            for sample in sorted(cell["seed"])
         ]
         sampler = study.sampler(algorithm, model, **varied)
         expected = np.full(len(deviations), np.nan)

@@ -29,7 +29,7 @@ class Study:
         From which random streams derive; chains a cell.
     fewer_seeds : dict of str to int
         Chains of cells that have fewer, by model, algorithm and run with "/" between.
-    chains_per_release : int
+    chains_per_sample : int
         Chains that share a budget and make one sample.
     delta_times_n : float
         n delta, of the bound (epsilon, delta).
@@ -50,7 +50,7 @@ class Study:
     seed: int = 0
     seeds: int = 0
     fewer_seeds: dict = field(default_factory=dict)
-    chains_per_release: int = 1
+    chains_per_sample: int = 1
     delta_times_n: float = 0.0
     models: dict = field(default_factory=dict)
     algorithms: dict = field(default_factory=dict)
@@ -104,9 +104,9 @@ class Study:
         return held_out_rows(built, DataFile(told["file"]), told["columns"], split)
 
     @property
-    def num_releases(self):
+    def num_samples(self):
         """Samples of a cell, each of one chain or of several."""
-        return self.seeds // self.chains_per_release
+        return self.seeds // self.chains_per_sample
 
     def sampler(self, algorithm, model, **changes):
         """Sampler of an algorithm with its settings on a model, some of them changed."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.accounting.releases import NOISE_VARIANCE
+from dpmcmc.accounting.mechanisms import NOISE_VARIANCE
 
 TAIL = 20.0  # P(accept) is 2e-9 there
 TAIL_WEIGHT = 160

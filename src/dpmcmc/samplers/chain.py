@@ -4,11 +4,11 @@ A sampler is a frozen dataclass of settings with
 
     init(rng, position) -> State
     step(rng, state, target) -> (State, Info)
-    release(num_rows, likelihood_power)
+    mechanism(num_rows, likelihood_power)
                                what one iteration releases, for the accountant (private ones only)
 
 so that the same object serves the accountant, which sees no data, and the chain. A private sampler
-learns of its rows by `Streams.release` and draws batches by `draw_batch`, so that both can be
+learns of its rows by `Streams.add_noise` and draws batches by `draw_batch`, so that both can be
 watched: `python -m dpmcmc check` compares them with what it tells the accountant. One that leaves
 the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`;
 one that does so only as a step size goes to 0 says `exact_as_vanishes = "step_size"`, the setting.
@@ -53,7 +53,7 @@ class Streams(Generators):
             raise ValueError("streams: must have words of 64 bits, such as PCG64, not MT19937")
         return super().__new__(cls, *generators)
 
-    def release(self, statistic, sensitivity, sd):
+    def add_noise(self, statistic, sensitivity, sd):
         """A statistic of the rows with the noise that makes it private.
 
         Parameters

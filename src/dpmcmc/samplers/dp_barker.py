@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
+from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
@@ -50,11 +50,11 @@ class DPBarker(Settings):
 
     exact_with_noise = True  # as the correction is, and but for the error of the batch
 
-    def release(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power=1.0):
         """One acceptance test on a batch; T cancels."""
         b = self.batch_size
         q = sampling_probability(b, num_rows)
-        return BarkerRelease(b, q, batch_variance_factor(self.batch_variance, b, num_rows))
+        return BarkerMechanism(b, q, batch_variance_factor(self.batch_variance, b, num_rows))
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -78,7 +78,7 @@ class DPBarker(Settings):
             raise ArithmeticError("the clip does not bound the variance of a batch")
         log_ratio += target.model.log_prior_ratio(theta, theta_new)
         noise_sd = math.sqrt(NOISE_VARIANCE - variance)
-        noisy_ratio = rng.release(log_ratio, 2 * n * T / b * bound, noise_sd)
+        noisy_ratio = rng.add_noise(log_ratio, 2 * n * T / b * bound, noise_sd)
         is_accepted = accepts(rng, noisy_ratio, self.correction)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)
@@ -103,10 +103,10 @@ class FullDataDPBarker(Settings):
 
     exact_with_noise = True  # as the correction is
 
-    def release(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power=1.0):
         """T times the summed ratio: sensitivity 2 T B over the noise's sqrt(C)."""
         mu = 2 * likelihood_power * self.clip_bound / math.sqrt(NOISE_VARIANCE)
-        return GaussianRelease(mu)
+        return GaussianMechanism(mu)
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -119,7 +119,7 @@ class FullDataDPBarker(Settings):
         R, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, self.clip_bound)
         T = target.likelihood_power
         log_ratio = T * R + target.model.log_prior_ratio(theta, theta_new)
-        noisy_ratio = rng.release(log_ratio, 2 * T * self.clip_bound, math.sqrt(NOISE_VARIANCE))
+        noisy_ratio = rng.add_noise(log_ratio, 2 * T * self.clip_bound, math.sqrt(NOISE_VARIANCE))
         is_accepted = accepts(rng, noisy_ratio, self.correction)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / target.num_rows)

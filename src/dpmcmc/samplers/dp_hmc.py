@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dpmcmc.accounting.releases import GaussianRelease
+from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.hmc import clipped_share, draw_momentum, kinetic_energy, leapfrog
 from dpmcmc.samplers.step_sizes import VanDerCorput
@@ -52,11 +52,11 @@ class DPHMC(Settings):
 
     exact_with_noise = True
 
-    def release(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power=1.0):
         """One ratio and L + 1 gradients: mu^2 = 1 / (tau_l^2 n) + (L + 1) / (tau_g^2 n)."""
         ratio = 1 / self.noise_scale**2
         gradients = (self.num_integration_steps + 1) / self.gradient_noise_scale**2
-        return GaussianRelease(mu=math.sqrt((ratio + gradients) / num_rows))
+        return GaussianMechanism(mu=math.sqrt((ratio + gradients) / num_rows))
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -70,7 +70,7 @@ class DPHMC(Settings):
         bound = self.gradient_clip_bound
         sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
         total, num_clipped = target.clipped_gradient(theta, bound)
-        noisy_total = rng.release(total, 2 * bound, sigma)
+        noisy_total = rng.add_noise(total, 2 * bound, sigma)
         gradient = target.likelihood_power * noisy_total + target.model.grad_log_prior(theta)
         return gradient, num_clipped
 
@@ -99,7 +99,7 @@ class DPHMC(Settings):
         bound = ratio_bound(self.clip_bound, theta, theta_new)
         sigma = 2 * self.noise_scale * math.sqrt(target.num_rows) * bound
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
-        noisy_ratio = rng.release(ratio, 2 * bound, sigma)
+        noisy_ratio = rng.add_noise(ratio, 2 * bound, sigma)
         penalty = (T * sigma) * (T * sigma) / 2  # a power would raise where it overflows
         log_ratio = (
             T * noisy_ratio

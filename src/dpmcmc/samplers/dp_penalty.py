@@ -8,7 +8,7 @@ of Ceperley and Dewing (1999) in the acceptance test.
 import math
 from dataclasses import dataclass
 
-from dpmcmc.accounting.releases import GaussianRelease
+from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Noise, Positive, Settings
@@ -33,9 +33,9 @@ class DPPenalty(Settings):
 
     exact_with_noise = True
 
-    def release(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power=1.0):
         """One ratio: sensitivity 2 b |theta - theta'| over sigma is 1 / (tau sqrt(n))."""
-        return GaussianRelease(mu=1 / (self.noise_scale * math.sqrt(num_rows)))
+        return GaussianMechanism(mu=1 / (self.noise_scale * math.sqrt(num_rows)))
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -49,7 +49,7 @@ class DPPenalty(Settings):
         bound = ratio_bound(self.clip_bound, theta, theta_new)
         sigma = 2 * self.noise_scale * math.sqrt(target.num_rows) * bound
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
-        noisy_ratio = rng.release(ratio, 2 * bound, sigma)
+        noisy_ratio = rng.add_noise(ratio, 2 * bound, sigma)
         penalty = (T * sigma) * (T * sigma) / 2  # a power would raise where it overflows
         log_prior_ratio = target.model.log_prior_ratio(theta, theta_new)
         is_accepted = accepts(rng, T * noisy_ratio + log_prior_ratio - penalty)

@@ -52,5 +52,5 @@ class DPSGLD(StochasticGradients):
         gradient, clip_fraction = self.gradient(rng, target, theta)
         mean = theta + self.gradient_step * gradient
         sensitivity = self.sensitivity(target.num_rows, target.likelihood_power)
-        theta_new = rng.release(mean, sensitivity, self.noise_sd)
+        theta_new = rng.add_noise(mean, sensitivity, self.noise_sd)
         return State(theta_new), Info(True, math.nan, clip_fraction)

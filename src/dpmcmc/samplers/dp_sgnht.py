@@ -59,7 +59,7 @@ class DPSGNHT(StochasticGradients):
         gradient, clip_fraction = self.gradient(rng, target, theta)
         mean = p - h * xi * p + h * gradient
         sensitivity = self.sensitivity(target.num_rows, target.likelihood_power)
-        p = rng.release(mean, sensitivity, self.noise_sd)
+        p = rng.add_noise(mean, sensitivity, self.noise_sd)
         theta = theta + h * p
         xi = xi + h * (p @ p / theta.size - 1)
         return State(theta, Thermostat(p, xi)), Info(True, math.nan, clip_fraction)

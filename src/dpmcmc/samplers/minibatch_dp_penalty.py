@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
@@ -46,10 +46,10 @@ class MinibatchDPPenalty(Settings):
 
     exact_with_noise = True  # but for the error of the batch, which is nearly normal
 
-    def release(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power=1.0):
         """One noisy value of lambda - f sigma_b^2 / 2 on a batch."""
         q = sampling_probability(self.batch_size, num_rows)
-        return SubsampledGaussianRelease(self.noise_variance, q)
+        return SubsampledGaussianMechanism(self.noise_variance, q)
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -80,7 +80,7 @@ class MinibatchDPPenalty(Settings):
             target, theta, theta_new, c, draw_batch(rng, n, b), b, f
         )
         log_ratio += target.model.log_prior_ratio(theta, theta_new)
-        noisy_ratio = rng.release(log_ratio - variance / 2, sensitivity, sigma)
+        noisy_ratio = rng.add_noise(log_ratio - variance / 2, sensitivity, sigma)
         is_accepted = accepts(rng, noisy_ratio - sigma * sigma / 2)
         state = State(theta_new, if_accepted) if is_accepted else State(theta, if_rejected)
         return state, Info(is_accepted, num_clipped / b)

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from dpmcmc.accounting.growing_noise import GrowingNoise
-from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.batch_gradients import step_sensitivity
 from dpmcmc.samplers.batches import sampling_probability
 from dpmcmc.samplers.chain import Info, State
@@ -99,13 +99,13 @@ class DPSGHMC(SGHMC):
 
     gradient_clip_bound: Positive = field(kw_only=True)
 
-    def release(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power=1.0):
         """A release at each step; its variance over its squared sensitivity grows as 1 / h_t."""
         q = sampling_probability(self.batch_size, num_rows)
         sensitivity = self.sensitivity(num_rows, likelihood_power, self.step_size)
         first = (self.noise_sd(self.step_size) / sensitivity) ** 2
         return GrowingNoise(
-            SubsampledGaussianRelease(first, q), self.step_size_decay, self.num_integration_steps
+            SubsampledGaussianMechanism(first, q), self.step_size_decay, self.num_integration_steps
         )
 
     def sensitivity(self, num_rows, likelihood_power, step_size):
@@ -116,4 +116,4 @@ class DPSGHMC(SGHMC):
     def with_noise(self, rng, target, p, step_size):
         """The momentum with the noise of a step, (d,): all that the batch is known by."""
         sensitivity = self.sensitivity(target.num_rows, target.likelihood_power, step_size)
-        return rng.release(p, sensitivity, self.noise_sd(step_size))
+        return rng.add_noise(p, sensitivity, self.noise_sd(step_size))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpmcmc.accounting.releases import SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.batch_gradients import batch_gradient, step_sensitivity
 from dpmcmc.samplers.batches import draw_batch, sampling_probability
 from dpmcmc.settings import Count, Positive, Settings
@@ -31,11 +31,11 @@ class StochasticGradients(Settings):
 
     exact_as_vanishes = "step_size"
 
-    def release(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power=1.0):
         """That release; all else of an iteration follows from it."""
         noise = self.noise_sd / self.sensitivity(num_rows, likelihood_power)
         q = sampling_probability(self.batch_size, num_rows)
-        return SubsampledGaussianRelease(noise**2, q)
+        return SubsampledGaussianMechanism(noise**2, q)
 
     def sensitivity(self, num_rows, likelihood_power):
         """The most that one row moves the mean, in the Euclidean norm."""

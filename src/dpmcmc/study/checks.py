@@ -31,9 +31,9 @@ def check_all_settings(study):
         check_settings(algorithm, model, study.settings(cell), where)
 
 
-def check_releases(study):
-    """Noise that grows within a chain starts anew in the next, so such chains share no release."""
-    if study.chains_per_release == 1:
+def check_samples(study):
+    """Noise that grows within a chain starts anew in the next, so such chains share no sample."""
+    if study.chains_per_sample == 1:
         return
     run = [(cell.model, cell.algorithm, study.settings(cell)) for cell in study.runs]
     tuned = [(m, a, study.algorithms[a].settings_on(m)) for m, a in study.searches]
@@ -42,11 +42,11 @@ def check_releases(study):
         if not entry.is_private:
             continue
         sampler = registry.build(entry.spec(settings))
-        release = sampler.release(model.num_rows, model.likelihood_power)
-        if isinstance(release, GrowingNoise) and release.exponent > 0:
+        sample = sampler.mechanism(model.num_rows, model.likelihood_power)
+        if isinstance(sample, GrowingNoise) and sample.exponent > 0:
             raise ConfigError(
-                f"chains_per_release: must be 1 with {algorithm} on {name}, whose noise grows "
-                f"within a chain, not {study.chains_per_release}"
+                f"chains_per_sample: must be 1 with {algorithm} on {name}, whose noise grows "
+                f"within a chain, not {study.chains_per_sample}"
             )
 
 
@@ -62,15 +62,15 @@ def where_settings(model, algorithm):
 
 
 def check_seeds(study):
-    """Chains must make whole releases."""
+    """Chains must make whole samples."""
     given = {"seeds": study.config["seeds"]}
     for i, entry in enumerate(study.config["runs"]):
         given[f"runs[{i}].max_seeds"] = entry.get("max_seeds", 0)
     for where, seeds in given.items():
-        if seeds % study.chains_per_release:
+        if seeds % study.chains_per_sample:
             raise ConfigError(
-                f"{where}: must be a multiple of chains_per_release = "
-                f"{study.chains_per_release}, not {seeds}"
+                f"{where}: must be a multiple of chains_per_sample = "
+                f"{study.chains_per_sample}, not {seeds}"
             )
 
 

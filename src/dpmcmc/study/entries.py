@@ -57,8 +57,8 @@ class AlgorithmEntry(NamedTuple):
 
     @property
     def is_private(self):
-        """Whether it has a release, which an accountant prices."""
-        return hasattr(self.sampler_class, "release")
+        """Whether it has a mechanism, which an accountant prices."""
+        return hasattr(self.sampler_class, "mechanism")
 
     def settings_on(self, model, varied=None):
         """Settings on a model, with those of a sweep in their place."""
@@ -228,7 +228,7 @@ def read_algorithm(name, entry, sampler_directory, move_directory):
             )
     elif "move" in entry:
         raise ConfigError(f"{where}.move: {cls.__name__} takes none")
-    if hasattr(cls, "release"):
+    if hasattr(cls, "mechanism"):
         if "accountant" not in entry:
             raise ConfigError(
                 f"{where}: missing key accountant; valid values: {listed(accountants())}"
@@ -268,15 +268,15 @@ def check_settings(algorithm, model, settings, where):
             part.check_dimension(model.model.dimension)
         if not algorithm.is_private:
             return
-        release = sampler.release(model.model.num_rows, model.model.likelihood_power)
+        mechanism = sampler.mechanism(model.model.num_rows, model.model.likelihood_power)
     except ValueError as error:
         raise ConfigError(f"{where}.{error}") from None
     except Exception as error:  # a user's class may raise anything
         raise ConfigError(f"{where}: {type(error).__name__}: {error}") from None
     try:
-        accountant(algorithm.accountant).check(release)
+        accountant(algorithm.accountant).check(mechanism)
     except TypeError as error:
-        valid = [name for name in accountants() if prices(name, release)]
+        valid = [name for name in accountants() if prices(name, mechanism)]
         raise ConfigError(
             f"algorithms.{algorithm.id}.accountant: {error}; valid values: {listed(valid)}"
         ) from None
@@ -284,10 +284,10 @@ def check_settings(algorithm, model, settings, where):
         raise ConfigError(f"{where}.{error}") from None
 
 
-def prices(name, release):
-    """Whether an accountant prices releases of that kind."""
+def prices(name, mechanism):
+    """Whether an accountant prices mechanisms of that kind."""
     try:
-        accountant(name).check(release)
+        accountant(name).check(mechanism)
     except TypeError:
         return False
     except ValueError:  # of that kind, but not this one

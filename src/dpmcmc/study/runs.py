@@ -17,7 +17,7 @@ COLUMNS = set(
         "iterations",
         "acceptance_rate",
         "clip_fraction",
-        "chains_per_release",
+        "chains_per_sample",
         "ess",
         "r_hat",
         "sd_ratio",

@@ -12,7 +12,7 @@ from dpmcmc.study.checks import (
     check_all_settings,
     check_curves,
     check_places,
-    check_releases,
+    check_samples,
     check_seeds,
     check_tuning,
 )
@@ -89,7 +89,7 @@ class Study:
         check_places(self.algorithms)
         check_curves(self)
         check_tuning(self)
-        check_releases(self)
+        check_samples(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
         self.needed  # noqa: B018 -- raises where two classes share a name
         self.notebooks = study_notebooks(
@@ -113,9 +113,9 @@ class Study:
         return self.seeds[: self.runs[cell].max_seeds]
 
     @property
-    def chains_per_release(self):
+    def chains_per_sample(self):
         """Chains that share a budget and make one sample: those of so many successive seeds."""
-        return self.config.get("chains_per_release", 1)
+        return self.config.get("chains_per_sample", 1)
 
     @property
     def model_ids(self):
@@ -217,7 +217,7 @@ class Study:
         spec = self.algorithms[cell.algorithm].spec(self.settings(cell))
         return {"algorithm": cell.algorithm, "sampler": spec}
 
-    def release(self, model, algorithm, settings):
+    def mechanism(self, model, algorithm, settings):
         """What the privacy of an iteration depends on, and the delta to be kept; no data."""
         num_rows = self.models[model].model.num_rows
         return {
@@ -228,13 +228,13 @@ class Study:
             "likelihood_power": self.models[model].model.likelihood_power,
             "delta": self.config["delta_times_n"] / num_rows,
             "accountant": self.algorithms[algorithm].accountant,
-            "chains_per_release": self.chains_per_release,
+            "chains_per_sample": self.chains_per_sample,
         }
 
     def budget(self, cell):
         """What the number of iterations of a cell depends on, or what they cost."""
         run = self.runs[cell]
-        spec = self.release(cell.model, cell.algorithm, self.settings(cell))
+        spec = self.mechanism(cell.model, cell.algorithm, self.settings(cell))
         spec |= {"varied": run.varied}
         if run.epsilon is None:
             return spec | {"iterations": run.iterations}
@@ -246,7 +246,7 @@ class Study:
     def certification(self, cell, stand_in):
         """What the cost of a cell by its stand-in's accountant depends on, beside its budget."""
         accountant = self.algorithms[stand_in].accountant
-        return self.release(cell.model, cell.algorithm, self.settings(cell)) | {
+        return self.mechanism(cell.model, cell.algorithm, self.settings(cell)) | {
             "epsilon": self.runs[cell].epsilon,
             "accountant": accountant,
         }
@@ -258,7 +258,7 @@ class Study:
         low, high, count = (curves["epsilons"][key] for key in ("from", "to", "count"))
         step = (high - low) / (count - 1)
         settings = self.algorithms[algorithm].settings_on(model)
-        return self.release(model, algorithm, settings) | {
+        return self.mechanism(model, algorithm, settings) | {
             "accountant": accountant,
             "epsilons": [low + i * step for i in range(count)],
         }
@@ -281,7 +281,7 @@ class Study:
     def baseline_table(self, model):
         """What the metrics of a model's samples depend on, beside the samples."""
         settings = {"mmd": self.config["mmd"], "seeds": len(self.seeds)}
-        settings |= {"chains_per_release": self.chains_per_release}
+        settings |= {"chains_per_sample": self.chains_per_sample}
         return self.dataset(model) | settings
 
     def chain_table(self, model):
@@ -337,10 +337,10 @@ class Study:
         tuning = dict(self.tuning)
         most, factors = tuning.pop("max_iterations"), tuning.pop("factors")
         del tuning["models"], tuning["algorithms"]
-        release = self.release(model, algorithm, settings)
+        mechanism = self.mechanism(model, algorithm, settings)
         return {
             **self.reference(model),
-            **release,
+            **mechanism,
             **tuning,
             **self._optional("stored_draws"),
             "settings": settings,
@@ -419,7 +419,7 @@ class Study:
         }
         counts = {"/".join(cell): len(self.seeds_of(cell)) for cell in self.cells}
         fewer = {path: count for path, count in counts.items() if count < told["seeds"]}
-        told |= {"fewer_seeds": fewer, "chains_per_release": self.chains_per_release}
+        told |= {"fewer_seeds": fewer, "chains_per_sample": self.chains_per_sample}
         return told | {
             "models": models,
             "algorithms": algorithms,

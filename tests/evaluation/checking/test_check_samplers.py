@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dpmcmc import registry
-from dpmcmc.accounting.releases import GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import GaussianMechanism, SubsampledGaussianMechanism
 from dpmcmc.evaluation.checking import samplers
-from dpmcmc.evaluation.checking.releases import same
 from dpmcmc.evaluation.checking.samplers import check_move, check_sampler, for_any_dimension
+from dpmcmc.evaluation.checking.statistics import same
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.barker_correction import fit_correction
@@ -108,7 +108,7 @@ class Forgetful(DPSGLD):
         batch = draw_batch(rng, n, b)
         G, _ = target.clipped_batch_gradient(theta, self.gradient_clip_bound, batch)
         mean = theta + self.step_size / 2 * (target.model.grad_log_prior(theta) + T * G)
-        theta_new = rng.release(mean, self.sensitivity(n, T), self.noise_sd)
+        theta_new = rng.add_noise(mean, self.sensitivity(n, T), self.noise_sd)
         return State(theta_new), Info(True, math.nan)
 
 
@@ -147,15 +147,15 @@ class Right(Settings):
 
     exact_with_noise = True
 
-    def release(self, num_rows, likelihood_power=1.0):
-        return GaussianRelease(1 / (self.noise_scale * math.sqrt(num_rows)))
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        return GaussianMechanism(1 / (self.noise_scale * math.sqrt(num_rows)))
 
     def init(self, rng, position):
         return State(position)
 
     def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
         ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
-        return rng.release(ratio, 2 * bound, sigma)
+        return rng.add_noise(ratio, 2 * bound, sigma)
 
     def log_prior_ratio(self, target, theta, theta_new):
         return target.model.log_prior_ratio(theta, theta_new)
@@ -191,12 +191,12 @@ def test_a_strangers_sampler_passes():
 
 RATIO = "One row moves a released statistic by at most its sensitivity"
 STATE = "The same releases lead to the same state, whatever the rows"
-COST = "(sensitivity / noise)^2 of an iteration is what release() says"
-COUNT = "An iteration learns of its rows by rng.release"
+COST = "(sensitivity / noise)^2 of an iteration is what mechanism() says"
+COUNT = "An iteration learns of its rows by rng.add_noise"
 DECLARED = "Declared sensitivities and noise do not depend on the rows"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 NOISY = "With noise, without clipping, it leaves the posterior invariant"
-BATCH = "Batches, of one release each, are as large as release() says"
+BATCH = "Batches, of one release each, are as large as mechanism() says"
 
 
 class WrongSign(Right):
@@ -233,7 +233,7 @@ class ClippedAbove(Right):
     def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
         slope, intercept = target.model.ratio_coefficients(theta, theta_new)
         ratios = np.minimum(slope @ target.data - intercept, bound)
-        return rng.release(ratios.sum(), 2 * bound, sigma)
+        return rng.add_noise(ratios.sum(), 2 * bound, sigma)
 
 
 class HalfTheNoise(Right):
@@ -248,7 +248,7 @@ class HalfTheSensitivity(Right):
 
     def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
         ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
-        return rng.release(ratio, bound, sigma)
+        return rng.add_noise(ratio, bound, sigma)
 
 
 class Peeking(Right):
@@ -274,7 +274,7 @@ class NoiseOfTheData(Right):
     def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
         ratio, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
         share = 0.5 + num_clipped / target.num_rows
-        return rng.release(ratio, 2 * share * bound, share * sigma)
+        return rng.add_noise(ratio, 2 * share * bound, share * sigma)
 
 
 class Twice(Right):
@@ -324,7 +324,7 @@ class Late(Right):
 
     def remembered(self, rng, state, target):
         if state.memory == 20:
-            rng.release(target.data[0].clip(-1, 1).sum(), 2.0, 1e-6)
+            rng.add_noise(target.data[0].clip(-1, 1).sum(), 2.0, 1e-6)
         return state.memory + 1
 
 
@@ -372,15 +372,15 @@ class TwoForOne(DPSGHMC):
 class Shrinking(DPSGHMC):
     """Tells the accountant that the noise grows faster than it does."""
 
-    def release(self, num_rows, likelihood_power=1.0):
-        return dataclasses.replace(super().release(num_rows, likelihood_power), exponent=0.5)
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        return dataclasses.replace(super().mechanism(num_rows, likelihood_power), exponent=0.5)
 
 
 class OneMore(DPSGHMC):
     """Tells the accountant of one release less."""
 
-    def release(self, num_rows, likelihood_power=1.0):
-        told = super().release(num_rows, likelihood_power)
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        told = super().mechanism(num_rows, likelihood_power)
         return dataclasses.replace(told, count=told.count - 1)
 
 
@@ -389,8 +389,8 @@ class SaysNothing(Right):
 
     exact_with_noise = False
 
-    def release(self, num_rows, likelihood_power=1.0):
-        return GaussianRelease(1 / (0.1 * math.sqrt(num_rows)))
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        return GaussianMechanism(1 / (0.1 * math.sqrt(num_rows)))
 
 
 @dataclass(frozen=True)
@@ -405,7 +405,7 @@ class GradientNotClipped(DPHMC):
         bound = self.gradient_clip_bound
         sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
         total, _ = target.clipped_gradient(theta, math.inf)
-        noisy = rng.release(total, 2 * bound, sigma)
+        noisy = rng.add_noise(total, 2 * bound, sigma)
         return target.likelihood_power * noisy + target.model.grad_log_prior(theta), 0
 
 
@@ -417,15 +417,15 @@ class NormOfTheSum(DPHMC):
         sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
         total, _ = target.clipped_gradient(theta, math.inf)
         total = total * min(1.0, bound * target.num_rows / np.linalg.norm(total))
-        noisy = rng.release(total, 2 * bound, sigma)
+        noisy = rng.add_noise(total, 2 * bound, sigma)
         return target.likelihood_power * noisy + target.model.grad_log_prior(theta), 0
 
 
 class BatchesTooLarge(MinibatchDPPenalty):
     """An accountant that is told of batches of half the size."""
 
-    def release(self, num_rows, likelihood_power=1.0):
-        return SubsampledGaussianRelease(self.noise_variance, self.batch_size / num_rows / 2)
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        return SubsampledGaussianMechanism(self.noise_variance, self.batch_size / num_rows / 2)
 
 
 HMC_SETTINGS = (0.1, 0.4, 0.1, 4, 2, 1)
@@ -500,7 +500,7 @@ class Lazy(Right):
     def step(self, rng, state, target):
         if rng.proposal.random() < 0.5:
             return state, Info(False, 0.0)
-        rng.release(np.zeros(3), 0.0, 1.0).fill(7.0)
+        rng.add_noise(np.zeros(3), 0.0, 1.0).fill(7.0)
         return super().step(rng, state, target)
 
 
@@ -520,10 +520,10 @@ def test_what_has_no_rows_in_it_may_be_remembered(sampler):
 def test_each_component_of_a_list_has_noise_of_its_own():
     rng = samplers.streams(samplers.Streams, 3)
     for sd in (0.5, np.float64(0.5)):
-        assert len(set(rng.release([0.0, 0.0, 0.0], 1.0, sd))) == 3
-    assert np.ndim(rng.release(0.0, 1.0, 0.5)) == 0
+        assert len(set(rng.add_noise([0.0, 0.0, 0.0], 1.0, sd))) == 3
+    assert np.ndim(rng.add_noise(0.0, 1.0, 0.5)) == 0
     with pytest.raises(ValueError, match="sd: must be one number"):
-        rng.release(np.zeros(2), 1.0, np.ones(2))
+        rng.add_noise(np.zeros(2), 1.0, np.ones(2))
 
 
 class Broken(Right):

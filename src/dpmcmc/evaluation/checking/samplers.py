@@ -13,16 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc.accounting import certified
-from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease
+from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
 from dpmcmc.evaluation.audit import FAR, Case, FixedStep, audit
 from dpmcmc.evaluation.checking.findings import NotTried, Outcome, find, near_zero
-from dpmcmc.evaluation.checking.releases import (
+from dpmcmc.evaluation.checking.statistics import (
     Comparison,
+    mechanism_at,
     neighbouring,
     of_own_batches,
     price,
     ratio,
-    released_in,
     worse,
 )
 from dpmcmc.evaluation.watching import WatchedStreams
@@ -226,7 +226,7 @@ class Checked:
 
     def __init__(self, sampler, seed):
         self.sampler, self.seed = sampler, seed
-        self.is_private = hasattr(sampler, "release")
+        self.is_private = hasattr(sampler, "mechanism")
         self.batch_size = getattr(sampler, "batch_size", None)
         self.num_rows = 2 * self.batch_size if self.batch_size else ROWS
 
@@ -262,9 +262,9 @@ class Checked:
         return stay_as_vanishes(self.sampler, setting, self.seed)
 
     @cached_property
-    def released(self):
-        """What `release` says of an iteration."""
-        return self.sampler.release(self.num_rows, banana(self.num_rows).likelihood_power)
+    def mechanism(self):
+        """What `mechanism()` says of an iteration."""
+        return self.sampler.mechanism(self.num_rows, banana(self.num_rows).likelihood_power)
 
     @cached_property
     def watched(self):
@@ -306,12 +306,12 @@ class Checked:
         if "move" in annotations(type(sampler)):
             sampler = replace(sampler, move=FixedStep())
         case = Case(sampler, np.concatenate([[-FAR], far[1:]]), far, iterations)
-        most = certified.epsilon(sampler.release(n), iterations, DELTA)
+        most = certified.epsilon(sampler.mechanism(n), iterations, DELTA)
         return audit(case, [self.seed, 4], AUDITED_RUNS, DELTA), most
 
 
 def something_is_released(checked):
-    """An iteration learns of its rows by rng.release."""
+    """An iteration learns of its rows by rng.add_noise."""
     count = max(len(step.released) for step in checked.watched[0])
     return Outcome(f"{count} releases", "at least 1", count > 0)
 
@@ -324,7 +324,7 @@ def sensitivities_hold(checked):
 
 def declared_without_the_rows(checked):
     """Declared sensitivities and noise do not depend on the rows."""
-    if isinstance(checked.released, BarkerRelease):
+    if isinstance(checked.mechanism, BarkerMechanism):
         raise NotTried("a batch of DP Barker has noise of its own, which counts")
     spread = checked.watched[1].spread
     return Outcome(f"change by {spread:.2g}", f"{ROUNDING:g}", bool(spread <= ROUNDING))
@@ -337,12 +337,12 @@ def nothing_else_of_the_rows(checked):
 
 
 def as_priced(checked):
-    """(sensitivity / noise)^2 of an iteration is what release() says."""
+    """(sensitivity / noise)^2 of an iteration is what mechanism() says."""
     compared = []  # what is over what is allowed, and these
     for iteration, step in checked.numbered:
-        release, count = released_in(checked.released, iteration)
+        mechanism, count = mechanism_at(checked.mechanism, iteration)
         costs = [ratio(r.sensitivity, r.sd) ** 2 for r in step.released]
-        allowed = price(release)
+        allowed = price(mechanism)
         for cost in costs if count > 1 else [sum(costs)]:  # each by itself, or all as one
             compared.append((ratio(cost, allowed), cost, allowed))
     over, cost, allowed = max(compared, default=(0.0, 0.0, 0.0))
@@ -350,18 +350,18 @@ def as_priced(checked):
 
 
 def batches_as_priced(checked):
-    """Batches, of one release each, are as large as release() says."""
-    if isinstance(checked.released, GaussianRelease):
+    """Batches, of one release each, are as large as mechanism() says."""
+    if isinstance(checked.mechanism, GaussianMechanism):
         raise NotTried("it is priced as if all rows were read")
-    steps, (release, allowed) = checked.watched[0], released_in(checked.released, 1)
+    steps, (mechanism, allowed) = checked.watched[0], mechanism_at(checked.mechanism, 1)
     count = max(max(len(step.released), len(step.batch_sizes)) for step in steps)
     sizes = (size for step in steps for size in step.batch_sizes or [checked.num_rows])
     largest = max(sizes) / checked.num_rows
     drawn = [step for step in steps if step.batch_sizes and step.released]
     is_each = all(step.has_batch_each for step in drawn) and checked.watched[1].is_of_own
-    is_covered = is_each and count <= allowed and largest <= release.sampling_probability
+    is_covered = is_each and count <= allowed and largest <= mechanism.sampling_probability
     found = f"{count} of {largest:.3g} of the rows{'' if is_each else ', shared'}"
-    return Outcome(found, f"{allowed} of {release.sampling_probability:.3g}", is_covered)
+    return Outcome(found, f"{allowed} of {mechanism.sampling_probability:.3g}", is_covered)
 
 
 def starts_are_forgotten(checked):

@@ -15,7 +15,7 @@ METRICS = {
     "clip_fraction": "Clipped log-likelihood\nratios (% of rows)",
     "gradient_clip_fraction": "Clipped gradients\n(% of rows)",
     "acceptance_rate": "Acceptance rate",
-    "r_hat": "Split R-hat of a release",
+    "r_hat": "Split R-hat of a sample",
     "sd_ratio": "Standard deviations over\nthose of the posterior",
 }
 

@@ -160,7 +160,7 @@ def padded_range(values, padding=0.12):
     return low - padding * (high - low), high + padding * (high - low)
 
 
-def releases_figure(study, target, reference, samples):
+def samples_figure(study, target, reference, samples):
     """Samples of a 2-dimensional posterior beside each other: a row an algorithm.
 
     Parameters
@@ -199,7 +199,7 @@ def side_by_side(study, target, reference, samples):
     Parameters
     ----------
     study, target, reference
-        As for `releases_figure`.
+        As for `samples_figure`.
     samples : dict of str to (str, (k, 2) array)
         Algorithm ids and draws, by what heads their panels.
     """

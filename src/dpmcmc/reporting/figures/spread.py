@@ -8,7 +8,7 @@ from matplotlib.ticker import NullFormatter
 
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
 
-LEAST_ESS = 40  # of a release, to tell a standard deviation by, to 11 % or so
+LEAST_ESS = 40  # of a sample, to tell a standard deviation by, to 11 % or so
 FEW = 3  # axes, each of which has its tick
 
 

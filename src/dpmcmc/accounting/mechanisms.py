@@ -10,8 +10,8 @@ NOISE_VARIANCE = 2.0  # C, for which Theorem 3.3 holds: batch error and noise of
 
 
 @dataclass(frozen=True)
-class GaussianRelease:
-    """Gaussian releases of one iteration, equivalent to a single one.
+class GaussianMechanism:
+    """Gaussian mechanisms of one iteration, equivalent to a single one.
 
     Attributes
     ----------
@@ -28,8 +28,8 @@ class GaussianRelease:
 
 
 @dataclass(frozen=True)
-class SubsampledGaussianRelease:
-    """A Gaussian release of a batch of fixed size, drawn without replacement.
+class SubsampledGaussianMechanism:
+    """A Gaussian mechanism of a batch of fixed size, drawn without replacement.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class SubsampledGaussianRelease:
 
 
 @dataclass(frozen=True)
-class BarkerRelease:
+class BarkerMechanism:
     """An acceptance test of DP Barker on a batch of fixed size, with noise variance C = 2.
 
     Attributes
@@ -72,17 +72,17 @@ class BarkerRelease:
         check(self, "batch_variance", 0 <= self.batch_variance < NOISE_VARIANCE)
 
 
-def check(release, field, is_valid):
-    """Raise a ValueError for a release that no accountant can price, such as of no number."""
+def check(mechanism, field, is_valid):
+    """Raise a ValueError for a mechanism that no accountant can price, such as of no number."""
     if not is_valid:
-        name, value = type(release).__name__, getattr(release, field)
+        name, value = type(mechanism).__name__, getattr(mechanism, field)
         raise ValueError(f"{name}.{field}: cannot be {value}")
 
 
-def require(release, accountant, *kinds):
-    """Raise a TypeError, naming the accountant, for a release that is not of a kind it prices."""
-    if not isinstance(release, kinds):
+def require(mechanism, accountant, *kinds):
+    """Raise a TypeError, naming the accountant, for a mechanism that is not of a kind it prices."""
+    if not isinstance(mechanism, kinds):
         priced = " or a ".join(kind.__name__ for kind in kinds)
         raise TypeError(
-            f"accountant {accountant} prices a {priced}, not a {type(release).__name__}"
+            f"accountant {accountant} prices a {priced}, not a {type(mechanism).__name__}"
         )

@@ -1,4 +1,4 @@
-"""Several chains a release: one budget, one sample, one row; start points likewise."""
+"""Several chains a sample: one budget, one sample, one row; start points likewise."""
 
 import json
 
@@ -40,7 +40,7 @@ UNUSED = ("accounting_curves", "notebooks", "tuning", "remarks", "related", "cla
 SMALL = {
     "study": "small",
     "seeds": 6,
-    "chains_per_release": 3,
+    "chains_per_sample": 3,
     "reference_draws": 90,
     "baseline_samples": 2,
     "runs": RUNS,
@@ -81,19 +81,19 @@ def stored(place, algorithm, run, seed):
     return dict(np.load(place / "chains" / algorithm / run / f"seed-{seed}.npz"))
 
 
-def test_a_release_is_one_sample_of_its_chains(made):
+def test_chains_that_share_a_budget_are_one_sample(made):
     study, place, tables = made
     chains = tables["chains"].set_index(["algorithm", "epsilon", "seed"])
-    model, sample = registry.build(study.models[MODEL].spec), np.load(place / "reference.npy")
-    for release in range(2):
+    model, reference = registry.build(study.models[MODEL].spec), np.load(place / "reference.npy")
+    for number in range(2):
         parts = [
             stored(place, "dp-penalty", "epsilon-4", seed)
-            for seed in range(3 * release, 3 * release + 3)
+            for seed in range(3 * number, 3 * number + 3)
         ]
         kept = np.array([kept_draws(part["positions"]) for part in parts])
-        row = chains.loc[("dp-penalty", 4, release)]
-        rng = generator(study.config["seed"], "bandwidth", MODEL, "dp-penalty", "4", release)
-        expected = compare(rng, np.concatenate(kept), sample, model, **study.config["mmd"])
+        row = chains.loc[("dp-penalty", 4, number)]
+        rng = generator(study.config["seed"], "bandwidth", MODEL, "dp-penalty", "4", number)
+        expected = compare(rng, np.concatenate(kept), reference, model, **study.config["mmd"])
         for name, value in expected.items():
             assert row[name] == pytest.approx(value, rel=1e-9)
         assert row["kept_draws"] == kept.shape[0] * kept.shape[1]
@@ -112,13 +112,13 @@ def test_tables_say_what_a_chain_and_what_a_release_has(made):
     seeds = tables["timings"].groupby(["algorithm", "epsilon"], dropna=False)["seed"].agg(list)
     assert seeds.pop(("dp-penalty", 6)) == [0, 1, 2] and list(seeds) == [[*range(6)]] * 4
     budgets = tables["budgets"]
-    assert (budgets["chains_per_release"] == 3).all()
+    assert (budgets["chains_per_sample"] == 3).all()
     private = budgets[budgets["epsilon"].notna()].set_index("epsilon")
     uncapped = private.loc[[2, 4]]
     assert (uncapped["iterations"] == uncapped["allowed_iterations"] // 3).all()
     assert private.loc[6, "iterations"] == 9
     assert private.loc[6, "spent_epsilon"] < 6 and private.loc[6, "allowed_iterations"] > 27
-    # R-hat of all chains of a cell: what the releases say of each other, too.
+    # R-hat of all chains of a cell: what the samples say of each other, too.
     mixing = tables["mixing"].set_index(["algorithm", "epsilon"])
     kept = [
         kept_draws(stored(place, "dp-penalty", "epsilon-4", seed)["positions"]) for seed in range(6)
@@ -147,7 +147,7 @@ def test_start_points_that_are_never_left_are_compared_as_a_release(made):
 
 
 def test_chains_must_make_whole_releases(config, schema):
-    with pytest.raises(ConfigError, match="seeds: must be a multiple of chains_per_release = 3"):
+    with pytest.raises(ConfigError, match="seeds: must be a multiple of chains_per_sample = 3"):
         study_of(config, schema, seeds=7)
     with pytest.raises(ConfigError, match=r"runs\[1\].max_seeds: must be a multiple"):
         study_of(config, schema, runs=[RUNS[0], RUNS[1] | {"max_seeds": 4}])

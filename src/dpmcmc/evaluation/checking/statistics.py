@@ -7,7 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc.accounting.growing_noise import GrowingNoise
-from dpmcmc.accounting.releases import BarkerRelease, GaussianRelease, SubsampledGaussianRelease
+from dpmcmc.accounting.mechanisms import (
+    BarkerMechanism,
+    GaussianMechanism,
+    SubsampledGaussianMechanism,
+)
 from dpmcmc.evaluation.audit import FAR
 
 REPLACED = 5  # rows that are replaced, one at a time
@@ -19,7 +23,7 @@ class Comparison(NamedTuple):
     moved: float = 0.0  # a statistic, over its declared sensitivity
     spread: float = 0.0  # a declared sensitivity or noise, relatively
     is_same: bool = True  # whether the same state came out
-    is_of_own: bool = True  # whether other batches, exchanged, changed no release but their own
+    is_of_own: bool = True  # whether other batches, exchanged, changed no mechanism but their own
 
 
 def neighbouring(rng, rows, ordinary):
@@ -48,7 +52,7 @@ def worse(found, step, other):
 
 
 def of_own_batches(watching, sampler, state, target, step):
-    """Whether each release of an iteration stays if all batches but its own are exchanged."""
+    """Whether each mechanism of an iteration stays if all batches but its own are exchanged."""
     for j, released in enumerate(step.released):
         batches = [np.arange(size) for size in step.batch_sizes]
         batches[j : j + 1] = [None]
@@ -86,20 +90,20 @@ def leaves(part):
         yield np.asarray(part, float)
 
 
-def released_in(release, iteration):
-    """Release and how many of it `release()` says of iteration t = 1, 2, ..."""
-    if isinstance(release, GrowingNoise):
-        return release.of(iteration), release.count
-    return release, 1
+def mechanism_at(mechanism, iteration):
+    """Release and how many of it `mechanism()` says of iteration t = 1, 2, ..."""
+    if isinstance(mechanism, GrowingNoise):
+        return mechanism.of(iteration), mechanism.count
+    return mechanism, 1
 
 
-def price(release):
-    """The most that (sensitivity / sd)^2 of a release may be for what an accountant is told."""
-    match release:
-        case GaussianRelease(mu):
+def price(mechanism):
+    """The most that (sensitivity / sd)^2 of a mechanism may be for what an accountant is told."""
+    match mechanism:
+        case GaussianMechanism(mu):
             return mu**2
-        case SubsampledGaussianRelease(noise_variance):
+        case SubsampledGaussianMechanism(noise_variance):
             return 1 / noise_variance
-        case BarkerRelease(batch_size, _, batch_variance):
+        case BarkerMechanism(batch_size, _, batch_variance):
             return 4 / batch_size / (2 - batch_variance)
-    raise TypeError(f"release() returns a {type(release).__name__}, which no accountant prices")
+    raise TypeError(f"mechanism() returns a {type(mechanism).__name__}, which no accountant prices")
