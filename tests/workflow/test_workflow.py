@@ -22,6 +22,7 @@ from dpmcmc.evaluation.audit import cases
 from dpmcmc.jobs.samplers import read_needed
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.study.loading import read_study
 from dpmcmc.study.streams import chain_streams, generator, seed_sequence, start_point
 from dpmcmc.study.study import Study
 
@@ -217,7 +218,7 @@ def test_a_chain_file_holds_the_draws_and_is_read_without_pickle(results):
 )
 def test_a_row_of_the_table_follows_from_the_configuration(results, model, algorithm, epsilon):
     """A chain run again by hand, from the configuration and the package alone."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = read_study(ROOT, [ROOT / "config.yaml"])[0]
     quick = yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text())
     entry = dict(config["models"][model] | quick["models"][model])
     kind, _ = entry.pop("kind"), entry.pop("label")
@@ -430,7 +431,7 @@ def test_an_epsilon_and_a_model_more_add_jobs_and_rerun_no_chain(tree, tmp_path)
     assert counts["run_chain"] == 6 and counts["tabulate_chains"] == 1
     assert "simulate_dataset" not in counts and "draw_reference" not in counts
 
-    circle = yaml.safe_load((ROOT / "config.yaml").read_text())["models"]["circle"]
+    circle = read_study(ROOT, [ROOT / "config.yaml"])[0]["models"]["circle"]
     settings = {"noise_scale": 4, "proposal_scale": 0.2, "clip_bound": 0.002}
     changes = {
         "models": {"big-circle": circle | {"radius_mean": 6}},
@@ -599,9 +600,8 @@ def test_a_notebook_runs_in_the_kernel_of_the_workflow(tmp_path, monkeypatch):
 def test_a_damaged_file_is_named_by_the_job_that_reads_it(tree, tmp_path, damage):
     source = (tree / "results/quick/reference/circle.npy").read_bytes()
     (tmp_path / "r.npy").write_bytes(source[: len(source) // 2] if damage == "truncated" else b"")
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    spec = Study(config, schema, ROOT).baseline_table("circle")
+    config = read_study(ROOT, [ROOT / "config.yaml"])[0]
+    spec = Study(config, ROOT).baseline_table("circle")
     arguments = [
         "--spec",
         json.dumps(spec),

@@ -9,8 +9,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 ROOT = Path(workflow.basedir)
 SOURCE = ROOT / "src"
 
@@ -29,18 +27,13 @@ from dpmcmc.jobs.data import FILES, REFERENCES
 from dpmcmc.reporting.captions import TABLES
 from dpmcmc.reporting.provenance import tree_digest
 from dpmcmc.study.config import ConfigError
-from dpmcmc.study.notebooks import listed
+from dpmcmc.study.loading import load_study
+from dpmcmc.study.notebooks import listed_ids
 from dpmcmc.study.runs import Cell
 from dpmcmc.study.sources import digest as digest_of
-from dpmcmc.study.study import load_study
 
 try:
-    study = load_study(
-        ROOT / "config.yaml",
-        workflow.configfiles,
-        config,
-        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
-    )
+    study = load_study(ROOT, workflow.configfiles, workflow.config_settings.config)
 except ConfigError as error:
     sys.exit(f"Configuration error: {error}")
 
@@ -131,7 +124,7 @@ def chain_table_source(wildcards):
 def notebook_source(notebook):
     """With the classes of what it may build: models whose data it reads, algorithms it is told."""
     lists = [
-        listed(value) for value in notebook.parameters.values() if isinstance(value, str | list)
+        listed_ids(value) for value in notebook.parameters.values() if isinstance(value, str | list)
     ]
     told = {name for names in lists for name in names if isinstance(name, str)}
     modules = [module for model in notebook.data_models for module in model_modules(model)]
@@ -275,7 +268,7 @@ def notebook_settings(notebook):
 
 def notebook_inputs(notebook):
     yield f"{RESULTS}/study.json"
-    yield from table_files(notebook.tables)
+    yield from table_files(study.all_tables)
     for model in notebook.data_models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"

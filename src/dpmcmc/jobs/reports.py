@@ -67,15 +67,14 @@ def verify(results, docs):
 def docs_status(docs, root, changes):
     """Say whether committed results come from the source and settings of this checkout."""
     from dpmcmc.reporting.provenance import tree_digest
-    from dpmcmc.study.config import merged, read_config
+    from dpmcmc.study.loading import read_study
 
     record = Path(docs, "provenance.json")
     if not record.exists():
         raise JobError(f"{record} is missing; `make docs` writes it")
     made = read_json(record)
-    source, config = tree_digest(root), {}
-    for path in (Path(root, "config.yaml"), *changes):
-        config = merged(config, read_config(path))
+    source = tree_digest(root)
+    config, _ = read_study(root, changes or [Path(root, "config.yaml")])
     reasons = []
     if made["source"] != source:
         reasons.append(f"the source is {source} now")
