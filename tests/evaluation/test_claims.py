@@ -319,7 +319,6 @@ def test_claims_speak_of_a_study_that_has_all_that_one_names():
         (lower(model="m", lower="a", higher=[["a"]]), r"higher: unknown algorithm \['a'\]; valid"),
         (lower(model="m", lower="a", higher=[]), "higher: must not be empty"),
         (lower(model="m", lower="a", higher="x" * 500), "unknown algorithm x{57}...; valid"),
-        (lower(model="x", lower="a", higher="a"), "`claims: null` leaves out those of config.yaml"),
         ({"rule": "lower", "of": [{1: "m", "b": "a"}]}, "unknown key 1; valid keys: model"),
         (
             {"rule": "undetectable_below", "of": [{"clip_fraction": "a"}]},

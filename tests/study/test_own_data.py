@@ -142,11 +142,11 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
     [
         ({"data": "none.csv"}, "models.line.data: .*none.csv cannot be read: No such file"),
         ({"data": "line.txt"}, "models.line.data: line.txt: must end in .csv, .parquet, .npy"),
-        ({"data": 3}, "models.line.data: must be a string, not 3"),
+        ({"data": 3}, "models.line.data: must be a text, not 3"),
         ({"data": "line.csv", "columns": "x"}, "models.line.columns: must be a list, not 'x'"),
         (
             {"data": "line.csv", "columns": [1, 2]},
-            r"models.line.columns\[1\]: must be a string, not 2",
+            r"models.line.columns\[0\]: must be a text, not 1",
         ),
         ({"data": "line.csv", "columns": ["x", "x"]}, "models.line.columns: lists an entry twice"),
         (
@@ -163,11 +163,14 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ),
         ({"data": "line.csv", "num_rows": 50}, "models.line.num_rows: must not be given with data"),
         ({"data": "line.csv", "prior": 1}, "models.line: unknown key prior; valid keys: num_rows"),
-        ({"data": "line.csv", "prior_variance": -1}, "models.line.prior_variance: must be greater"),
+        (
+            {"data": "line.csv", "prior_variance": -1},
+            "models.line.prior_variance: must be a number >",
+        ),
         ({"held_out": 0.2, "num_rows": 9}, "models.line.held_out: is of data from a file, and"),
-        ({"data": "line.csv", "held_out": 0}, "models.line.held_out: must be greater than 0"),
-        ({"data": "line.csv", "held_out": 1}, "models.line.held_out: .* equal to the maximum of 1"),
-        ({"data": "line.csv", "held_out": "a"}, "models.line.held_out: must be a finite number"),
+        ({"data": "line.csv", "held_out": 0}, "models.line.held_out: must be a number > 0"),
+        ({"data": "line.csv", "held_out": 1}, "models.line.held_out: must be a number < 1"),
+        ({"data": "line.csv", "held_out": "a"}, "models.line.held_out: must be a number, not"),
         (
             {"data": "line.csv", "held_out": 0.005},
             "models.line.held_out: must leave at least 2 rows and hold out at least 1, not 50 and",

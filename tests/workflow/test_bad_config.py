@@ -12,7 +12,7 @@ FILES = {  # of config.yaml itself
     "a tab": NO_YAML["a tab"],
     "object": CONFIG.replace("seeds: 20", 'seeds: !!python/object/apply:os.system ["touch pwned"]'),
     "given twice": CONFIG + "seeds: 3\n",
-    "NaN": CONFIG.replace("delta_times_n: 0.1", "delta_times_n: .nan"),
+    "NaN": CONFIG + "delta_times_n: .nan\n",
     "huge": CONFIG.replace("seeds: 20", "seeds: 1000000000000000000000"),
     "template": '__use_yte__: true\nstudy: ?__import__("os").system("touch pwned")\n' + CONFIG,
     "unsafe id": CONFIG.replace("circle", "'$(touch pwned)'"),
@@ -22,7 +22,8 @@ OVERLAYS = {  # of a --configfile
     "given twice": GIVEN_TWICE["num_rows"],
     "path-like id": "models: {../../x: {num_rows: 9}}\n",
     "wrong type": "seeds: many\n",
-    "name of config.yaml": "runs: [{models: [circle], algorithms: [dp-hmc], epsilons: [1]}]\n",
+    "name of config.yaml": "study: chapter-6\n"
+    "runs: [{models: [circle], algorithms: [dp-hmc], epsilons: [1]}]\n",
 }
 
 
@@ -58,7 +59,7 @@ def test_a_template_in_an_overlay_is_refused(fresh):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("seeds=0", "seeds: must be at least 1, not 0"),
+        ("seeds=0", "seeds: must be a whole number >= 1, not 0"),
         ("sedes=3", "config: unknown key sedes; valid keys: study, seed, seeds"),
         ("study=../x", "study: '../x' is not a valid id"),
         ("seeds=19", "study: chapter-6 is the study of config.yaml, whose results"),

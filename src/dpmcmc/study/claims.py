@@ -12,7 +12,6 @@ from dpmcmc.study.config import ConfigError, listed, named, short
 METRICS = ("mmd", "mean_error", "covariance_error")
 MODEL, ALGORITHM, ACCOUNTANT = "model", "algorithm", "accountant"
 SHARE, METRIC = "share", "metric"
-OF_STUDY = (MODEL, ALGORITHM)
 PAIR = {"model": MODEL, "lower": ALGORITHM, "higher": ALGORITHM}
 OF_ONE = {"model": MODEL, "algorithm": ALGORITHM}
 # Arguments of the rules, by what they are. Those of OPTIONAL may be left out.
@@ -113,7 +112,6 @@ def check_argument(where, kind, value, valid):
                 f"{where}: must be a share, above 0 and at most 1, not {short(value)}"
             )
     elif not isinstance(value, str) or value not in valid[kind]:
-        hint = "; `claims: null` leaves out those of config.yaml" if kind in OF_STUDY else ""
         raise ConfigError(
-            f"{where}: unknown {kind} {named(value)}; valid {kind}s: {listed(valid[kind])}{hint}"
+            f"{where}: unknown {kind} {named(value)}; valid {kind}s: {listed(valid[kind])}"
         )

@@ -107,9 +107,11 @@ def check_type(value, kind, where=""):
     where : str
         Keys that lead to the value, as messages name them.
     """
-    bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    if get_origin(bare) in (Union, UnionType) and isinstance(value, list):
-        return check_type(value, next((k for k in get_args(bare) if "list[" in str(k)), str), where)
+    bare = bare_type(kind)
+    if get_origin(bare) in (Union, UnionType):
+        for part in get_args(bare):
+            if (get_origin(bare_type(part)) or bare_type(part)) is type(value):
+                return check_type(value, part, where)
     if hasattr(bare, "__struct_fields__") and isinstance(value, dict):
         return check_keys(value, bare, where)
     parts = get_args(bare) or (Any, Any)
@@ -121,6 +123,11 @@ def check_type(value, kind, where=""):
         for i, entry in enumerate(value):
             check_type(entry, parts[0], f"{where}[{i}]")
     check_value(value, kind, where or "config")
+
+
+def bare_type(kind):
+    """A type without its limits."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def check_keys(value, struct, where):
@@ -163,10 +170,7 @@ def check_value(value, kind, where):
         if get_origin(kind) is Literal:
             problem = f"unknown value {short(value)}; valid values: {listed(get_args(kind))}"
         elif "regex" in problem:
-            problem = (
-                f"{short(value)} is not a valid id; an id is 1 to 64 lower-case letters, digits, "
-                "dots and hyphens, and starts with a letter or digit"
-            )
+            problem = f"{short(value)} {kind.__metadata__[0].description}"
         else:
             types = problem.partition("`")[2].partition("`")[0]
             words = " or ".join(WORDS.get(name, name) for name in types.split(" | "))

@@ -22,7 +22,6 @@ workflow is parsed; it stays clear of everything slow.
 
 import ast
 import json
-import re
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -32,13 +31,16 @@ from dpmcmc.registry import beside
 from dpmcmc.study.config import ConfigError, check_keys, check_type, listed, named
 from dpmcmc.study.schema import Table
 
-FILE_NAME = r"^[\w.-]+\Z"
+FILE_NAME = msgspec.Meta(
+    pattern=r"^[\w.-]+\Z",
+    description="is not a valid name; it may have letters, digits, -, . and _",
+)
 
 
 class Figure(Table):
     """A figure that a notebook draws."""
 
-    name: Annotated[str, msgspec.Meta(pattern=FILE_NAME)]
+    name: Annotated[str, FILE_NAME]
     shows: Annotated[str, msgspec.Meta(min_length=1)]
     needs: list[str] = msgspec.field(name="if", default=())
 
@@ -92,8 +94,7 @@ def study_notebooks(study, folders):
         notebook = read_notebook(study, tables, entry, given, find(entry, folders))
         if notebook is None:
             continue
-        if not re.match(FILE_NAME, name):
-            raise ConfigError(f"notebooks.{entry}: its name may have letters, digits, -, . and _")
+        check_type(name, Annotated[str, FILE_NAME], f"notebooks.{entry}")
         if name in notebooks:
             raise ConfigError(f"notebooks.{entry}: there is another notebook named {name}")
         for figure in notebook.figures:
@@ -187,16 +188,13 @@ def read_source(path):
     where = f"{path}, metadata.dpmcmc"
     check_type(declared, Declared, where)
     declared = msgspec.convert(declared, Declared)
-    parameters = {key: getattr(declared, key) for key in ("models", "algorithms")}
+    models = declared.models
+    valid = {"models": defaults, "algorithms": defaults, "data": models, "chains": models}
+    for key, known in valid.items():
+        check_known(getattr(declared, key), known, f"{where}.{key}", "parameter")
     for figure in declared.figures:
         needs = [name for name in figure.needs if not name.startswith(("table.", "vary."))]
-        parameters[f"figures.{figure.name}.if"] = needs
-    for key, names in parameters.items():
-        check_known(names, defaults, f"{where}.{key}", "parameter")
-    for key in ("data", "chains"):
-        check_known(
-            getattr(declared, key), declared.models, f"{where}.{key}", "parameter of models"
-        )
+        check_known(needs, defaults, f"{where}.figures.{figure.name}.if", "parameter")
     return title or path.stem, question, declared, defaults
 
 

@@ -11,7 +11,12 @@ from msgspec import Meta, Struct
 
 from dpmcmc.settings import Seed
 
-Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}\Z")]
+ID = Meta(
+    pattern=r"^[a-z0-9][a-z0-9.-]{0,63}\Z",
+    description="is not a valid id; an id is 1 to 64 lower-case letters, digits, dots and hyphens, "
+    "and starts with a letter or digit",
+)
+Id = Annotated[str, ID]
 Label = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(min_length=1, max_length=1000)]
 UNIQUE = Meta(min_length=1, extra={"unique": True})  # no entry twice
