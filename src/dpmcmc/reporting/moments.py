@@ -5,13 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from dpmcmc.evaluation.analysis import RESAMPLES, Estimate, median_contrast
 from dpmcmc.evaluation.diagnostics import effective_sample_size
+from dpmcmc.evaluation.intervals import bootstrap, median_contrast
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.reporting.draws import run_of, sample_draws
-from dpmcmc.study.streams import generator
 
 FARTHEST = 1.0  # of a mean from the posterior's, in standard deviations of that
 WIDEST = 2.0  # times the posterior's standard deviation, or one so many times smaller
@@ -140,18 +138,7 @@ def root_mean_square(labels, errors):
         scaled = np.sqrt(np.square(values / largest).mean(axis=axis, keepdims=True))
         return (largest * scaled).squeeze(axis)
 
-    value = float(statistic(errors))
-    if len(errors) < 2:
-        return Estimate(value, -math.inf, math.inf)
-    interval = stats.bootstrap(
-        (errors,),
-        statistic,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        random_state=generator(0, "bootstrap", *labels),
-    ).confidence_interval
-    return Estimate(value, float(interval.low), float(interval.high))
+    return bootstrap(labels, statistic, [errors])
 
 
 def distances(found, mean, sd):

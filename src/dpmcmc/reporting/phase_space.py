@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmcmc.evaluation.claims import verdict
+from dpmcmc.evaluation.claims import SIDES, side, verdict
+from dpmcmc.evaluation.intervals import Estimate
 from dpmcmc.evaluation.phase_space import (
     Quadratic,
     batch_centres,
@@ -178,17 +179,17 @@ def judged(claims):
     """
     rows = []
     for claim, comparisons in claims.items():
-        found = [np.atleast_1d(np.asarray(one, dtype=float)) for one in comparisons]
-        num_for = sum(one.mean() + 2 * standard_error(one) < 0 for one in found)
-        num_against = sum(one.mean() - 2 * standard_error(one) > 0 for one in found)
-        said = verdict(len(found), num_for, num_against)
+        values = [np.atleast_1d(np.asarray(one, dtype=float)) for one in comparisons]
+        sides = [side(mean_interval(one), below=0) for one in values]
         rows.append(
-            {
-                "the thesis says": claim,
-                "for": num_for,
-                "against": num_against,
-                "open": len(found) - num_for - num_against,
-                "verdict": {"not confirmed": "refuted"}.get(said, said),
-            }
+            {"the thesis says": claim}
+            | {side: sides.count(side) for side in SIDES}
+            | {"verdict": verdict(sides).replace("not confirmed", "refuted")}
         )
     return rows
+
+
+def mean_interval(values):
+    """Mean over seeds, and two standard errors to either side."""
+    mean, reach = values.mean(), 2 * standard_error(values)
+    return Estimate(mean, mean - reach, mean + reach)
