@@ -7,8 +7,8 @@ import seaborn as sns
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
-from dpmcmc.evaluation.analysis import median_contrast
 from dpmcmc.evaluation.diagnostics import effective_sample_size
+from dpmcmc.evaluation.intervals import median_contrast
 from dpmcmc.evaluation.metrics import principal_axes
 from dpmcmc.reporting.draws import run_of, sample_draws
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below

@@ -32,25 +32,6 @@ X = np.linspace(-6, 6, 6001)  # where distribution functions are compared
 SHOWN = np.linspace(-3, 3, 601)  # where they are drawn
 
 
-def row_ratios(target, theta, theta_new, bound, rows):
-    """Clipped log-likelihood ratios of some rows by themselves, (k,).
-
-    Parameters
-    ----------
-    target : Target
-    theta, theta_new, bound
-        As for `Target.clipped_log_likelihood_ratio`.
-    rows : (k,) array of int
-        Indices.
-    """
-    return np.array(
-        [
-            target.clipped_batch_ratio(theta, theta_new, bound, rows[i : i + 1])[0]
-            for i in range(len(rows))
-        ]
-    )
-
-
 def skewness(values, batch_size, num_rows):
     """Skewness of the sum over a batch drawn without replacement.
 
@@ -330,12 +311,11 @@ def proposals(study, model, algorithm, run, count):
     draws = sample_draws(study, model, algorithm, run, 0)[0]
     move, target = study.sampler(algorithm, model).move, study.target(model)
     rng = three_streams(seed_sequence(study.seed, "clt-proposals", model, algorithm))
-    rows = np.arange(target.num_rows)
     memory = move.init(rng, draws.shape[1])
     found = []
     for theta in draws[np.linspace(0, len(draws) - 1, count).astype(int)]:
         theta_new, memory, _ = move.propose(rng, theta, memory)
-        ratios = row_ratios(target, theta, theta_new, np.inf, rows)
+        ratios, _ = target.row_ratios(theta, theta_new)
         found.append(Proposal(model, algorithm, target, theta, theta_new, ratios))
     return found
 

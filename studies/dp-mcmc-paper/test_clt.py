@@ -138,13 +138,6 @@ def target():
     return Target(model, model.simulate(np.random.default_rng(1)))
 
 
-def test_row_ratios_are_those_that_a_batch_adds_up(target):
-    theta, theta_new, rows = np.array([0.1, 0.9]), np.array([0.3, 0.8]), np.arange(0, 2000, 7)
-    ratios = clt.row_ratios(target, theta, theta_new, 0.2, rows)
-    total, squares, _ = target.clipped_batch_ratio(theta, theta_new, 0.2, rows)
-    assert ratios.sum() == pytest.approx(total) and (ratios**2).sum() == pytest.approx(squares)
-
-
 def test_acceptance_where_all_rows_are_clipped_alike_has_no_error(target):
     near, far = np.array([0.1, 0.9]), np.array([1e3, 0.9])
     barker = DPBarker(GaussianWalk(0.1), 300)

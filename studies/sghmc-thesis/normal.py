@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from scipy import stats
 
-from dpmcmc.evaluation.analysis import RESAMPLES, Estimate, median_contrast
+from dpmcmc.evaluation.claims import side, verdict
 from dpmcmc.evaluation.diagnostics import effective_sample_size
+from dpmcmc.evaluation.intervals import bootstrap, median_contrast
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.reporting.draws import run_of, sample_draws
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
-from dpmcmc.study.streams import generator
 
 FARTHEST = 1.0  # of a mean from the posterior's, in standard deviations of that
 WIDEST = 2.0  # times the posterior's standard deviation, or one so many times smaller
@@ -70,48 +69,6 @@ def cells(study, chains, model, algorithms):
     return found
 
 
-def normal_posterior(target):
-    """Mean and standard deviation of a posterior that is normal, in one dimension, exactly.
-
-    Parameters
-    ----------
-    target : Target
-        Of a model with such a posterior: two gradients determine it.
-    """
-
-    def gradient(theta):
-        theta = np.array([theta])
-        total, _ = target.clipped_gradient(theta, math.inf)
-        return float((target.likelihood_power * total + target.model.grad_log_prior(theta))[0])
-
-    at_zero = gradient(0.0)
-    precision = at_zero - gradient(1.0)
-    return at_zero / precision, precision**-0.5
-
-
-def batch_noise(target, theta, batch_size, bound):
-    """Variance of the gradient of the log posterior by a batch drawn without replacement.
-
-    Times half of the step size it is what friction must be at least to take away again what energy
-    batches bring (Chen, Fox and Guestrin 2014, section 3).
-
-    Parameters
-    ----------
-    target : Target
-        In one dimension.
-    theta : float
-    batch_size : int
-    bound : float
-        Largest absolute value of one row's gradient.
-    """
-    n, theta = target.num_rows, np.array([theta])
-    rows = [target.clipped_batch_gradient(theta, bound, np.array([i]))[0] for i in range(n)]
-    share = batch_size / n
-    return float(
-        (n * target.likelihood_power) ** 2 / batch_size * (1 - share) * np.var(rows, ddof=1)
-    )
-
-
 def moments(draws):
     """Moments of chains in one dimension; ENDLESS for those of chains that diverge.
 
@@ -144,18 +101,7 @@ def root_mean_square(labels, errors):
         scaled = np.sqrt(np.square(values / largest).mean(axis=axis, keepdims=True))
         return (largest * scaled).squeeze(axis)
 
-    value = float(statistic(errors))
-    if len(errors) < 2:
-        return Estimate(value, -math.inf, math.inf)
-    interval = stats.bootstrap(
-        (errors,),
-        statistic,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        random_state=generator(0, "bootstrap", *labels),
-    ).confidence_interval
-    return Estimate(value, float(interval.low), float(interval.high))
+    return bootstrap(labels, statistic, [errors])
 
 
 def distances(found, mean, sd):
@@ -180,13 +126,12 @@ def fails(labels, found, mean, sd):
     the 95 % interval, and does not where both lie below, with all of theirs; parameters as for
     `distances`, and labels of the resampling.
     """
-    estimates = [
-        median_contrast((*labels, number), [distance])
+    sides = [
+        side(median_contrast((*labels, number), [distance]), below=1)
         for number, distance in enumerate(distances(found, mean, sd))
     ]
-    if any(estimate.low > 1 for estimate in estimates):
-        return "fails"
-    return "does not" if all(estimate.high <= 1 for estimate in estimates) else "undecided"
+    said = verdict(sides, share=1, one_refutes=True)
+    return {"confirmed": "does not", "not confirmed": "fails"}.get(said, said)
 
 
 def runaway(sampler, iterations):

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from scipy.stats import gaussian_kde, rankdata
 from sklearn.linear_model import LogisticRegression
 
+from dpmcmc.evaluation.claims import side, verdict
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd, sd_ratio, thin
 from dpmcmc.reporting.figures.style import legend_below, panel_grid
 
@@ -50,18 +51,16 @@ def sd_difference(draws, reference):
     return float(np.abs(draws.std(axis=0, ddof=1) - reference.std(axis=0, ddof=1)).mean())
 
 
-def judged(gaps, is_for, is_against):
+def judged(gaps, **limits):
     """Verdict on a claim of several comparisons: all of them for it, any against it, or neither.
 
     Parameters
     ----------
     gaps : list of Estimate
-    is_for, is_against : function
-        Of a gap, with its interval.
+    **limits
+        `above` and `below`, between which the claim says that all of them lie.
     """
-    if any(map(is_against, gaps)):
-        return "refuted"
-    return "confirmed" if gaps and all(map(is_for, gaps)) else "undecided"
+    return verdict([side(gap, **limits) for gap in gaps], share=1, one_refutes=True)
 
 
 class Accuracy(NamedTuple):

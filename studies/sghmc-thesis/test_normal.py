@@ -7,40 +7,13 @@ import numpy as np
 import pytest
 
 import normal
-from dpmcmc.likelihoods.target import Target
-from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
-
-MODEL = Gaussian(num_rows=500, prior_variance=1, covariance=[[4]], true_position=[1])
 
 
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
     plt.close("all")
-
-
-@pytest.fixture
-def target():
-    return Target(MODEL, MODEL.simulate(np.random.default_rng(1)))
-
-
-def test_a_normal_posterior_by_two_gradients(target):
-    mean, sd = normal.normal_posterior(target)
-    precision = 500 / 4 + 1
-    assert sd == pytest.approx(precision**-0.5, rel=1e-9)
-    assert mean == pytest.approx(target.data.sum() / 4 / precision, rel=1e-9)
-
-
-def test_the_noise_of_batches_is_that_of_drawn_ones(target):
-    noise = normal.batch_noise(target, 0.5, 50, 0.7)
-    rng = np.random.default_rng(2)
-    sums = [
-        10 * target.clipped_batch_gradient(np.array([0.5]), 0.7, rng.permutation(500)[:50])[0][0]
-        for _ in range(4000)
-    ]
-    assert np.var(sums) == pytest.approx(noise, rel=4 * math.sqrt(2 / 4000))
-    assert normal.batch_noise(target, 0.5, 500, 0.7) == 0
 
 
 def test_moments_of_chains_and_of_one_that_diverges():

@@ -12,6 +12,7 @@ import phase_space
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.models.rows import RowsModel
+from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.hmc import leapfrog
 from dpmcmc.study.streams import three_streams
 from phase_space import EACH, ON, PARTS, READINGS, Experiment, judged, with_error
@@ -86,7 +87,7 @@ def test_an_orbit_is_that_of_leapfrog_on_the_rows(target, potential):
     q, p = phase_space.orbit(potential, *START, 0.05, np.full(21, centre))
 
     def gradient(theta):
-        return np.array([phase_space.slope(target, float(theta[0]), batch)])
+        return batch_gradient(target, theta, math.inf, batch, len(batch))[0]
 
     path = list(leapfrog(np.zeros(1), np.ones(1), gradient, 0.05, 20, 1.0))
     assert q[1:] == pytest.approx(np.array([theta[0] for theta, _ in path]))
@@ -191,6 +192,17 @@ def test_a_balancing_friction_keeps_the_mean_energy(target, potential):
         phase_space.balancing_friction(potential, h, variance, 1)
 
 
+def test_the_noise_of_batches_is_that_of_drawn_ones(target):
+    noise = phase_space.batch_noise(target, 0.5, 50, 0.7)
+    rng = np.random.default_rng(2)
+    sums = [
+        10 * target.clipped_batch_gradient(np.array([0.5]), 0.7, rng.permutation(500)[:50])[0][0]
+        for _ in range(4000)
+    ]
+    assert np.var(sums) == pytest.approx(noise, rel=4 * math.sqrt(2 / 4000))
+    assert phase_space.batch_noise(target, 0.5, 500, 0.7) == 0
+
+
 @pytest.fixture(scope="module")
 def experiment():
     model = Gaussian(60, 1.0, [[4.0]], [1.0])
@@ -264,7 +276,7 @@ def test_verdicts_follow_the_rule():
     )
     assert [row["verdict"] for row in rows] == [
         "confirmed",
-        "refuted",
+        "not confirmed",
         "undecided",
         "undecided",
         "confirmed",

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import regression
-from dpmcmc.evaluation.analysis import Estimate
+from dpmcmc.evaluation.intervals import Estimate
 from dpmcmc.models.softmax import Softmax
 from dpmcmc.study.data_files import DataFile, data_set, model_of
 from regression import contrasts, distance, judged, sd_difference
@@ -47,13 +47,13 @@ def test_a_sample_is_no_distance_from_itself_and_twice_as_wide_when_doubled(rng)
     [
         ([(1, 2), (0.5, 3)], "confirmed"),
         ([(1, 2), (-1, 3)], "undecided"),
-        ([(1, 2), (-3, -1)], "refuted"),
+        ([(1, 2), (-3, -1)], "not confirmed"),
         ([], "undecided"),
     ],
 )
 def test_a_claim_needs_all_of_its_comparisons(ranges, verdict):
     gaps = [Estimate((low + high) / 2, low, high) for low, high in ranges]
-    assert judged(gaps, lambda gap: gap.low > 0, lambda gap: gap.high < 0) == verdict
+    assert judged(gaps, above=0) == verdict
 
 
 def test_figures_stand_chains_that_do_not_move_and_tables_in_any_order(rng):
