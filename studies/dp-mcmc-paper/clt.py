@@ -292,8 +292,8 @@ class Proposal(NamedTuple):
     ratios: np.ndarray  # of all rows, not clipped
 
 
-def proposals(study, model, algorithm, run, count):
-    """Proposals from places of a chain, evenly spaced among the kept draws.
+def places(study, model, algorithm, run, count):
+    """Places of a chain, evenly spaced among the kept draws, (count, d).
 
     Parameters
     ----------
@@ -303,17 +303,18 @@ def proposals(study, model, algorithm, run, count):
     run : str
         As it stands in paths; the first chain is taken.
     count : int
-
-    Returns
-    -------
-    list of Proposal
     """
     draws = sample_draws(study, model, algorithm, run, 0)[0]
+    return draws[np.linspace(0, len(draws) - 1, count).astype(int)]
+
+
+def proposals(study, model, algorithm, thetas):
+    """A proposal from each of some places of a chain (k, d), as a list of `Proposal`."""
     move, target = study.sampler(algorithm, model).move, study.target(model)
     rng = three_streams(seed_sequence(study.seed, "clt-proposals", model, algorithm))
-    memory = move.init(rng, draws.shape[1])
+    memory = move.init(rng, thetas.shape[1])
     found = []
-    for theta in draws[np.linspace(0, len(draws) - 1, count).astype(int)]:
+    for theta in thetas:
         theta_new, memory, _ = move.propose(rng, theta, memory)
         ratios, _ = target.row_ratios(theta, theta_new)
         found.append(Proposal(model, algorithm, target, theta, theta_new, ratios))

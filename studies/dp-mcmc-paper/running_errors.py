@@ -1,11 +1,69 @@
-"""What a chain says after so many iterations, and what that has cost."""
+"""Chains on a mixture: their modes and widths, and errors after so many iterations beside costs."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 
+from dpmcmc.evaluation.metrics import kept_draws, thin
+from dpmcmc.files import read_npz
+from dpmcmc.reporting.draws import chain_path
 from dpmcmc.reporting.figures.accounting import accountant_label
 from dpmcmc.reporting.figures.style import NEUTRAL
+
+DOTS = 1000  # draws of a chain that are drawn
+NUM_ENDS = 40  # up to which the errors of a chain are shown
+
+
+def results_of_cell(study, model, algorithm, run, seeds, reference, first):
+    """What the page shows of the chains of a cell, as arrays by name.
+
+    Parameters
+    ----------
+    study : Study
+    model, algorithm : str
+        Ids.
+    run : str
+        As it stands in paths.
+    seeds : sequence of int
+    reference : (size, 2) array
+        Of the posterior.
+    first : float
+        Share of the positions before which errors are not shown.
+
+    Returns
+    -------
+    dict of str to array
+        `second_shares` and `variances`, (chains,), and `num_draws`, of the kept draws of each
+        chain; `draws`, some of the first chain; `of_mean` and `of_variance`, (chains, e), errors of
+        the first `ends`, (e,), of `num_positions`.
+    """
+    positions = np.stack(
+        [read_npz(chain_path(study, model, algorithm, run, seed))["positions"] for seed in seeds]
+    )
+    draws = np.stack([kept_draws(chain) for chain in positions])
+    length = positions.shape[1]
+    ends = np.unique(np.linspace(max(1, first * length), length, NUM_ENDS).astype(int))
+    of_mean, of_variance = running_errors(positions, reference, ends)
+    return {
+        "second_shares": second_shares(draws),
+        "variances": variances(draws),
+        "num_draws": draws.shape[1],
+        "draws": thin(draws[0], DOTS).astype(np.float32),
+        "num_positions": length,
+        "ends": ends,
+        "of_mean": of_mean,
+        "of_variance": of_variance,
+    }
+
+
+def second_shares(draws):
+    """Share of the second mode in draws of each chain, (chains,)."""
+    return (draws[..., 1] < 0).mean(axis=1)
+
+
+def variances(draws):
+    """Variances of both components, added up, in draws of each chain, (chains,)."""
+    return draws.var(axis=1, ddof=1).sum(axis=-1)
 
 
 def running_errors(chains, reference, ends):

@@ -40,8 +40,8 @@ class Cell(NamedTuple):
     clip_fraction: float  # median share of the rows whose gradients were clipped; NaN without
 
 
-def cells(study, chains, model, algorithms):
-    """Cells of algorithms on a model in one dimension, those of sweeps included.
+def runs(study, chains, model, algorithms):
+    """Algorithms on a model in one dimension, in all their settings: those of sweeps included.
 
     Parameters
     ----------
@@ -51,21 +51,45 @@ def cells(study, chains, model, algorithms):
     model : str
         Id.
     algorithms : list of str
-        Ids, in whose order the cells come.
+        Ids, in whose order the runs come.
+
+    Yields
+    ------
+    algorithm, run : str
+        Run as it stands in paths.
+    settings : dict
+    cell : DataFrame
+        Rows of the table.
     """
-    found = []
     for algorithm in algorithms:
         entry = study.algorithms[algorithm]["entries"][model]
         of = chains[(chains["model"] == model) & (chains["algorithm"] == algorithm)]
         swept = [key for key in of if key in entry and of[key].notna().any()]
         for _, cell in of.groupby([*swept, "iterations"], sort=False, dropna=False):
             row = cell.iloc[0]
-            run = run_of(study, row)
-            draws = [sample_draws(study, model, algorithm, run, r) for r in sorted(cell["seed"])]
             varied = {key: row[key] for key in swept if pd.notna(row[key])}
-            share = cell["gradient_clip_fraction"].median()
-            length, of_chains = int(row["iterations"]), moments(np.concatenate(draws))
-            found.append(Cell(algorithm, entry | varied, length, of_chains, share))
+            yield algorithm, run_of(study, row), entry | varied, cell
+
+
+def moments_of_runs(study, chains, model, algorithms):
+    """Moments of the chains of `runs`, whose parameters these are: a data frame, a row a chain."""
+    tables = []
+    for algorithm, run, _, cell in runs(study, chains, model, algorithms):
+        draws = [sample_draws(study, model, algorithm, run, r) for r in sorted(cell["seed"])]
+        of_chains = moments(np.concatenate(draws))._asdict()
+        tables.append(pd.DataFrame({"algorithm": algorithm, "run": run} | of_chains))
+    return pd.concat(tables)
+
+
+def cells(study, chains, model, algorithms, of_chains):
+    """Cells of `runs`, with their moments from `moments_of_runs`."""
+    found = []
+    for algorithm, run, settings, cell in runs(study, chains, model, algorithms):
+        is_cell = (of_chains["algorithm"] == algorithm) & (of_chains["run"] == run)
+        mean, sd, ess, kept = (of_chains.loc[is_cell, key].to_numpy() for key in Moments._fields)
+        share, length = cell["gradient_clip_fraction"].median(), int(cell["iterations"].iloc[0])
+        of_cell = Moments(mean, sd, ess, int(kept[0]))
+        found.append(Cell(algorithm, settings, length, of_cell, share))
     return found
 
 

@@ -43,12 +43,19 @@ def distance(rng, draws, reference):
     return mmd(draws, reference, bandwidth), sd_ratio(draws, reference)
 
 
-def sd_difference(draws, reference):
-    """Mean over the components of |s - s_reference|, standard deviations of two samples.
+def sd_difference(sds, reference):
+    """Mean over the components of |s - s_reference|, of standard deviations s, (d,).
 
     The thesis on DP SGHMC measures so how near a sample is to the posterior (section 6.4).
+
+    Parameters
+    ----------
+    sds : (d,) array
+        Of a sample.
+    reference : (k, d) array
+        Another sample.
     """
-    return float(np.abs(draws.std(axis=0, ddof=1) - reference.std(axis=0, ddof=1)).mean())
+    return float(np.abs(sds - reference.std(axis=0, ddof=1)).mean())
 
 
 def judged(gaps, **limits):

@@ -154,14 +154,18 @@ class Target:
             Indices; by default all rows.
         """
         rows = np.arange(self.num_rows) if rows is None else rows
-        sums = [self.clipped_batch_ratio(theta, theta_new, bound, row) for row in rows[:, None]]
-        return np.array([R for R, *_ in sums]), np.array([bool(count) for *_, count in sums])
+        ratios, is_clipped = np.empty(len(rows)), np.empty(len(rows), dtype=bool)
+        for i, row in enumerate(rows[:, None]):
+            ratios[i], _, is_clipped[i] = self.clipped_batch_ratio(theta, theta_new, bound, row)
+        return ratios, is_clipped
 
     def row_gradients(self, theta, bound=math.inf, rows=None):
         """Gradients of single rows, clipped, (k, d), and whether each was; as `row_ratios`."""
         rows = np.arange(self.num_rows) if rows is None else rows
-        sums = [self.clipped_batch_gradient(theta, bound, row) for row in rows[:, None]]
-        return np.array([G for G, _ in sums]), np.array([bool(count) for _, count in sums])
+        gradients, is_clipped = np.empty((len(rows), len(theta))), np.empty(len(rows), dtype=bool)
+        for i, row in enumerate(rows[:, None]):
+            gradients[i], is_clipped[i] = self.clipped_batch_gradient(theta, bound, row)
+        return gradients, is_clipped
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered; nothing is clipped."""

@@ -14,6 +14,8 @@ models, algorithms
     left out, so that a notebook can list what some studies do not have.
 data, chains
     Those of its `models` whose data set and reference sample it reads, or whose chains.
+kept
+    Names under which it keeps what it takes from chains, so that it can be rendered without them.
 
 A notebook all of whose figures fall away, or of which the study does not make a table, is left out.
 Its first cell is its title and the question that it answers. This module is imported whenever the
@@ -28,7 +30,7 @@ from typing import NamedTuple
 
 from dpmcmc.study.config import ConfigError, named, short
 
-KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data", "chains")
+KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data", "chains", "kept")
 WORDS = {dict: "maps", str: "names"}
 SWEPT = "vary."  # before the name of a setting that a figure needs to be swept
 FILE_NAME = re.compile(r"[\w.-]+")
@@ -44,11 +46,13 @@ class Notebook(NamedTuple):
     tables: list  # that it reads
     data_models: list  # whose data set and reference sample it reads
     chain_models: list  # whose chains it reads
+    kept: list  # names under which it keeps what it takes from chains
     parameters: dict  # what it is told, beside the directory of the results
 
     def described(self):
         """What `study.json` says of it."""
-        return {"title": self.title, "question": self.question, "figures": self.figures}
+        told = {"title": self.title, "question": self.question, "figures": self.figures}
+        return told | {"kept": self.kept}
 
 
 def study_notebooks(config, directory, running, tables, beside=(), swept=()):
@@ -132,6 +136,7 @@ def resolve(source, entry, given, config, running, tables, swept):
         ],
         data_models=named_by(declared["data"], values),
         chain_models=named_by(declared["chains"], values),
+        kept=declared["kept"],
         parameters={name: values[name] for name in source.defaults if name in given}
         | {name: values[name] for kind in ("models", "algorithms") for name in declared[kind]},
     )
