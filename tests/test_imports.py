@@ -164,6 +164,12 @@ def test_every_sampler_and_model_of_the_package_is_as_light(allowed):
     assert brought_by(modules) == allowed
 
 
+def test_the_schema_of_claims_is_read_at_each_start_of_the_workflow(allowed):
+    assert brought_by({"dpmcmc.evaluation.claims"}) == allowed
+
+
 def test_what_is_heavy_would_be_seen():
-    assert {"pandas", "scipy.stats"} <= set(brought_by({"dpmcmc.evaluation.analysis"}))
+    assert {"pandas", "scipy.stats"} <= set(
+        brought_by({"dpmcmc.evaluation.analysis", "dpmcmc.evaluation.audit"})
+    )
     assert "matplotlib" in brought_by({"dpmcmc.reporting.figures.style"})

@@ -9,12 +9,11 @@ from dpmcmc.evaluation.analysis import (
     clipping_effects,
     clipping_thresholds,
     gains_on_start,
-    median_contrast,
-    median_of_last_axis,
     ranking,
     standing,
     with_stand_ins,
 )
+from dpmcmc.evaluation.intervals import median_contrast, median_of_last_axis
 
 
 def test_intervals_cover_as_often_as_they_say():

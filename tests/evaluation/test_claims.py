@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc.evaluation import claims
-from dpmcmc.evaluation.analysis import Estimate
+from dpmcmc.evaluation.intervals import Estimate
 from dpmcmc.study import claims as of_study
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.study import Study
@@ -61,7 +61,7 @@ FOUR = tables(
 
 
 def speaks(cells):
-    return ["for" if c.is_for else "against" if c.is_against else "open" for c in cells]
+    return [cell.side for cell in cells]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_difference_of_differences_needs_both():
         }
     )
     (cell,) = claims.closer_when_tempered(same, "m", "t", "b", "a")
-    assert cell.is_for and cell.difference.value == pytest.approx(-0.05, abs=0.02)
+    assert cell.side == "for" and cell.difference.value == pytest.approx(-0.05, abs=0.02)
 
 
 def test_differences_pair_chains_by_seed():
@@ -170,6 +170,14 @@ def test_clipping_speaks_for_against_or_not():
     assert not list(claims.undetectable_below(FOUR, 0.2))
 
 
+def sides(num_counted, num_for, num_against):
+    return (
+        ["for"] * num_for
+        + ["against"] * num_against
+        + ["open"] * (num_counted - num_for - num_against)
+    )
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
@@ -182,22 +190,44 @@ def test_clipping_speaks_for_against_or_not():
     ],
 )
 def test_eighty_percent_decide(counts, expected):
-    assert claims.verdict(*counts) == expected
+    assert claims.verdict(sides(*counts)) == expected
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
+    ("counts", "expected", "of_one"),
     [
-        (-0.009, 0.005, "confirmed"),
-        (-0.06, 0.005, "undecided"),  # may be far nearer, which is no likeness either
-        (-0.005, 0.06, "undecided"),
-        (0.001, 0.009, "confirmed"),
-        (0.011, 0.06, "not confirmed"),
-        (-0.06, -0.011, "not confirmed"),
+        ((10, 10, 0), "confirmed", "confirmed"),
+        ((10, 9, 0), "undecided", "undecided"),
+        ((10, 9, 1), "undecided", "not confirmed"),
+        ((10, 0, 10), "not confirmed", "not confirmed"),
+        ((0, 0, 0), "undecided", "undecided"),
     ],
 )
-def test_medians_are_alike_within_a_margin_to_either_side(low, high, expected):
-    assert claims.alike(Estimate((low + high) / 2, low, high), 0.01) == expected
+def test_a_claim_may_need_all_of_its_comparisons_and_fall_by_one(counts, expected, of_one):
+    assert claims.verdict(sides(*counts), share=1) == expected
+    assert claims.verdict(sides(*counts), share=1, one_refutes=True) == of_one
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "within", "above", "below"),
+    [
+        (-0.009, 0.005, "for", "for", "for"),
+        (-0.06, 0.005, "open", "open", "for"),  # may be far lower, which is no likeness either
+        (-0.005, 0.06, "open", "for", "open"),
+        (0.001, 0.009, "for", "for", "for"),
+        (0.011, 0.06, "against", "for", "against"),
+        (-0.06, -0.011, "against", "against", "for"),
+        (-0.01, 0.01, "open", "open", "open"),
+        (-np.inf, np.inf, "open", "open", "open"),
+        (-np.inf, -np.inf, "against", "against", "for"),
+        (np.nan, np.nan, "open", "open", "open"),
+    ],
+)
+def test_an_interval_takes_the_side_on_which_all_of_it_lies(low, high, within, above, below):
+    interval = Estimate((low + high) / 2, low, high)
+    assert claims.side(interval, above=-0.01, below=0.01) == within
+    assert claims.side(interval, above=-0.01) == above
+    assert claims.side(interval, below=0.01) == below
 
 
 @pytest.mark.parametrize(
@@ -214,7 +244,7 @@ def test_medians_are_alike_within_a_margin_to_either_side(low, high, expected):
     ],
 )
 def test_a_verdict_says_whether_one_comparison_decides_it(counts, expected):
-    assert claims.one_decides(*counts) is expected
+    assert claims.one_decides(sides(*counts)) is expected
 
 
 def test_claims_speak_of_curves_that_the_study_has(config):

@@ -122,3 +122,15 @@ def test_without_jax_one_line_says_so():
     assert last == f"ModuleNotFoundError: {expected}"
     code = "import sys; import dpmcmc.models.banana, dpmcmc.models.rows, dpmcmc.likelihoods.target;"
     subprocess.run([sys.executable, "-c", f"{code} assert 'jax' not in sys.modules"], check=True)
+
+
+def test_single_rows_are_what_a_batch_adds_up(small_target):
+    theta, theta_new = np.full((2, small_target.model.dimension), [[0.1], [0.3]])
+    rows = np.arange(0, small_target.num_rows, 3)
+    ratios, is_clipped = small_target.row_ratios(theta, theta_new, 0.05, rows)
+    total, squares, count = small_target.clipped_batch_ratio(theta, theta_new, 0.05, rows)
+    assert ratios.sum() == pytest.approx(total) and (ratios**2).sum() == pytest.approx(squares)
+    assert is_clipped.sum() == count
+    gradients, is_clipped = small_target.row_gradients(theta, 0.5)
+    total, count = small_target.clipped_gradient(theta, 0.5)
+    assert gradients.sum(axis=0) == pytest.approx(total) and is_clipped.sum() == count

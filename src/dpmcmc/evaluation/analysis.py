@@ -1,18 +1,9 @@
-"""What the tables of a study say: effects of clipping, and a ranking, with bootstrap intervals.
-
-Every interval is a 95 % percentile bootstrap interval over the seeds. A difference of two cells
-resamples their chains in pairs, since chains with one seed start at one point.
-"""
-
-from typing import NamedTuple
+"""What the tables of a study say: effects of clipping, and a ranking, with bootstrap intervals."""
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from dpmcmc.study.streams import generator
-
-RESAMPLES = 9999
+from dpmcmc.evaluation.intervals import Estimate, median_contrast
 
 # A cell is usable when a sample of it can stand for the posterior: its chains agree, and they are
 # about as near as an exact sample is.
@@ -20,60 +11,6 @@ LARGEST_R_HAT = 1.1
 MOST_TIMES_EXACT = 3
 
 KEYS = ["model", "algorithm", "epsilon"]  # of a cell that is compared
-
-
-class Estimate(NamedTuple):
-    """A statistic of chains with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def median_contrast(labels, plus, minus=()):
-    """Medians of the samples in `plus` less those in `minus`, all resampled together.
-
-    Parameters
-    ----------
-    labels : sequence
-        What the estimate is of; the resampling has a stream of its own for it.
-    plus, minus : sequence of (seeds,) arrays
-        One sample a cell, in the order of the seeds. Those that others lack are left out.
-
-    Returns
-    -------
-    Estimate
-        Of a single chain, the interval is infinite.
-    """
-    fewest = min(map(len, [*plus, *minus]))
-    samples = [np.asarray(sample, dtype=float)[:fewest] for sample in [*plus, *minus]]
-    signs = [1] * len(plus) + [-1] * len(minus)
-
-    def statistic(*resampled, axis=-1):
-        medians = map(median_of_last_axis, resampled)
-        return sum(sign * median for sign, median in zip(signs, medians, strict=True))
-
-    value = float(statistic(*samples))
-    if samples[0].size < 2:
-        return Estimate(value, -np.inf, np.inf)
-    interval = stats.bootstrap(
-        samples,
-        statistic,
-        paired=True,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        random_state=generator(0, "bootstrap", *labels),
-    ).confidence_interval
-    return Estimate(value, float(interval.low), float(interval.high))
-
-
-def median_of_last_axis(samples):
-    """`numpy.median`; short rows are sorted several times faster."""
-    ordered = np.sort(samples, axis=-1)
-    count = ordered.shape[-1]
-    middle = (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2
-    return np.where(np.isnan(ordered[..., -1]), np.nan, middle)
 
 
 def clipping_chains(chains):

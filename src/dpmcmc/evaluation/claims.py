@@ -1,7 +1,7 @@
 """The claims of a study (`claims` of its configuration) held against its tables.
 
 A claim says of each of its comparisons that one median is below another. A comparison speaks for it
-when the 95 % bootstrap interval of the difference (see `dpmcmc.evaluation.analysis`) lies below 0,
+when the 95 % bootstrap interval of the difference (see `dpmcmc.evaluation.intervals`) lies below 0,
 against it when the interval lies above 0, and is open otherwise. Only those count that could have
 spoken against it: what would have to be nearer to the posterior for that must at least be nearer
 than chains that never move, or the claim is won by default.
@@ -9,20 +9,31 @@ A claim is confirmed when at least 80 % of the comparisons that count speak for 
 when at least 80 % speak against it, else undecided. What the study does not have is left out.
 
 Some claims say that there is no difference. An interval can contradict that but never confirm it:
-their comparisons speak against them or are open. Where a margin is named, see `alike`.
+their comparisons speak against them or are open.
+
+The configuration names a rule and its arguments. The rules' signatures are the schema of these:
+their annotations say what each argument is, and those with a default may be left out. To read it
+loads neither pandas nor SciPy.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 import numpy as np
-import pandas as pd
 
-from dpmcmc.evaluation.analysis import Estimate, median_contrast
-from dpmcmc.study.claims import RULES as ARGUMENTS
+from dpmcmc.evaluation.intervals import Estimate, median_contrast
 from dpmcmc.study.claims import entries
 
 SHARE = 0.8
+SIDES = "for", "against", "open"
 LEAST_CLIPPED = 0.01  # share of the rows: so little clipping shows nowhere, so it confirms nothing
+
+
+# What the arguments of rules are: ids of the configuration, a metric, a number above 0 up to 1.
+Model = NewType("Model", str)
+Algorithm = NewType("Algorithm", str)
+Accountant = NewType("Accountant", str)
+Metric = NewType("Metric", str)
+Share = NewType("Share", float)
 
 
 class Comparison(NamedTuple):
@@ -30,15 +41,14 @@ class Comparison(NamedTuple):
 
     label: str  # what is claimed to be less than what, and where
     difference: Estimate
-    is_for: bool
-    is_against: bool
+    side: str  # one of SIDES
     counts: bool = True  # whether it could have spoken against the claim
 
 
 # -- Rules: what a claim says of an entry ---------------------------------------------------------
 
 
-def fewer_iterations(tables, algorithm, fewer, more):
+def fewer_iterations(tables, algorithm: Algorithm, fewer: Accountant, more: Accountant):
     """Accountant `fewer` allows an algorithm fewer iterations than `more`, at each epsilon.
 
     Where neither allows any, nothing could speak against it.
@@ -53,10 +63,11 @@ def fewer_iterations(tables, algorithm, fewer, more):
             gap = float(row[fewer] - row[more])  # no chance is in it
             label = f"{algorithm}: {fewer} below {more}, epsilon {epsilon:.3g}"
             has_any = row[[fewer, more]].max() > 0
-            yield Comparison(label, Estimate(gap, gap, gap), gap < 0, gap > 0, has_any)
+            difference = Estimate(gap, gap, gap)
+            yield Comparison(label, difference, side(difference, below=0), has_any)
 
 
-def undetectable_below(tables, clip_fraction):
+def undetectable_below(tables, clip_fraction: Share):
     """Clipping of fewer rows is undetectable by the rule of `clipping_effects`.
 
     A cell speaks against it when the interval of the effect excludes 0, and counts only if
@@ -68,39 +79,38 @@ def undetectable_below(tables, clip_fraction):
     for (model, algorithm), cells in effects.groupby(["model", "algorithm"], sort=False):
         tighter = cells[cells["bound"] < cells["bound"].max()]
         for cell in tighter[tighter["clip_fraction"] < clip_fraction].itertuples():
-            yield Comparison(
-                f"{model}: {algorithm} at bound {cell.bound:g}",
-                Estimate(cell.effect, cell.effect_low, cell.effect_high),
-                cell.is_undetectable,
-                cell.effect_low > 0 or cell.effect_high < 0,
-                cell.clip_fraction >= LEAST_CLIPPED,
-            )
+            label = f"{model}: {algorithm} at bound {cell.bound:g}"
+            effect = Estimate(cell.effect, cell.effect_low, cell.effect_high)
+            is_detected = effect.low > 0 or effect.high < 0
+            taken = "for" if cell.is_undetectable else "against" if is_detected else "open"
+            yield Comparison(label, effect, taken, cell.clip_fraction >= LEAST_CLIPPED)
 
 
-def lower(tables, model, lower, higher, metric="mmd"):
+def lower(tables, model: Model, lower: Algorithm, higher: Algorithm, metric: Metric = "mmd"):
     """Algorithm `lower` has a lower MMD, or other metric, than `higher`, at each epsilon."""
     for label, cells in pairs(tables, model, lower, higher, metric):
         yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1], column=metric)
 
 
-def not_lower(tables, model, lower, higher, metric="mmd"):
+def not_lower(tables, model: Model, lower: Algorithm, higher: Algorithm, metric: Metric = "mmd"):
     """Algorithm `lower` does not have a lower metric than `higher`: a claim of no difference."""
     for label, cells in pairs(tables, model, lower, higher, metric):
-        found = compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric)
-        yield from map(denied, found)
+        for one in compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric):
+            yield as_claim_of_no_difference(one, " not below ", {"for"})
 
 
-def equal(tables, model, one, other, metric="mmd"):
+def equal(tables, model: Model, one: Algorithm, other: Algorithm, metric: Metric = "mmd"):
     """Neither algorithm has a lower metric than the other: a claim of no difference."""
     for label, cells in pairs(tables, model, one, other, metric):
-        for found in compare(tables, label, cells[:1], cells[1:], column=metric):
-            label = label.replace(" below ", " equal to ")
-            is_against = found.is_for or found.is_against
+        for claimed in compare(tables, label, cells[:1], cells[1:], column=metric):
             counts = any(is_nearer(tables, *cell, metric) for cell in cells)
-            yield Comparison(label, found.difference, False, is_against, counts)
+            denied = as_claim_of_no_difference(claimed, " equal to ", {"for", "against"})
+            yield denied._replace(counts=counts)
 
 
-def closer_when_tempered(tables, flat, tempered, algorithm, reference):
+def closer_when_tempered(
+    tables, flat: Model, tempered: Model, algorithm: Algorithm, reference: Algorithm
+):
     """An algorithm's MMD exceeds that of `reference` by less when tempered, at each epsilon.
 
     One that is as far as it can be on the flat posterior can only come closer.
@@ -112,11 +122,13 @@ def closer_when_tempered(tables, flat, tempered, algorithm, reference):
         yield from compare(tables, label, plus, minus, rival=minus[1])
 
 
-def gap_grows_with_epsilon(tables, model, lower, higher, metric="mmd"):
+def gap_grows_with_epsilon(
+    tables, model: Model, lower: Algorithm, higher: Algorithm, metric: Metric = "mmd"
+):
     """The metric of `higher` exceeds that of `lower` by more at the largest epsilon."""
-    found = epsilons(tables, model)
-    if len(found) > 1:
-        small, large = found[0], found[-1]
+    of_model = epsilons(tables, model)
+    if len(of_model) > 1:
+        small, large = of_model[0], of_model[-1]
         less = [(model, higher, small), (model, lower, large)]
         more = [(model, lower, small), (model, higher, large)]
         of = named(metric, f"{higher} less {lower}")
@@ -124,20 +136,20 @@ def gap_grows_with_epsilon(tables, model, lower, higher, metric="mmd"):
         yield from compare(tables, label, less, more, rival=more[1], column=metric)
 
 
-def falls_with_epsilon(tables, model, algorithm, metric="mmd"):
+def falls_with_epsilon(tables, model: Model, algorithm: Algorithm, metric: Metric = "mmd"):
     """The MMD, or other metric, is lower at the largest epsilon than at the smallest."""
     for label, cells in ends(tables, model, algorithm, metric):
         yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1], column=metric)
 
 
-def does_not_fall(tables, model, algorithm, metric="mmd"):
+def does_not_fall(tables, model: Model, algorithm: Algorithm, metric: Metric = "mmd"):
     """The metric is not lower at the largest epsilon: a claim of no difference."""
     for label, cells in ends(tables, model, algorithm, metric):
-        found = compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric)
-        yield from map(denied, found)
+        for one in compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric):
+            yield as_claim_of_no_difference(one, " not below ", {"for"})
 
 
-def above_baselines(tables, model, algorithm):
+def above_baselines(tables, model: Model, algorithm: Algorithm):
     """At the largest epsilon the MMD exceeds that of every exact sample of the posterior."""
     baselines = tables["baselines"]
     largest = baselines.loc[baselines["model"] == model, "mmd"].max()
@@ -147,7 +159,7 @@ def above_baselines(tables, model, algorithm):
         yield from compare(tables, label, [largest], [cell], rival=cell)
 
 
-def clips_less_than(tables, model, algorithm, fraction):
+def clips_less_than(tables, model: Model, algorithm: Algorithm, fraction: Share):
     """Fewer than this fraction of the rows are clipped, at each epsilon.
 
     Chains too short for an MMD do not count.
@@ -156,12 +168,26 @@ def clips_less_than(tables, model, algorithm, fraction):
         cell = (model, algorithm, epsilon)
         label = f"{model}: rows clipped by {algorithm} below {fraction:.0%}, epsilon {epsilon:g}"
         has_mmd = values(tables, *cell, "mmd") is not None
-        for found in compare(tables, label, [cell], [fraction], column="clip_fraction"):
-            yield found._replace(counts=has_mmd)
+        for comparison in compare(tables, label, [cell], [fraction], column="clip_fraction"):
+            yield comparison._replace(counts=has_mmd)
 
 
-# The rules that a configuration can name: those of the table there, which knows their arguments.
-RULES = {name: globals()[name] for name in ARGUMENTS}
+RULES = {
+    rule.__name__: rule
+    for rule in (
+        fewer_iterations,
+        undetectable_below,
+        lower,
+        not_lower,
+        equal,
+        closer_when_tempered,
+        gap_grows_with_epsilon,
+        falls_with_epsilon,
+        does_not_fall,
+        above_baselines,
+        clips_less_than,
+    )
+}
 
 
 # -- Evaluation -----------------------------------------------------------------------------------
@@ -188,25 +214,28 @@ def evaluate(claims, tables):
         One row a comparison: number of its claim (from 1), label, difference with its interval,
         whether it counts, and what it says.
     """
+    import pandas as pd
+
     judged, rows = [], []
     for number, claim in enumerate(claims, start=1):
         rule = RULES[claim["rule"]]
-        found = [one for entry in entries(claim) for one in rule(tables, **entry)]
-        found = [one._replace(counts=one.counts or one.is_against) for one in found]
-        counted = [one for one in found if one.counts]
-        sides = len(counted), sum(c.is_for for c in counted), sum(c.is_against for c in counted)
+        comparisons = [one for entry in entries(claim) for one in rule(tables, **entry)]
+        comparisons = [
+            one._replace(counts=one.counts or one.side == "against") for one in comparisons
+        ]
+        sides = [one.side for one in comparisons if one.counts]
         judged.append(
             {
                 "claim": number,
                 "section": claim["section"],
                 "statement": claim["statement"],
-                "comparisons": len(counted),
-                "left_out": len(found) - len(counted),
-                "for": sides[1],
-                "against": sides[2],
-                "open": sides[0] - sides[1] - sides[2],
-                "verdict": verdict(*sides) if found else ABSENT,
-                "one_decides": one_decides(*sides),
+                "comparisons": len(sides),
+                "left_out": len(comparisons) - len(sides),
+            }
+            | {side: sides.count(side) for side in SIDES}
+            | {
+                "verdict": verdict(sides) if comparisons else ABSENT,
+                "one_decides": one_decides(sides),
             }
         )
         rows += [
@@ -217,9 +246,9 @@ def evaluate(claims, tables):
                 "low": one.difference.low,
                 "high": one.difference.high,
                 "counts": one.counts,
-                "speaks": "for" if one.is_for else "against" if one.is_against else "open",
+                "speaks": one.side,
             }
-            for one in found
+            for one in comparisons
         ]
     columns = ["claim", "comparison", "difference", "low", "high", "counts", "speaks"]
     return pd.DataFrame(judged), pd.DataFrame(rows, columns=columns)
@@ -228,43 +257,66 @@ def evaluate(claims, tables):
 ABSENT = "not in this study"
 
 
-def verdict(num_counted, num_for, num_against):
-    """Verdict on a claim from what the comparisons that count say."""
-    if num_counted == 0:
-        return "undecided"
-    if num_for >= SHARE * num_counted:
-        return "confirmed"
-    return "not confirmed" if num_against >= SHARE * num_counted else "undecided"
+def side(interval, above=None, below=None):
+    """Side that an interval takes on a claim that a value lies above a limit, below one, or both.
 
+    Parameters
+    ----------
+    interval : Estimate
+        Or anything else with `low` and `high`.
+    above, below : float, optional
+        Limits that the claim names.
 
-def alike(difference, margin):
-    """Verdict on a claim that two medians are alike: that they differ by less than a margin.
-
-    Confirmed where the whole interval lies within the margin, to either side; not confirmed where
-    all of it lies outside.
+    Returns
+    -------
+    str
+        "for" if the whole interval lies within the limits, "against" if all of it lies outside,
+        else "open".
     """
-    if max(abs(difference.low), abs(difference.high)) < margin:
-        return "confirmed"
-    is_outside = difference.low > margin or difference.high < -margin
-    return "not confirmed" if is_outside else "undecided"
-
-
-def one_decides(num_counted, num_for, num_against):
-    """Whether another verdict would follow if one comparison said something else."""
-    said = {"for": num_for, "against": num_against}
-    said["open"] = num_counted - num_for - num_against
-    return any(
-        verdict(num_counted, *moved(said, one, other)) != verdict(num_counted, num_for, num_against)
-        for one in said
-        for other in said
-        if said[one] and one != other
+    is_above = above is None or interval.low > above
+    is_below = below is None or interval.high < below
+    if is_above and is_below:
+        return "for"
+    is_outside = (above is not None and interval.high < above) or (
+        below is not None and interval.low > below
     )
+    return "against" if is_outside else "open"
 
 
-def moved(said, one, other):
-    """Counts for and against with one comparison fewer on a side and one more on another."""
-    counts = said | {one: said[one] - 1, other: said[other] + 1}
-    return counts["for"], counts["against"]
+def verdict(sides, share=SHARE, one_refutes=False):
+    """Verdict on a claim from the sides that its comparisons take.
+
+    Parameters
+    ----------
+    sides : sequence of str
+        "for", "against" or "open" for each comparison.
+    share : float
+        Share of the comparisons that confirms the claim, or refutes it.
+    one_refutes : bool
+        Whether a single comparison against the claim refutes it.
+
+    Returns
+    -------
+    str
+        "confirmed", "not confirmed" or "undecided", which a claim without comparisons is.
+    """
+    if not sides:
+        return "undecided"
+    needed = share * len(sides)
+    if sides.count("for") >= needed:
+        return "confirmed"
+    is_refuted = sides.count("against") >= (1 if one_refutes else needed)
+    return "not confirmed" if is_refuted else "undecided"
+
+
+def one_decides(sides):
+    """Whether another verdict would follow if one comparison took another side."""
+    for one in set(sides):
+        others = list(sides)
+        others.remove(one)
+        if any(verdict([*others, other]) != verdict(sides) for other in SIDES):
+            return True
+    return False
 
 
 def compare(tables, label, lower, higher, rival=None, column="mmd"):
@@ -282,24 +334,34 @@ def compare(tables, label, lower, higher, rival=None, column="mmd"):
     column : str
         Of the table `chains`.
     """
-    cells = [side for side in [*lower, *higher] if isinstance(side, tuple)]
-    found = {cell: values(tables, *cell, column) for cell in cells}
-    if any(sample is None for sample in found.values()):
+    cells = [term for term in [*lower, *higher] if isinstance(term, tuple)]
+    of_cells = {cell: values(tables, *cell, column) for cell in cells}
+    if any(sample is None for sample in of_cells.values()):
         return
-    size = len(found[cells[0]])
+    size = len(of_cells[cells[0]])
     samples = [
-        [found[side] if isinstance(side, tuple) else np.full(size, float(side)) for side in sides]
-        for sides in (lower, higher)
+        [of_cells[x] if isinstance(x, tuple) else np.full(size, float(x)) for x in terms]
+        for terms in (lower, higher)
     ]
     difference = median_contrast(("claim", label), *samples)
     counts = rival is None or is_nearer(tables, *rival, column)
-    yield Comparison(label, difference, difference.high < 0, difference.low > 0, counts)
+    yield Comparison(label, difference, side(difference, below=0), counts)
 
 
-def denied(claimed):
-    """The comparison of a claim that there is no such difference, from that of one."""
-    label = claimed.label.replace(" below ", " not below ")
-    return claimed._replace(label=label, is_for=False, is_against=claimed.is_for)
+def as_claim_of_no_difference(claimed, relation, denied):
+    """The comparison of a claim that there is no such difference, from that of one.
+
+    Parameters
+    ----------
+    claimed : Comparison
+        That one cell is below another.
+    relation : str
+        In place of " below " in its label.
+    denied : set of str
+        Sides of the claimed difference that speak against there being none.
+    """
+    label = claimed.label.replace(" below ", relation)
+    return claimed._replace(label=label, side="against" if claimed.side in denied else "open")
 
 
 def epsilons(tables, model):
@@ -336,11 +398,11 @@ def pairs(tables, model, lower, higher, metric):
 
 def ends(tables, model, algorithm, metric):
     """Label of the comparison of the largest epsilon with the smallest, and these two cells."""
-    found = epsilons(tables, model)
-    if len(found) > 1:
-        of = named(metric, algorithm)
-        label = f"{model}: {of}, epsilon {found[-1]:g} below {found[0]:g}"
-        yield label, [(model, algorithm, epsilon) for epsilon in (found[-1], found[0])]
+    of_model = epsilons(tables, model)
+    if len(of_model) > 1:
+        small, large = of_model[0], of_model[-1]
+        label = f"{model}: {named(metric, algorithm)}, epsilon {large:g} below {small:g}"
+        yield label, [(model, algorithm, epsilon) for epsilon in (large, small)]
 
 
 def named(metric, what):

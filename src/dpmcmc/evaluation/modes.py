@@ -90,19 +90,9 @@ def is_apart(mode, other):
     return min(step @ np.linalg.solve(m.covariance, step) for m in (mode, other)) > 1
 
 
-def gradient_of(target):
-    """Function from theta to the gradient of the log posterior, (d,); nothing is clipped."""
-
-    def gradient(theta):
-        total, _ = target.clipped_gradient(theta, math.inf)
-        return target.likelihood_power * total + target.model.grad_log_prior(theta)
-
-    return gradient
-
-
 def climbed(target, origin, start):
     """The mode that a local search from a start ends at, in a list; none if it ends nowhere."""
-    gradient = gradient_of(target)
+    gradient = target.gradient
 
     def value(theta):
         log_density = target.log_density_ratio(origin, theta)

@@ -1,5 +1,7 @@
 """A posterior bound to its data: what samplers see."""
 
+import math
+
 import numpy as np
 
 from dpmcmc.arrays import read_only
@@ -135,6 +137,35 @@ class Target:
         """
         self._check(batch)
         return self.likelihood.batch_gradient_sum(theta, bound, batch)
+
+    def gradient(self, theta):
+        """Gradient of the log posterior, (d,), tempered; nothing is clipped."""
+        total, _ = self.clipped_gradient(theta, math.inf)
+        return self.likelihood_power * total + self.model.grad_log_prior(theta)
+
+    def row_ratios(self, theta, theta_new, bound=math.inf, rows=None):
+        """Ratios of single rows, clipped, and whether each was: two arrays (k,).
+
+        Parameters
+        ----------
+        theta, theta_new, bound
+            As for `clipped_log_likelihood_ratio`.
+        rows : (k,) array of int, optional
+            Indices; by default all rows.
+        """
+        rows = np.arange(self.num_rows) if rows is None else rows
+        ratios, is_clipped = np.empty(len(rows)), np.empty(len(rows), dtype=bool)
+        for i, row in enumerate(rows[:, None]):
+            ratios[i], _, is_clipped[i] = self.clipped_batch_ratio(theta, theta_new, bound, row)
+        return ratios, is_clipped
+
+    def row_gradients(self, theta, bound=math.inf, rows=None):
+        """Gradients of single rows, clipped, (k, d), and whether each was; as `row_ratios`."""
+        rows = np.arange(self.num_rows) if rows is None else rows
+        gradients, is_clipped = np.empty((len(rows), len(theta))), np.empty(len(rows), dtype=bool)
+        for i, row in enumerate(rows[:, None]):
+            gradients[i], is_clipped[i] = self.clipped_batch_gradient(theta, bound, row)
+        return gradients, is_clipped
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered; nothing is clipped."""

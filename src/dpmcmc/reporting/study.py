@@ -2,19 +2,23 @@
 
 import base64
 import html
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import PIL.Image
 from IPython.display import HTML, display
 
 from dpmcmc import registry
-from dpmcmc.files import read_json, read_npy
-from dpmcmc.frames import read_csv
+from dpmcmc.files import JobError, read_json, read_npy, read_npz, replacing
+from dpmcmc.frames import read_csv, write_csv
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.figures import style
 from dpmcmc.study.data_files import DataFile, Split, held_out_rows
+
+KEPT = {".csv": read_csv, ".npz": read_npz}  # readers of what pages keep of chains
 
 
 @dataclass(frozen=True)
@@ -115,17 +119,50 @@ class Study:
             raise ValueError(f"{algorithm} does not run on {model} in the study {self.study}")
         return registry.build(entries[model] | changes)
 
+    def kept(self, name, compute, part=""):
+        """What a page takes from the study's chains, kept in a small file that does without them.
+
+        Parameters
+        ----------
+        name : str
+            Declared by the notebook.
+        compute : function
+            Without parameters, to a data frame or a dict of arrays. It is called where the chains
+            are, and its result is written below `kept` of the results; elsewhere that is read.
+        part : str
+            Of a name with several files, for results of chains that come one cell after another.
+
+        Returns
+        -------
+        DataFrame or dict of str to array
+            As read from the file.
+        """
+        self.check_declared(name, "kept", "what the notebook keeps")
+        path = Path(self.results, "kept", name, part)
+        files = {Path(f"{path}{suffix}"): read for suffix, read in KEPT.items()}
+        if Path(self.results, "chains").is_dir():
+            with suppress(FileNotFoundError):  # of a chain, perhaps; what was kept will do
+                write_kept(compute(), path)
+        for file, read in files.items():
+            if file.exists():
+                return read(file)
+        raise JobError(f"{path}: neither what is kept of the chains nor these are here")
+
+    def check_declared(self, name, key, what):
+        """Raise an error for a name that no notebook declares."""
+        if not any(name in notebook.get(key, ()) for notebook in self.notebooks.values()):
+            raise ValueError(f"{name} is not among {what}, by its metadata")
+
     def link(self, notebook, text):
         """Markdown link to the page of a notebook; the text alone if the study has it not."""
         return f"[{text}]({notebook}.html)" if notebook in self.notebooks else text
 
     def show(self, figure, name):
         """Save a figure and show it, crisp, its caption as alternative text, linked to the file."""
+        self.check_declared(name, "figures", "the figures of the notebook")
         captions = {}
         for notebook in self.notebooks.values():
             captions |= notebook["figures"]
-        if name not in captions:
-            raise ValueError(f"{name} is not among the figures that the notebook declares")
         style.save(figure, f"{self.results}/figures", name)
         plt.close(figure)
         path = Path(self.results, "figures", f"{name}.png")
@@ -138,3 +175,12 @@ class Study:
                 f'alt="{html.escape(captions[name])}"></a>'
             )
         )
+
+
+def write_kept(value, path):
+    """Write a data frame or a dict of arrays; the same contents make the same bytes."""
+    if isinstance(value, dict):
+        with replacing(f"{path}.npz") as file:
+            np.savez_compressed(file, **value)
+    else:
+        write_csv(value, f"{path}.csv")

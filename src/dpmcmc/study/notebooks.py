@@ -13,7 +13,7 @@ models, algorithms
 data, chains
     Those of its `models` whose data set and reference sample it reads, or whose chains.
 kept
-    Names of small files that it computes from chains.
+    Names of small files that it computes from chains, so that it can be rendered without them.
 
 A page is left out where the study does not make one of its tables, or has none of its figures. Its
 first cell is its title and the question that it answers. This module is imported whenever the
@@ -71,7 +71,8 @@ class Notebook(NamedTuple):
 
     def described(self):
         """What `study.json` says of it."""
-        return {"title": self.title, "question": self.question, "figures": self.figures}
+        told = {"title": self.title, "question": self.question, "figures": self.figures}
+        return told | {"kept": self.kept}
 
 
 def study_notebooks(study, folders):

@@ -138,11 +138,11 @@ def scale_of(gradients):
 
 def row_ratios(target, theta, theta_new, rows, bound=math.inf):
     """Ratios of single rows, (k,); NaN where one is clipped at infinity, so is none."""
-    found = (target.clipped_batch_ratio(theta, theta_new, bound, row) for row in rows[:, None])
-    return np.array([math.nan if clipped else total for total, _, clipped in found])
+    ratios, is_clipped = target.row_ratios(theta, theta_new, bound, rows)
+    return np.where(is_clipped, math.nan, ratios)
 
 
 def row_gradients(target, theta, rows):
     """Gradients of single rows, (k, d); NaN where one is not finite."""
-    found = (target.clipped_batch_gradient(theta, math.inf, row) for row in rows[:, None])
-    return np.array([total * math.nan if clipped else total for total, clipped in found])
+    gradients, is_clipped = target.row_gradients(theta, math.inf, rows)
+    return np.where(is_clipped[:, None], math.nan, gradients)
