@@ -238,7 +238,7 @@ BAD = [
     (
         "algorithms/dp-hmc/accountant",
         "rdp2",
-        "accountant: unknown accountant rdp2; valid names: add-remove-pld, add-remove-rdp, bar",
+        "accountant: unknown accountant rdp2; valid names: barker-rdp, certified, gau",
     ),
     (
         "algorithms/dp-hmc/accountant",

@@ -153,7 +153,10 @@ def test_settings_are_those_of_the_thesis(study):
         if algorithm != "sghmc":
             twin = settings(study, f"{algorithm}-certified", rows)
             assert twin == published | changed
-            assert study.algorithms[algorithm].accountant == "add-remove-pld"
+            accountant = study.algorithms[algorithm].accountant
+            assert accountant.endswith("studies/sghmc-thesis/add_remove_pld.py")
+            told = study.description()["algorithms"][algorithm]
+            assert told["accountant"] == "add-remove-pld"  # as in tables
     iterations = {
         cell.algorithm: run.iterations
         for cell, run in study.runs.items()

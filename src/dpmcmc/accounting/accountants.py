@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,8 +13,6 @@ from dpmcmc.accounting.search import cost_epsilon, max_iterations
 
 # Modules with `check` and `delta`: see dpmcmc.accounting.
 ACCOUNTANTS = {
-    "add-remove-pld": "dpmcmc.accounting.add_remove_pld",
-    "add-remove-rdp": "dpmcmc.accounting.add_remove_rdp",
     "barker-rdp": "dpmcmc.accounting.barker_rdp",
     "certified": "dpmcmc.accounting.certified",
     "gaussian": "dpmcmc.accounting.gaussian",
@@ -52,7 +51,9 @@ def accountant(name):
 
 @cache
 def load_file(path):
-    """A file as a module, without a place among those that can be imported."""
+    """A file as a module; what lies beside it can be imported."""
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
