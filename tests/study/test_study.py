@@ -227,7 +227,7 @@ BAD = [
         "proposal_scale: must be a number or a list of dimension = 2 numbers, not 3",
     ),
     (f"{PENALTY}/proposal_scale", [0.1, -0.2], "proposal_scale[1]: must be a number > 0.0"),
-    (f"{PENALTY}/proposal_scale", "0.1", "proposal_scale: must be a number or a list, not '0.1'"),
+    (f"{PENALTY}/proposal_scale", "0.1", "proposal_scale: must be a number, not '0.1'"),
     (f"{PENALTY}/clip_bound", ..., "missing key clip_bound"),
     (f"{HMC}/inverse_mass_matrix", [1, 1], "list of dimension = 10 numbers, not 2"),
     (

@@ -109,9 +109,10 @@ def check_type(value, kind, where=""):
     """
     bare = bare_type(kind)
     if get_origin(bare) in (Union, UnionType):
-        for part in get_args(bare):
-            if (get_origin(bare_type(part)) or bare_type(part)) is type(value):
-                return check_type(value, part, where)
+        likely = [part for part in get_args(bare) if is_list(part) == isinstance(value, list)]
+        exact = [part for part in likely if bare_type(part) is type(value)]
+        if exact or len(likely) == 1:
+            return check_type(value, (exact or likely)[0], where)
     if hasattr(bare, "__struct_fields__") and isinstance(value, dict):
         return check_keys(value, bare, where)
     parts = get_args(bare) or (Any, Any)
@@ -128,6 +129,11 @@ def check_type(value, kind, where=""):
 def bare_type(kind):
     """A type without its limits."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def is_list(kind):
+    """Whether a type is that of a list."""
+    return get_origin(bare_type(kind)) is list
 
 
 def check_keys(value, struct, where):
