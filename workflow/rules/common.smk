@@ -26,7 +26,6 @@ os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 from dpmcmc import machine
 from dpmcmc.accounting.accountants import module_name
 from dpmcmc.jobs.data import FILES, REFERENCES
-from dpmcmc.reporting.captions import TABLES
 from dpmcmc.reporting.provenance import tree_digest
 from dpmcmc.study.config import ConfigError
 from dpmcmc.study.notebooks import listed
@@ -290,17 +289,6 @@ def figure_files(notebook):
         yield f"{RESULTS}/figures/{figure}.png"
 
 
-def reported_figures(notebook):
-    for path in figure_files(notebook):
-        name = Path(path).stem
-        labels = {"figure": name.removeprefix("figure-"), "shows": notebook.figures[name]}
-        yield path if path.endswith(".pdf") else reported(path, "figure", labels)
-
-
-def reported_page(name):
-    return reported(f"{RESULTS}/notebooks/{name}.html", "notebook", {"notebook": name})
-
-
 def pages_and_figures(wildcards):
     for name, notebook in study.notebooks.items():
         yield f"{RESULTS}/notebooks/{name}.html"
@@ -315,20 +303,6 @@ def tuning_files(wildcards):
     if not study.searches:
         sys.exit("Configuration error: missing key tuning, which says what is searched")
     return [f"{RESULTS}/tuning/{name}" for name in ("trials.csv", "summary.csv", "settings.yaml")]
-
-
-# Outputs that `snakemake --report` shows.
-
-
-def reported_table(name):
-    labels = {"table": name, "holds": TABLES[name]}
-    return reported(f"{RESULTS}/tables/{name}.csv", "table", labels)
-
-
-def reported(path, kind, labels):
-    caption, category = f"../report/{kind}.rst", f"{kind.capitalize()}s"
-    flagged = report(path, caption=caption, category=category, labels=labels)
-    return flagged
 
 
 # Memory in megabytes (the libraries and copies of the data set) and run time in minutes: generous,

@@ -63,7 +63,7 @@ rule tabulate_accounting_curves:
     input:
         curves=accounting_curves,
     output:
-        table=reported_table("accounting"),
+        table=f"{RESULTS}/tables/accounting.csv",
     log:
         f"{RESULTS}/logs/accounting-table.log",
     conda:
@@ -84,7 +84,7 @@ rule tabulate_certifications:
     input:
         certifications=certifications,
     output:
-        table=reported_table("certified"),
+        table=f"{RESULTS}/tables/certified.csv",
     log:
         f"{RESULTS}/logs/certification-table.log",
     conda:
@@ -110,7 +110,7 @@ rule tabulate_study:
         budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
         mixing=expand(f"{PARTS}/{{model}}/mixing.csv", model=study.model_ids),
     output:
-        tables=map(reported_table, study.tables),
+        tables=table_files(study.tables),
     log:
         f"{RESULTS}/logs/study-tables.log",
     conda:
@@ -142,7 +142,7 @@ if study.analysis_tables:
             summary=table_files(["summary"] if "summary" in study.tables else []),
             accounting=table_files(["accounting"] if study.accounting_curves else []),
         output:
-            tables=map(reported_table, study.analysis_tables),
+            tables=table_files(study.analysis_tables),
         log:
             f"{RESULTS}/logs/analysis-tables.log",
         conda:
