@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc.evaluation.analysis import Estimate
-from dpmcmc.reporting import pages, provenance, recommendation, words
+from dpmcmc.reporting import certified, pages, provenance, recommendation, words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading
 
@@ -340,3 +340,27 @@ def test_docs_say_whether_they_are_of_this_source(checkout, config, capsys):
     assert "is older than the code: the settings have changed" in status("more.yaml")
     (checkout / "src/dpmcmc/evaluation/claims.py").write_text("")
     assert "the source is" in status()
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        (["a", "b", "not in this study"], "**No verdict changes.**"),
+        (
+            ["x", "b", "c"],
+            "**1 of 2 verdicts changes**: claim 1, “It works”, was a and is x.",
+        ),
+        (["x", "y", "c"], "**2 of 2 verdicts change**: claim 1, “It works”, was a and is x; claim"),
+    ],
+)
+def test_verdicts_that_change_are_counted_and_named(verdicts, sentence):
+    before = pd.DataFrame(
+        {"claim": [1, 2, 3], "statement": ["It works", "It flies", "It swims"], "section": "6.1"}
+    ).assign(comparisons=3, **dict.fromkeys(certified.SIDES, 1))
+    before["verdict"] = ["a", "b", "not in this study"]
+    text, rows, changed = certified.both_verdicts(
+        before, before.assign(verdict=verdicts), ("old", "new")
+    )
+    assert sentence in text and len(rows) == 3
+    assert [row["verdict, new"] for row in rows] == verdicts
+    assert changed == [n for n, a, b in zip((1, 2, 3), before["verdict"], verdicts) if a != b]

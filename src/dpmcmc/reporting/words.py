@@ -15,7 +15,7 @@ def interval(value, low, high, spec=".3f"):
 
 
 def of_chains(estimate, values, spec=".3f"):
-    """Text of a median with its interval, or with the range of values too few for one."""
+    """Text of a median with its interval or, of few values, with their range."""
     if len(values) >= FEW_SEEDS:
         return interval(*estimate, spec)
     return f"{estimate.value:{spec}} ({among(values, spec)})"
@@ -38,7 +38,7 @@ def about_seeds(number):
     samples = "one sample" if number == 1 else f"{number} samples"
     return (
         f"**This study has {samples} a cell: too few for intervals, ranks and verdicts to mean "
-        "anything.** They are shown as they would be for more.\n\n"
+        "anything.** Pages show them all the same.\n\n"
     )
 
 

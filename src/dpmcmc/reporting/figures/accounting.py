@@ -33,10 +33,8 @@ def accounting_panels(study, curves):
     """
     counts = curves.groupby("algorithm", sort=False)["accountant"].nunique()
     algorithms = list(counts.index[counts > 1]) or list(counts.index)
-    figure, axes = plt.subplots(
-        1, len(algorithms), figsize=(0.4 + 3.2 * len(algorithms), 3.4), squeeze=False
-    )
-    for axis, algorithm in zip(axes.flat, algorithms, strict=True):
+    figure, axes = panel_grid(len(algorithms), len(algorithms), size=(3.2, 3.4), margin=(0.4, 0))
+    for axis, algorithm in zip(axes, algorithms, strict=True):
         draw_curves(study, axis, curves[curves["algorithm"] == algorithm], by="accountant")
         axis.set_ylim(bottom=0)
         axis.set_title(study.algorithm_label(algorithm))
