@@ -363,4 +363,6 @@ def test_verdicts_that_change_are_counted_and_named(verdicts, sentence):
     )
     assert sentence in text and len(rows) == 3
     assert [row["verdict, new"] for row in rows] == verdicts
-    assert changed == [n for n, a, b in zip((1, 2, 3), before["verdict"], verdicts) if a != b]
+    assert changed == [
+        n for n, a, b in zip((1, 2, 3), before["verdict"], verdicts, strict=True) if a != b
+    ]
