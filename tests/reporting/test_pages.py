@@ -49,7 +49,7 @@ def test_words_for_lists_and_intervals():
 
 
 def test_a_table_in_markdown_sets_numbers_right():
-    table = words.markdown_table([{"a": "|x|", "n": "1.5 [1, 2]"}, {"a": "y", "n": "–"}])
+    table = words.markdown_table(pd.DataFrame({"a": ["|x|", "y"], "n": ["1.5 [1, 2]", "–"]}))
     assert table == "| a | n |\n| --- | ---: |\n| \\|x\\| | 1.5 [1, 2] |\n| y | – |"
 
 
@@ -202,10 +202,13 @@ def answers():
 @pytest.mark.parametrize(
     ("rows", "sentences"),
     [
-        ([["a", 1, 1, 0.04, True, True]], "At ε = 1, use a. Its MMD is 2.0 times that of"),
+        (
+            [["a", 1, 1, 0.04, True, True]],
+            "At ε = 1, use a. The lowest MMD over that of exact samples is 2.0.",
+        ),
         (
             [["a", 1, 1, 0.04, True, True], ["b", 1, 2, 0.05, True, True]],
-            "At ε = 1, use a or b. The lowest MMD is 2.0 times that of exact samples.",
+            "At ε = 1, use a or b. The lowest MMD over that of exact samples is 2.0.",
         ),
         (
             [
@@ -213,12 +216,12 @@ def answers():
                 ["a", 2, 1, 0.03, True, True],
                 ["b", 2, 1, 0.02, True, True],
             ],
-            "At ε = 1 to 2, these are usable: a at both ε and b at 1. The lowest MMD is 2.0 times "
-            "that of exact samples at ε = 1 and 1.0 times at ε = 2.",
+            "At ε = 1 to 2, use a at 2 of 2 ε or b at 1 of 2 ε. The lowest MMD over that of exact "
+            "samples is 2.0 at ε = 1 and 1.0 at ε = 2.",
         ),
         (
             [[name, epsilon, 1, 0.5, True, False] for name in "ab" for epsilon in (1, 2, 3)],
-            "At ε = 1 to 3, **nothing is usable**. Closest: a and b, each at all 3 ε. The lowest",
+            "At ε = 1 to 3, **nothing is usable**. Closest: a at 3 of 3 ε and b at 3 of 3 ε.",
         ),
         (
             [
@@ -227,8 +230,8 @@ def answers():
                 ["b", 3, 1, 0.3, True, False],
                 ["c", 3, 2, 0.4, True, False],
             ],
-            "Closest: a at 2 of 3 ε and b at 1. The lowest MMD is 25.0 times that of exact "
-            "samples at ε = 1 and 15.0 times at ε = 3.",
+            "Closest: a at 2 of 3 ε and b at 1 of 3 ε. The lowest MMD over that of exact "
+            "samples is 25.0 at ε = 1 and 15.0 at ε = 3.",
         ),
         (  # of a usable one and a closer one, the usable one; what ties but never moved is no help
             [
@@ -237,8 +240,8 @@ def answers():
                 ["a", 2, 1, 0.1, True, False],
                 ["b", 2, 2, 0.2, True, True],
             ],
-            "At ε = 1, **nothing is usable**. Closest: a. Its MMD is 25.0 times that of exact "
-            "samples. At ε = 2, use b. Its MMD is 10.0 times that of exact samples.",
+            "At ε = 1, **nothing is usable**. Closest: a. The lowest MMD over that "
+            "of exact samples is 25.0. At ε = 2, use b. The lowest MMD over",
         ),
     ],
 )
@@ -264,9 +267,9 @@ def test_where_nothing_is_closer_than_never_moving_no_numbers_are_shown(answers)
         (0, 45, "None of the 45 combinations of posterior and ε has a usable algorithm."),
         (1, 45, "1 of the 45 combinations of posterior and ε has a usable algorithm."),
         (2, 45, "2 of the 45 combinations of posterior and ε have a usable algorithm."),
-        (2, 2, "All 2 combinations of posterior and ε have a usable algorithm."),
-        (1, 1, "The one combination of posterior and ε has a usable algorithm."),
-        (0, 1, "The one combination of posterior and ε does not have a usable algorithm."),
+        (2, 2, "2 of the 2 combinations of posterior and ε have a usable algorithm."),
+        (1, 1, "The only combination of posterior and ε has a usable algorithm."),
+        (0, 1, "The only combination of posterior and ε has no usable algorithm."),
         (0, 0, "No algorithm has a rank, so there is nothing to compare."),
     ],
 )

@@ -121,16 +121,11 @@ def index_page(text):
 
 def claim_table(claims):
     """The claims of a study that are judged, as a Markdown table."""
-    sides = ("for", "against", "open")
-    return markdown_table(
-        [
-            {"no.": str(row["claim"]), "section": str(row["section"]), "claim": row["statement"]}
-            | {"count": str(row["comparisons"]), "left out": str(row["left_out"])}
-            | {side: str(row[side]) for side in sides}
-            | {"verdict": row["verdict"] + " (one decides)" * row["one_decides"]}
-            for row in claims[claims["verdict"] != ABSENT].to_dict("records")
-        ]
-    )
+    columns = {"claim": "no.", "section": "section", "statement": "claim", "comparisons": "count"}
+    columns |= {"left_out": "left out", "for": "for", "against": "against", "open": "open"}
+    judged = claims[claims["verdict"] != ABSENT].rename(columns=columns)
+    verdicts = judged["verdict"] + judged["one_decides"].map({True: " (one decides)", False: ""})
+    return markdown_table(judged[list(columns.values())].assign(verdict=verdicts))
 
 
 def table_html(table, formats=None, group=None):

@@ -80,7 +80,7 @@ def problem_table(models, algorithms, solved):
         }
         for row in solved.to_dict("records")
     ]
-    return f"{markdown_table(rows)}\n\n{LEGEND}" if rows else ""
+    return f"{markdown_table(pd.DataFrame(rows))}\n\n{LEGEND}" if rows else ""
 
 
 def worth(row):
@@ -117,13 +117,12 @@ def recommendations(models, algorithms, solved):
     """
     items = [f"**{how_many_usable(solved['is_usable'].sum(), len(solved))}** {RULE}\n"]
     for model, rows in solved.groupby("model", sort=False):
-        label, num_rows = (models[model][key] for key in ("label", "num_rows"))
         stretches = groupby(
             rows.sort_values("epsilon").to_dict("records"),
             lambda row: (row["is_usable"], bool(row["best"])),
         )
-        sentences = [stretch(algorithms, list(rows)) for _, rows in stretches]
-        items.append(f"- **{label}**, n = {num_rows:,}. {' '.join(sentences)}")
+        sentences = " ".join(stretch(algorithms, list(rows)) for _, rows in stretches)
+        items.append("- **{label}**, n = {num_rows:,}. ".format_map(models[model]) + sentences)
     return items
 
 
@@ -132,11 +131,10 @@ def how_many_usable(count, total):
     if total == 0:
         return "No algorithm has a rank, so there is nothing to compare."
     if total == 1:
-        verb = "has" if count else "does not have"
-        return f"The one combination of posterior and ε {verb} a usable algorithm."
-    share = {0: f"None of the {total}", total: f"All {total}"}.get(count, f"{count} of the {total}")
-    verb = "has" if count < 2 else "have"
-    return f"{share} combinations of posterior and ε {verb} a usable algorithm."
+        word = "a" if count else "no"
+        return f"The only combination of posterior and ε has {word} usable algorithm."
+    number, verb = count or "None", "has" if count < 2 else "have"
+    return f"{number} of the {total} combinations of posterior and ε {verb} a usable algorithm."
 
 
 def stretch(algorithms, rows):
@@ -145,28 +143,12 @@ def stretch(algorithms, rows):
     counts = Counter(algorithms[name]["label"] for row in rows for name in row["best"])
     if not counts:
         return f"{at}, **nothing is usable**, and nothing is closer than never moving."
-    if not rows[0]["is_usable"]:
-        answer = f"{at}, **nothing is usable**. Closest: {with_shares(counts, len(rows))}."
-    elif len(rows) > 1:
-        answer = f"{at}, these are usable: {with_shares(counts, len(rows))}."
-    else:
-        answer = f"{at}, use {listing(list(counts), 'or')}."
-    first, *others = (f"{row['times_exact']:.1f} times" for row in rows)
-    far = f"{first} that of exact samples"
-    if others:
-        far += f" at ε = {rows[0]['epsilon']:g} and {others[-1]} at ε = {rows[-1]['epsilon']:g}"
-    return f"{answer} {'Its' if len(counts) == 1 else 'The lowest'} MMD is {far}."
-
-
-def with_shares(counts, total):
-    """Names with at how many of the ε each is, a Counter: "A at all 3 ε, B at 2 and C at 1"."""
-    if total == 1:
-        return listing(list(counts))
-    every = "both ε" if total == 2 else f"all {total} ε"
-    if len(counts) > 1 and min(counts.values()) == total:
-        return f"{listing(list(counts))}, each at {every}"
-    names = []
-    for name, count in counts.most_common():
-        share = every if count == total else f"{count}" if names else f"{count} of {total} ε"
-        names.append(f"{name} at {share}")
-    return listing(names)
+    ends = rows[:1] + rows[1:][-1:]
+    names, far = list(counts), [f"{row['times_exact']:.1f}" for row in ends]
+    if len(rows) > 1:
+        names = [f"{name} at {count} of {len(rows)} ε" for name, count in counts.most_common()]
+        far = [f"{ratio} at ε = {row['epsilon']:g}" for ratio, row in zip(far, ends, strict=True)]
+    answer = f"**nothing is usable**. Closest: {listing(names)}"
+    if rows[0]["is_usable"]:
+        answer = f"use {listing(names, 'or')}"
+    return f"{at}, {answer}. The lowest MMD over that of exact samples is {listing(far)}."

@@ -54,13 +54,12 @@ def among(values, spec):
     return texts[0] if texts[0] == texts[1] else " to ".join(texts)
 
 
-def markdown_table(rows):
-    """A Markdown table of rows, each a dict of column to text; numbers to the right."""
-    names = list(rows[0])
-    is_number = [all(NUMBER.fullmatch(row[name]) for row in rows) for name in names]
-    marks = ["---:" if right else "---" for right in is_number]
-    cells = [[text.replace("|", r"\|") for text in row.values()] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [names, marks, *cells])
+def markdown_table(table):
+    """A Markdown table of a data frame; columns of numbers to the right."""
+    texts = table.astype(str)
+    marks = ["---:" if texts[name].str.fullmatch(NUMBER).all() else "---" for name in texts]
+    lines = [list(texts), marks, *texts.replace(r"\|", r"\|", regex=True).to_numpy()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def by_epsilon(study, table, column, spec, keys=("model", "algorithm")):
