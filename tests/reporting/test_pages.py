@@ -216,12 +216,12 @@ def answers():
                 ["a", 2, 1, 0.03, True, True],
                 ["b", 2, 1, 0.02, True, True],
             ],
-            "At ε = 1 to 2, use a at 2 of 2 ε or b at 1 of 2 ε. The lowest MMD over that of exact "
+            "At ε = 1 to 2, use a at 2 or b at 1 of the 2 ε. The lowest MMD over that of exact "
             "samples is 2.0 at ε = 1 and 1.0 at ε = 2.",
         ),
         (
             [[name, epsilon, 1, 0.5, True, False] for name in "ab" for epsilon in (1, 2, 3)],
-            "At ε = 1 to 3, **nothing is usable**. Closest: a at 3 of 3 ε and b at 3 of 3 ε.",
+            "At ε = 1 to 3, **nothing is usable**. Closest: a at 3 and b at 3 of the 3 ε.",
         ),
         (
             [
@@ -230,7 +230,7 @@ def answers():
                 ["b", 3, 1, 0.3, True, False],
                 ["c", 3, 2, 0.4, True, False],
             ],
-            "Closest: a at 2 of 3 ε and b at 1 of 3 ε. The lowest MMD over that of exact "
+            "Closest: a at 2 and b at 1 of the 3 ε. The lowest MMD over that of exact "
             "samples is 25.0 at ε = 1 and 15.0 at ε = 3.",
         ),
         (  # of a usable one and a closer one, the usable one; what ties but never moved is no help

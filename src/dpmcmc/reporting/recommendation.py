@@ -146,7 +146,8 @@ def stretch(algorithms, rows):
     ends = rows[:1] + rows[1:][-1:]
     names, far = list(counts), [f"{row['times_exact']:.1f}" for row in ends]
     if len(rows) > 1:
-        names = [f"{name} at {count} of {len(rows)} ε" for name, count in counts.most_common()]
+        names = [f"{name} at {count}" for name, count in counts.most_common()]
+        names[-1] += f" of the {len(rows)} ε"
         far = [f"{ratio} at ε = {row['epsilon']:g}" for ratio, row in zip(far, ends, strict=True)]
     answer = f"**nothing is usable**. Closest: {listing(names)}"
     if rows[0]["is_usable"]:
