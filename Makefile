@@ -2,10 +2,10 @@
 # make test   set up the environment and run all checks
 # make torture       the checks of interruption and damage, at length
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
-# make quick  the small study (studies/quick.yaml)
+# make quick  the small study (studies/quick/study.yaml)
 # make report the whole study, and its Snakemake report in one file
 # make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis  other studies
-#             (studies/*.yaml)
+#             (studies/*/study.yaml)
 # make docs   copy their pages, figures and tables to docs/, for those who only read
 # make verify whether the tables of studies that have run here are those in docs/
 # make docs-status  whether code or settings have changed since
@@ -35,7 +35,7 @@ study: .venv/ready
 	$(SNAKEMAKE)
 
 quick: .venv/ready
-	$(SNAKEMAKE) --configfile studies/quick.yaml
+	$(SNAKEMAKE) --configfile studies/quick/study.yaml
 
 # As many at a time as there are cores; `.venv/bin/pytest` alone takes them one by one.
 test: .venv/ready .venv/tests
@@ -53,7 +53,7 @@ cluster: .venv/ready
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/cluster.txt
 
 $(OTHERS): .venv/ready
-	$(SNAKEMAKE) --configfile studies/$@.yaml
+	$(SNAKEMAKE) --configfile studies/$@/study.yaml
 
 report: study
 	$(SNAKEMAKE) --report $(RESULTS)/report.html
@@ -69,7 +69,7 @@ $(OTHERS:%=docs-%): docs-%: %
 docs-status: .venv/ready
 	@.venv/bin/python -m dpmcmc docs-status --docs docs/chapter-6 --root . --changes
 	@for study in $(OTHERS); do test ! -e docs/$$study || .venv/bin/python -m dpmcmc \
-	    docs-status --docs docs/$$study --root . --changes studies/$$study.yaml || exit; done
+	    docs-status --docs docs/$$study --root . --changes studies/$$study/study.yaml || exit; done
 
 verify: .venv/ready
 	@is_same=true; for study in chapter-6 $(OTHERS); do \

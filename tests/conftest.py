@@ -48,7 +48,7 @@ def config():
 
 @pytest.fixture
 def quick(config):
-    return merged(config, yaml.safe_load((ROOT / "studies/quick.yaml").read_text()))
+    return merged(config, yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text()))
 
 
 @pytest.fixture(scope="session")

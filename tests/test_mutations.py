@@ -21,7 +21,7 @@ def small():
     """A configuration with every section, but of one model each."""
     config = merged(
         yaml.safe_load((ROOT / "config.yaml").read_text()),
-        yaml.safe_load((ROOT / "studies/quick.yaml").read_text()),
+        yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text()),
     )
     models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
     config["models"] = {model: config["models"][model] for model in models}

@@ -67,12 +67,14 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def overlay():
-    return yaml.safe_load((ROOT / "studies/dp-mcmc-paper.yaml").read_text())
+    return yaml.safe_load((ROOT / "studies/dp-mcmc-paper/study.yaml").read_text())
 
 
 @pytest.fixture
 def study(config, schema, overlay):
-    return Study(merged(config, overlay), schema, ROOT)
+    return Study(
+        merged(config, overlay), schema, ROOT, {"notebooks": [ROOT / "studies/dp-mcmc-paper"]}
+    )
 
 
 def test_settings_are_those_of_the_paper(study, overlay):
@@ -124,7 +126,7 @@ def test_the_longest_chains_spend_all_of_epsilon_1(study):
 
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    files = ["--configfile", "studies/dp-mcmc-paper.yaml", "small.yaml"]
+    files = ["--configfile", "studies/dp-mcmc-paper/study.yaml", "small.yaml"]
     snakemake(fresh, "--cores", 2, *files)
     results = fresh / "results/small-mcmc"
     pages = {path.stem for path in results.glob("notebooks/*.html")}

@@ -46,7 +46,7 @@ def test_a_touched_source_or_the_same_setting_in_other_words_runs_nothing(tiny, 
     same["algorithms"]["dp-penalty"]["settings"]["flat-banana-2d"] = dict(
         reversed(settings.items())
     )
-    same["runs"] = yaml.safe_load((finished / "studies/tiny.yaml").read_text())["runs"]
+    same["runs"] = yaml.safe_load((finished / "studies/tiny/study.yaml").read_text())["runs"]
     same["runs"][0]["epsilons"] = [2.0, 4.00]
     assert planned(finished, *overlay(finished, same)) == []
 
@@ -78,7 +78,7 @@ def test_a_setting_of_a_model_reruns_all_of_that_model(tiny, finished):
 
 
 def test_a_new_seed_and_epsilon_add_chains_alone(tiny, finished):
-    changes = yaml.safe_load((finished / "studies/tiny.yaml").read_text())
+    changes = yaml.safe_load((finished / "studies/tiny/study.yaml").read_text())
     changes["runs"][0]["epsilons"] = [2, 4, 6]
     files = planned(finished, *overlay(finished, changes), "--config", "seeds=4")
     everything = [

@@ -16,7 +16,7 @@ def test_seed_by_seed_gives_the_tables_of_all_at_once(tiny, fresh):
 
 
 def test_a_model_and_an_algorithm_more_change_nothing_that_was_there(tiny, fresh, tmp_path):
-    (run,) = yaml.safe_load((fresh / "studies/tiny.yaml").read_text())["runs"]
+    (run,) = yaml.safe_load((fresh / "studies/tiny/study.yaml").read_text())["runs"]
     before = {}
     for models, algorithms in ((1, 1), (2, 1), (2, 2)):
         part = run | {

@@ -47,7 +47,7 @@ def test_code_is_formatted_and_clean(command):
 def test_notebooks_are_committed_without_outputs():
     import nbformat
 
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
+    for path in [*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("studies/*/*.ipynb")]:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         assert any("parameters" in cell.metadata.get("tags", []) for cell in notebook.cells)
@@ -66,10 +66,10 @@ def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     assert [counts[rule] for rule in samples] == [9, 9, 9]
     renderings = [rule for rule in counts if rule.startswith("render_")]
     notebooks = yaml.safe_load((ROOT / "config.yaml").read_text())["notebooks"]
-    assert len(renderings) == len(notebooks.keys() - {"revisited"})  # which needs another study
-    template = jobs(tree, "--configfile", "studies/template.yaml")
+    assert len(renderings) == len(notebooks)
+    template = jobs(tree, "--configfile", "studies/template/study.yaml")
     assert template["run_chain"] == 80 and sum(template.values()) < 100
-    revisited = jobs(tree, "--configfile", "studies/revisited.yaml")
+    revisited = jobs(tree, "--configfile", "studies/revisited/study.yaml")
     assert revisited["run_chain"] == 4 * 9 * 6 * 10
     assert revisited["certify_budget"] == 4 * 3 * 6
 
@@ -218,7 +218,7 @@ def test_a_chain_file_holds_the_draws_and_is_read_without_pickle(results):
 def test_a_row_of_the_table_follows_from_the_configuration(results, model, algorithm, epsilon):
     """A chain run again by hand, from the configuration and the package alone."""
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    quick = yaml.safe_load((ROOT / "studies/quick.yaml").read_text())
+    quick = yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text())
     entry = dict(config["models"][model] | quick["models"][model])
     kind, _ = entry.pop("kind"), entry.pop("label")
     built = registry.load(registry.resolve("model", kind))(**entry)
@@ -308,7 +308,7 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
 def test_pages_open_in_a_browser_without_network_and_without_fault(results):
     pages = [results / "index.html", *sorted((results / "notebooks").glob("*.html"))]
-    assert len(pages) == 10
+    assert len(pages) == 9
     with browser.browser() as driver:
         assert {page.name: browser.problems(driver, page) for page in pages} == {
             page.name: [] for page in pages
@@ -404,7 +404,6 @@ PAGES = dict.fromkeys(
         "render_circle",
         "render_clipping",
         "render_gradient_clipping",
-        "render_revisited",
     ],
     1,
 )
@@ -424,7 +423,7 @@ def overlay(tmp_path, changes):
 
 
 def test_an_epsilon_and_a_model_more_add_jobs_and_rerun_no_chain(tree, tmp_path):
-    quick = yaml.safe_load((ROOT / "studies/quick.yaml").read_text())
+    quick = yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text())
     runs = quick["runs"]
     runs[1]["epsilons"].append(0.75)
     counts = jobs(tree, *overlay(tmp_path, {"runs": runs}))
@@ -461,7 +460,7 @@ class Mine(DPPenalty):
 
 def test_an_algorithm_of_ones_own_is_a_file_and_an_entry_and_reruns_no_chain(tree, tmp_path):
     (tmp_path / "mine.py").write_text(OWN)
-    quick = yaml.safe_load((ROOT / "studies/quick.yaml").read_text())
+    quick = yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text())
     settings = {"noise_scale": 4, "proposal_scale": 0.2, "clip_bound": 0.002}
     mine = {"sampler": "mine.py:Mine", "move": "GaussianWalk", "accountant": "certified"}
     changes = {
@@ -505,7 +504,6 @@ RENDER = {
     "render_comparison",
     "render_circle",
     "render_gradient_clipping",
-    "render_revisited",
 }
 CURVES = {"compute_accounting_curve", "tabulate_accounting_curves", "render_accounting"}
 CERTIFIED = {"certify_budget", "tabulate_certifications"}

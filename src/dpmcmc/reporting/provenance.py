@@ -9,7 +9,7 @@ from pathlib import Path
 from dpmcmc import machine
 from dpmcmc.kernels.build import recipe
 
-PARTS = ("Snakefile", "src/dpmcmc", "workflow", "notebooks", "envs")
+PARTS = ("Snakefile", "src/dpmcmc", "workflow", "notebooks", "studies", "envs")
 SUFFIXES = {"", ".py", ".ipynb", ".j2", ".css", ".smk", ".yaml", ".rst", ".txt"}
 
 

@@ -40,8 +40,8 @@ class Study:
     root : path
         Top of the checkout.
     directories : dict of tuple to path, optional
-        Of the files that name a class, data or notebook by its path, by the keys that lead to it;
-        `root` for all others.
+        Of the files that name a class or data by its path, by the keys that lead to it; `root` for
+        all others. And a list, `notebooks`: folders where notebooks are looked for first.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Study:
             Path(root, "notebooks"),
             {"models": self.model_ids, "algorithms": self.algorithm_ids},
             self.all_tables,
-            directory("notebooks"),
+            directories.get("notebooks", [root]),
             self.swept,
         )
 
@@ -455,7 +455,7 @@ def load_study(default, overlays, overrides, schema):
     ----------
     default : path
         config.yaml, at the top of the checkout.
-    overlays : iterable of path
+    overlays : list of path
         Files that were merged into `overrides`; read again for what merging hides.
     overrides : dict
         Changes of the configuration, merged by the rules of `merged`.
@@ -469,7 +469,7 @@ def load_study(default, overlays, overrides, schema):
     """
     root = Path(default).parent
     config = merged({}, read_config(default))
-    directories = {}
+    directories = {"notebooks": [*(Path(path).parent for path in reversed(overlays)), root]}
     for path in overlays:
         for keys in named_files(read_config(path)):
             directories[keys] = Path(path).parent
@@ -494,11 +494,9 @@ def check_name(default, config):
 
 
 def named_files(config):
-    """Keys that lead to names of classes, data and notebooks in one file, as tuples."""
+    """Keys that lead to names of classes and data in one file, as tuples."""
     for section, keys in (("models", ["kind", "data"]), ("algorithms", ["sampler", "move"])):
         entries = config.get(section)
         for name, entry in entries.items() if isinstance(entries, dict) else ():
             if isinstance(entry, dict):
                 yield from ((section, name, key) for key in keys if key in entry)
-    if "notebooks" in config:
-        yield ("notebooks",)
