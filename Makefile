@@ -3,7 +3,6 @@
 # make torture       the checks of interruption and damage, at length
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick/study.yaml)
-# make report the whole study, and its Snakemake report in one file
 # make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis  other studies
 #             (studies/*/study.yaml)
 # make docs   copy their pages, figures and tables to docs/, for those who only read
@@ -28,7 +27,7 @@ BUILD_REQUIRES = import tomllib; \
 # Studies beside chapter 6 whose pages are in docs/.
 OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis
 
-.PHONY: study quick test torture test-cluster cluster report docs docs-status verify bench lock \
+.PHONY: study quick test torture test-cluster cluster docs docs-status verify bench lock \
     docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
 
 study: .venv/ready
@@ -54,9 +53,6 @@ cluster: .venv/ready
 
 $(OTHERS): .venv/ready
 	$(SNAKEMAKE) --configfile studies/$@/study.yaml
-
-report: study
-	$(SNAKEMAKE) --report $(RESULTS)/report.html
 
 docs: docs-chapter-6 $(OTHERS:%=docs-%)
 

@@ -361,14 +361,6 @@ def test_a_sweep_compares_bounds_from_shared_starts(results):
             assert len(starts) == 1
 
 
-def test_a_report_in_one_file_is_made_without_network(tree, tmp_path):
-    report = tmp_path / "report.html"
-    snakemake(tree, *QUICK, "--report", report)
-    text = report.read_text()
-    for name in ("figure-6.2.png", "claims.csv", "summary.html"):
-        assert name in text
-
-
 def test_rendered_notebooks_show_no_warnings(results):
     import nbformat
 

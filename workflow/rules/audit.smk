@@ -23,7 +23,7 @@ rule tabulate_audit:
     input:
         bounds=expand(f"{RESULTS}/audit/{{case}}.csv", case=study.audited_cases),
     output:
-        table=reported_table("audit"),
+        table=f"{RESULTS}/tables/audit.csv",
     log:
         f"{RESULTS}/logs/audit-table.log",
     conda:

@@ -12,8 +12,8 @@ for name, notebook in study.notebooks.items():
             files=list(notebook_inputs(notebook)),
         output:
             notebook=f"{RESULTS}/notebooks/{name}.ipynb",
-            html=reported_page(name),
-            figures=list(reported_figures(notebook)),
+            html=f"{RESULTS}/notebooks/{name}.html",
+            figures=list(figure_files(notebook)),
         log:
             f"{RESULTS}/logs/notebooks/{name}.log",
         conda:
@@ -22,8 +22,8 @@ for name, notebook in study.notebooks.items():
             mem_mb=megabytes(1500),
             runtime=minutes(10),
         params:
-            failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",
             **job("notebook", SimpleNamespace(notebook=name)),
+            failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",
         message:
             f"Execute and render the notebook {name}"
         shell:

@@ -61,7 +61,7 @@ rule tabulate_accounting_curves:
     input:
         curves=accounting_curves,
     output:
-        table=reported_table("accounting"),
+        table=f"{RESULTS}/tables/accounting.csv",
     log:
         f"{RESULTS}/logs/accounting-table.log",
     conda:
@@ -82,7 +82,7 @@ rule tabulate_certifications:
     input:
         certifications=certifications,
     output:
-        table=reported_table("certified"),
+        table=f"{RESULTS}/tables/certified.csv",
     log:
         f"{RESULTS}/logs/certification-table.log",
     conda:
@@ -108,7 +108,7 @@ rule tabulate_study:
         budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
         mixing=expand(f"{PARTS}/{{model}}/mixing.csv", model=study.model_ids),
     output:
-        tables=map(reported_table, study.tables),
+        tables=table_files(study.tables),
     log:
         f"{RESULTS}/logs/study-tables.log",
     conda:
@@ -139,7 +139,7 @@ if study.analysis_tables:
             summary=table_files(["summary"] if "summary" in study.tables else []),
             accounting=table_files(["accounting"] if study.accounting_curves else []),
         output:
-            tables=map(reported_table, study.analysis_tables),
+            tables=table_files(study.analysis_tables),
         log:
             f"{RESULTS}/logs/analysis-tables.log",
         conda:
