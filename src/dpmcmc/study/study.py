@@ -144,7 +144,8 @@ class Study:
     @property
     def replaced_cells(self):
         """(cell, stand-in) for each cell whose algorithm also runs, at the same epsilon, as an
-        entry with `in_place_of` it."""
+        entry with `in_place_of` it.
+        """
         return [
             (cell, name)
             for cell in self.cells
