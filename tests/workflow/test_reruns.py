@@ -1,4 +1,4 @@
-"""Snakemake runs what the table of jobs says has changed (tests/jobs/test_table.py), and no more."""
+"""Snakemake runs what the table of jobs says has changed, and no more (see tests/jobs)."""
 
 import yaml
 from running import TINY, planned
