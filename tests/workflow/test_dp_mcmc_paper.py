@@ -11,7 +11,6 @@ from running import snakemake
 
 import dpmcmc
 from dpmcmc import registry
-from dpmcmc.reporting.clt import run_as_set
 from dpmcmc.reporting.study import Study as Reported
 from dpmcmc.study.config import merged
 from dpmcmc.study.study import Study
@@ -145,5 +144,3 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     long = reporting.table("chains").query("algorithm == 'dp-barker-certified'")
     assert list(long["seed"]) == [0, 1] and set(long["iterations"]) == {600}
     assert "pays for 600 iterations. 2 such chains have a median MMD of" in text
-    cell = reporting.table("chains").query("model == 'gmm' and algorithm == 'dp-barker'")
-    assert run_as_set(reporting, cell) == "iterations-400/proposal_scale-0.1"

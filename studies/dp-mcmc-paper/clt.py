@@ -1,23 +1,35 @@
 """The sum of clipped ratios over a batch: its distribution, and what a test makes of it.
 
 DP Barker, its non-private kin and the minibatch penalty take that sum for normal, by the central
-limit theorem. Here is how normal it is, for a proposal of a chain.
+limit theorem. Here is how normal it is, for proposals of a study's chains.
 """
 
 import math
+from typing import NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.lines import Line2D
 from scipy.special import log1p, log_ndtr, ndtr
+from scipy.stats import norm
 
-from dpmcmc.samplers.barker_correction import NOISE_VARIANCE
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.reporting.draws import run_of, sample_draws
+from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
+from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
+from dpmcmc.samplers.dp_barker import DPBarker
+from dpmcmc.study.streams import seed_sequence, three_streams
 
 BINS = 256  # of the rows' values
 REACH = 12.0  # standard deviations, beyond which there is no probability to speak of
 FREQUENCIES = 8192
-NEGLIGIBLE = 1e-12  # of the characteristic function
+CF_CUTOFF = 1e-12  # of the characteristic function, below which it counts for nothing
 X = np.linspace(-6, 6, 6001)  # where distribution functions are compared
+SHOWN = np.linspace(-3, 3, 601)  # where they are drawn
 
 
 def row_ratios(target, theta, theta_new, bound, rows):
@@ -111,7 +123,7 @@ def distribution(values, batch_size, num_rows, x=X):
     # Rows drawn independently tell where there is something: where most are clipped, it recurs.
     t = np.pi / REACH * np.arange(1, FREQUENCIES)
     of_row = np.array([np.exp(1j * u * standard - u * u * variances / 2) @ counts for u in t]) / n
-    is_there = np.abs(of_row) ** (b * (1 - share)) > NEGLIGIBLE
+    is_there = np.abs(of_row) ** (b * (1 - share)) > CF_CUTOFF
     t, shifts = t[is_there], np.angle(of_row[is_there])
     values_at = np.array(list(map(characteristic, t, shifts))) / characteristic(0.0, 0.0).real
     values_at *= np.sinc(t * REACH / (np.pi * FREQUENCIES))
@@ -286,3 +298,198 @@ def mean_less(expected, values, covariate, mean, variance):
     coefficients, *_ = np.linalg.lstsq(design, values, rcond=None)
     residuals = values - design @ coefficients
     return float(coefficients[0] - expected), float(residuals.std() / math.sqrt(len(values)))
+
+
+class Proposal(NamedTuple):
+    """A step that a chain might take."""
+
+    model: str
+    algorithm: str
+    target: Target
+    theta: np.ndarray
+    theta_new: np.ndarray
+    ratios: np.ndarray  # of all rows, not clipped
+
+
+def proposals(study, model, algorithm, run, count):
+    """Proposals from places of a chain, evenly spaced among the kept draws.
+
+    Parameters
+    ----------
+    study : Study
+    model, algorithm : str
+        Ids; the algorithm has a move.
+    run : str
+        As it stands in paths; the first chain is taken.
+    count : int
+
+    Returns
+    -------
+    list of Proposal
+    """
+    draws = sample_draws(study, model, algorithm, run, 0)[0]
+    move, target = study.sampler(algorithm, model).move, study.target(model)
+    rng = three_streams(seed_sequence(study.seed, "clt-proposals", model, algorithm))
+    rows = np.arange(target.num_rows)
+    memory = move.init(rng, draws.shape[1])
+    found = []
+    for theta in draws[np.linspace(0, len(draws) - 1, count).astype(int)]:
+        theta_new, memory, _ = move.propose(rng, theta, memory)
+        ratios = row_ratios(target, theta, theta_new, np.inf, rows)
+        found.append(Proposal(model, algorithm, target, theta, theta_new, ratios))
+    return found
+
+
+def run_as_set(study, cell):
+    """Run, as it stands in paths, of a cell's chains whose swept settings are the algorithm's own.
+
+    Parameters
+    ----------
+    study : Study
+    cell : DataFrame
+        Rows of the table `chains`, of one model and algorithm.
+    """
+    model, algorithm = cell.iloc[0][["model", "algorithm"]]
+    own = study.algorithms[algorithm]["settings"][model]
+    swept = [key for key in own if key in cell and cell[key].notna().any()]
+    is_own = np.logical_and.reduce(
+        [np.ones(len(cell), dtype=bool), *(np.isclose(cell[key], own[key]) for key in swept)]
+    )
+    return run_of(study, cell[is_own].iloc[0])
+
+
+def clipped(study, proposal, batch_size=None):
+    """Sampler with batches of a size, by default its own; its clip bound; clipped ratios."""
+    changes = {} if batch_size is None else {"batch_size": batch_size}
+    sampler = study.sampler(proposal.algorithm, proposal.model, **changes)
+    bound = sampler.row_bound(proposal.target, proposal.theta, proposal.theta_new)
+    return sampler, bound, proposal.ratios.clip(-bound, bound)
+
+
+def normality(study, found, batches, sizes):
+    """How normal the sums are that a test takes for normal, and what it does to acceptance.
+
+    Parameters
+    ----------
+    study : Study
+    found : list of Proposal
+        Of algorithms whose sampler is DP Barker or the minibatch penalty.
+    batches : int
+        Simulated for the acceptance probability.
+    sizes : list of int
+        Of batches, beside the sampler's own. DP Barker clips at a bound that goes with them.
+
+    Returns
+    -------
+    DataFrame
+        One row a proposal and size of batches: `model`, `algorithm`, `proposal` (number),
+        `batch_size`, `skewness` and `distance` of the sum from the normal distribution,
+        `clip_fraction`, and the bounds of the distance `berry_esseen`, `self_normalised` and
+        `printed`. For the sampler's own size (`is_own`) also `probability` of acceptance, its
+        `error` and that one's `standard_error`. Where all ratios are clipped alike the sum is
+        constant, and what compares it with a normal one is NaN.
+    """
+    rows, correction = [], fit_correction()
+    for number, proposal in enumerate(found):
+        target, n = proposal.target, proposal.target.num_rows
+        own = study.sampler(proposal.algorithm, proposal.model).batch_size
+        for b in sorted({own, *(size for size in sizes if 2 * size <= n)}):
+            sampler, bound, ratios = clipped(study, proposal, b)
+            berry_esseen, self_normalised = normal_bounds(ratios, b)
+            row = {
+                "model": proposal.model,
+                "algorithm": proposal.algorithm,
+                "proposal": number,
+                "batch_size": b,
+                "is_own": b == own,
+                "skewness": skewness(ratios, b, n),
+                "distance": kolmogorov_distance(ratios, b, n),
+                "clip_fraction": float((np.abs(proposal.ratios) > bound).mean()),
+                "berry_esseen": berry_esseen,
+                "self_normalised": self_normalised,
+                "printed": printed_bound(ratios, b, n, target.likelihood_power),
+            }
+            if b == own:
+                labels = (proposal.model, proposal.algorithm, number)
+                rng = three_streams(seed_sequence(study.seed, "clt", *labels))
+                step = (proposal.theta, proposal.theta_new, batches)
+                if isinstance(sampler, DPBarker):
+                    of_step = barker_error(rng, target, sampler, correction, *step)
+                else:
+                    of_step = penalty_error(rng, target, sampler, *step)
+                row |= zip(("probability", "error", "standard_error"), of_step, strict=True)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def distribution_panels(rows, sizes):
+    """Clipped ratios of rows (left), and distribution functions of sums over batches of them.
+
+    Parameters
+    ----------
+    rows : list of tuple
+        A row of the figure each: title, n and the clipped ratios (k,) for each of the sizes.
+    sizes : list of int
+        Of batches, a column each; the ratios on the left are those of the last one.
+    """
+    figure, axes = plt.subplots(
+        len(rows),
+        1 + len(sizes),
+        figsize=(0.6 + 2.4 * (1 + len(sizes)), 0.4 + 2.1 * len(rows)),
+        squeeze=False,
+    )
+    colour = sns.color_palette("colorblind")[0]
+    for row, (title, n, by_size) in zip(axes, rows, strict=True):
+        row[0].hist(by_size[-1], bins=60, density=True, color=colour)
+        row[0].set(title=title, xlabel="Clipped ratio of a row", yticks=[])
+        row[0].locator_params(axis="x", nbins=3)
+        for axis, b, values in zip(row[1:], sizes, by_size, strict=True):
+            axis.plot(
+                SHOWN,
+                distribution(values, b, n, SHOWN) - norm.cdf(SHOWN),
+                color=colour,
+                linewidth=1,
+            )
+            axis.set(title=f"b = {b:,}", xlabel="Standardised sum")
+            axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
+        row[1].set_ylabel("Less the normal one")
+    figure.tight_layout()
+    return figure
+
+
+def distance_panels(study, table):
+    """Distance of the sums from the normal distribution against b, a panel an algorithm.
+
+    Parameters
+    ----------
+    study : Study
+    table : DataFrame
+        From `normality`.
+    """
+    models = list(table["model"].unique())
+    colours = dict(zip(models, sns.color_palette("colorblind", len(models)), strict=True))
+    algorithms = list(table["algorithm"].unique())
+    figure, axes = panel_grid(len(algorithms), min(2, len(algorithms)), size=(3.9, 3.0))
+    for axis, algorithm in zip(axes, algorithms, strict=True):
+        of_algorithm = table[table["algorithm"] == algorithm]
+        for model, steps in of_algorithm.groupby("model", sort=False):
+            medians = steps.groupby("batch_size")[["distance", "berry_esseen", "skewness"]].agg(
+                lambda values: values.abs().median()
+            )
+            b, colour = medians.index, colours[model]
+            axis.plot(b, medians["distance"], color=colour)
+            axis.plot(b, norm.pdf(0) / 6 * medians["skewness"], "--", color=colour, linewidth=1)
+            axis.plot(b, medians["berry_esseen"], ":", color=colour)
+            own = steps.loc[steps["is_own"], "batch_size"].iloc[0]
+            axis.plot(own, medians["distance"][own], "o", color=colour)
+        axis.set(xscale="log", yscale="log", xlabel="Rows of a batch")
+        axis.set(ylabel="Distance from normal", title=study.algorithm_label(algorithm))
+    figure.tight_layout()
+    handles = [Line2D([], [], color=colours[m], label=study.model_label(m)) for m in models]
+    handles += [
+        Line2D([], [], marker="o", linestyle="", color=NEUTRAL, label="The setting's own"),
+        Line2D([], [], linestyle="--", color=NEUTRAL, label="Skewness alone: φ(0) |skewness| / 6"),
+        Line2D([], [], linestyle=":", color=NEUTRAL, label="Bound of Berry and Esseen"),
+    ]
+    legend_below(figure, handles, 2)
+    return figure

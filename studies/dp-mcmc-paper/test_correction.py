@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import expit, ndtr
 
-from dpmcmc.evaluation import corrections
-from dpmcmc.evaluation.corrections import NormalMixture
+import correction
+from correction import NormalMixture
 from dpmcmc.samplers.barker_correction import fit_correction
 
 X = np.linspace(-7, 7, 57)
@@ -24,14 +24,14 @@ def test_a_mixture_has_the_distribution_that_its_draws_have():
 
 @pytest.mark.parametrize("noise_variance", [1, 2])
 def test_ours_has_the_error_that_its_fit_says(noise_variance):
-    error = corrections.largest_error(corrections.atoms(noise_variance), noise_variance)
+    error = correction.largest_error(correction.atoms(noise_variance), noise_variance)
     assert error == pytest.approx(fit_correction(noise_variance).error, rel=1e-9)
 
 
 def test_the_ridge_minimises_what_it_says():
     """Least squares of the distribution with a penalty: the gradient is 0 before the cut."""
     count, penalty, noise_variance = 60, 0.05, 2.0
-    fit = corrections.ridge(noise_variance, count, penalty)
+    fit = correction.ridge(noise_variance, count, penalty)
     places = np.linspace(-10, 10, count)
     x = np.linspace(-20, 20, 2 * count - 1)
     matrix = ndtr((x[:, None] - places) / np.sqrt(noise_variance))
@@ -45,13 +45,13 @@ def test_the_ridge_minimises_what_it_says():
 
 
 def test_the_mixture_is_symmetric_and_fits_from_any_start():
-    fits = [corrections.mixture(1.0, np.random.default_rng(seed), 10, 200) for seed in range(3)]
+    fits = [correction.mixture(1.0, np.random.default_rng(seed), 10, 200) for seed in range(3)]
     for fit in fits:
         assert fit.weights.sum() == pytest.approx(1)
         assert fit.distribution(X, 1.0) + fit.distribution(-X, 1.0) == pytest.approx(1, abs=1e-12)
-        assert corrections.largest_error(fit, 1.0) < 1e-4
+        assert correction.largest_error(fit, 1.0) < 1e-4
     assert not np.array_equal(fits[0].means, fits[1].means)
-    assert corrections.mixture(1.0, np.random.default_rng(0), 10, 200).means == pytest.approx(
+    assert correction.mixture(1.0, np.random.default_rng(0), 10, 200).means == pytest.approx(
         fits[0].means, rel=0
     )
 
@@ -61,7 +61,7 @@ def test_the_mixture_descends_by_the_gradient_of_its_loss():
     losses = []
     x = np.linspace(-10, 10, 200)
     for iterations in (1, 10, 100):
-        fit = corrections.mixture(1.5, np.random.default_rng(5), 6, 200, iterations)
+        fit = correction.mixture(1.5, np.random.default_rng(5), 6, 200, iterations)
         scale = np.sqrt(1.5 + fit.sds**2)
         density = stats.norm.pdf(x[:, None], fit.means, scale) @ fit.weights
         losses.append(((density - stats.logistic.pdf(x)) ** 2).sum())
@@ -72,20 +72,20 @@ def test_the_mixture_descends_by_the_gradient_of_its_loss():
 def test_barkers_own_test_has_no_bias_and_a_wrong_one_has_that_of_a_walk(step):
     grid = np.linspace(-3, 3, 61)
     log_density = np.logaddexp(-2 * (grid + 1) ** 2, -2 * (grid - 1) ** 2)
-    assert corrections.stationary_bias(expit, log_density, step) < 1e-12
+    assert correction.stationary_bias(expit, log_density, step) < 1e-12
     # A test at the wrong temperature samples that power of the density.
     wrong = np.exp(log_density / 2) / np.exp(log_density / 2).sum()
     right = np.exp(log_density) / np.exp(log_density).sum()
-    bias = corrections.stationary_bias(lambda x: expit(x / 2), log_density, step)
+    bias = correction.stationary_bias(lambda x: expit(x / 2), log_density, step)
     assert bias == pytest.approx(np.abs(wrong - right).sum() / 2, rel=1e-9)
 
 
 def test_the_ridge_is_worst_and_the_atoms_are_best_at_two():
     errors = {
-        "ridge": corrections.largest_error(corrections.ridge(2.0, 400, 1.0), 2.0),
-        "mixture": corrections.largest_error(
-            corrections.mixture(2.0, np.random.default_rng(1), 20), 2.0
+        "ridge": correction.largest_error(correction.ridge(2.0, 400, 1.0), 2.0),
+        "mixture": correction.largest_error(
+            correction.mixture(2.0, np.random.default_rng(1), 20), 2.0
         ),
-        "atoms": corrections.largest_error(corrections.atoms(2.0), 2.0),
+        "atoms": correction.largest_error(correction.atoms(2.0), 2.0),
     }
     assert errors["atoms"] < errors["mixture"] < errors["ridge"] / 10
