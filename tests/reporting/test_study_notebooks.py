@@ -8,9 +8,9 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from dpmcmc.reporting.captions import TABLES
 from dpmcmc.study.config import ConfigError
 from dpmcmc.study.notebooks import listed, read_source, study_notebooks
+from dpmcmc.study.tables import TABLES
 
 DECLARED = {
     "figures": [

@@ -38,10 +38,10 @@ def provenance(spec, output):
 
 
 def index(results, output, readme):
-    """Write the page that leads to all results, and a short one for readers of a repository."""
+    """Write the index that leads to all results, as Markdown and as a page."""
     from dpmcmc.reporting import pages
 
-    contents = pages.contents(results)
-    for template, path in (("index.html.j2", output), ("readme.md.j2", readme)):
+    text = pages.index(results)
+    for path, contents in ((readme, text), (output, pages.index_page(text))):
         with replacing(path) as file:
-            file.write(pages.render(template, **contents).encode())
+            file.write(contents.encode())

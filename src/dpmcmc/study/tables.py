@@ -1,4 +1,4 @@
-"""What each table holds, in one line: for pages and reports."""
+"""The tables that a study can have, and what each holds, in the order in which pages list them."""
 
 TABLES = {
     "chains": "Every chain, or sample of several: acceptance, clipping, metrics, effective size",
