@@ -319,7 +319,7 @@ def whole_studies(names):
                 copy(ROOT / part, Path(directory, part))
             command = [Path(sys.executable).with_name("snakemake"), "--cores", os.cpu_count()]
             if name != "chapter-6":
-                command += ["--configfile", f"studies/{name}.yaml"]
+                command += ["--configfile", f"studies/{name}/study.yaml"]
             cpu, wall = run_measured(command, cwd=directory)
             results = Path(directory, "results", name)
             chains = len(list(results.glob("c*/**/seed-*.npz")))

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--kills", type=int, default=3, help="times a running study is killed")
+    parser.addoption("--kills", type=int, default=1, help="times a running study is killed")
 
 
 def pytest_collection_modifyitems(items):
@@ -48,7 +48,7 @@ def config():
 
 @pytest.fixture
 def quick(config):
-    return merged(config, yaml.safe_load((ROOT / "studies/quick.yaml").read_text()))
+    return merged(config, yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text()))
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-QUICK = ["--configfile", "studies/quick.yaml"]
-TINY = ["tables", "--configfile", "studies/tiny.yaml"]
+QUICK = ["--configfile", "studies/quick/study.yaml"]
+TINY = ["tables", "--configfile", "studies/tiny/study.yaml"]
 STUDY = ["--cores", "2", *TINY]
 PARTS = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
 

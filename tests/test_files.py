@@ -82,7 +82,7 @@ def test_no_pickle_is_read(tmp_path):
     assert not Trap.sprung
     sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("workflow/**/*.smk"), ROOT / "Snakefile"]
     assert len(sources) > 40
-    for path in [*sources, *ROOT.glob("notebooks/*.ipynb")]:
+    for path in [*sources, *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("studies/*/*.ipynb")]:
         text = path.read_text()
         assert not re.search(r"\bpickle\b(?!=False)|allow_pickle=True|read_pickle", text), path
         assert not re.search(r"yaml\.(unsafe_|full_)?load\((?!.*_StrictLoader)", text), path

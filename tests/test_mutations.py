@@ -21,7 +21,7 @@ def small():
     """A configuration with every section, but of one model each."""
     config = merged(
         yaml.safe_load((ROOT / "config.yaml").read_text()),
-        yaml.safe_load((ROOT / "studies/quick.yaml").read_text()),
+        yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text()),
     )
     models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
     config["models"] = {model: config["models"][model] for model in models}
@@ -92,7 +92,7 @@ def work_out(study):
             settings = tuning.scaled(spec, {key: limits[end] for key, limits in space.items()})
             registry.build(tuning.with_settings(spec["sampler"], settings))
     json.dumps(searches, allow_nan=False)
-    json.dumps([study.certification(*pair) for pair in study.doubled_cells], allow_nan=False)
+    json.dumps([study.certification(cell) for cell, _ in study.replaced_cells], allow_nan=False)
     curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
     notebooks = [notebook.parameters for notebook in study.notebooks.values()]
     json.dumps([curves, notebooks, study.all_tables, len(study.seeds)], allow_nan=False)

@@ -11,7 +11,6 @@ from matplotlib import colors
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.reporting.figures import accounting, metrics, posteriors, style, verdicts
-from dpmcmc.reporting.running import running_errors
 from dpmcmc.reporting.study import Study
 
 CIRCLE = SMALL_MODELS["circle"]
@@ -222,16 +221,3 @@ def test_both_kinds_of_accounting_lie_within_their_common_axes(swapped):
     samples = pd.DataFrame({"model": ["m"], "mmd": [0.1]})
     figure = metrics.accounting_comparison(STUDY, *kinds, "clip_fraction", ["m"], samples, samples)
     assert all(axis.get_ylim()[1] > 84 for axis in figure.axes)
-
-
-def test_running_errors_are_those_of_the_first_draws():
-    rng = np.random.default_rng(3)
-    chains, reference = rng.normal(1, 2, (3, 50, 2)), rng.standard_normal((400, 2))
-    of_mean, of_variance = running_errors(chains, reference, [10, 50])
-    for chain, means, variances in zip(chains, of_mean, of_variance, strict=True):
-        for end, mean, variance in zip((10, 50), means, variances, strict=True):
-            part = chain[:end]
-            off = part.mean(axis=0) - reference.mean(axis=0)
-            assert mean == pytest.approx(np.linalg.norm(off))
-            off = part.var(axis=0) - reference.var(axis=0)
-            assert variance == pytest.approx(np.linalg.norm(off))

@@ -297,7 +297,7 @@ def test_readers_are_told_what_to_use_before_all_else(results):
 
 @pytest.fixture
 def checkout(tmp_path):
-    for part in ("src/dpmcmc", "notebooks", "workflow", "envs"):
+    for part in ("src/dpmcmc", "notebooks", "studies", "workflow", "envs"):
         shutil.copytree(ROOT / part, tmp_path / part)
     for file in ("config.yaml", "Snakefile"):
         shutil.copy(ROOT / file, tmp_path)

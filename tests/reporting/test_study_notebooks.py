@@ -24,7 +24,7 @@ DECLARED = {
     "data": ["one"],
 }
 CODE = 'results = ""\npanels = []\none = ""\nshown = []\nsteps = 4\nother = float("inf")'
-PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PATHS = sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("studies/*/*.ipynb")])
 
 
 @pytest.fixture
@@ -91,8 +91,16 @@ def test_a_notebook_of_ones_own_lies_beside_the_study(resolve, write, tmp_path):
     (tmp_path / "mine").mkdir()
     write("mine/own", {})
     for directory in (tmp_path, ROOT / "notebooks"):
-        notebooks = resolve({"mine/own.ipynb": {}}, directory=directory, beside=tmp_path)
+        notebooks = resolve({"mine/own.ipynb": {}}, directory=directory, beside=[tmp_path])
         assert notebooks["own"].path == tmp_path / "mine/own.ipynb"
+
+
+def test_a_name_is_looked_for_beside_the_study_first(resolve, write, tmp_path):
+    (tmp_path / "mine").mkdir()
+    write("mine/a", {})
+    write("b", {})
+    notebooks = resolve({"a": {}, "b": {}}, beside=[tmp_path / "mine"])
+    assert [page.path.parent.name for page in notebooks.values()] == ["mine", tmp_path.name]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +123,7 @@ def test_a_notebook_of_ones_own_lies_beside_the_study(resolve, write, tmp_path):
 )
 def test_what_is_unknown_is_named_in_one_line(resolve, tmp_path, entries, message):
     with pytest.raises(ConfigError, match=message) as error:
-        resolve(entries, beside=tmp_path)
+        resolve(entries, beside=[tmp_path])
     assert "\n" not in str(error.value)
 
 

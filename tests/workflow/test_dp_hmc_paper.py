@@ -54,12 +54,14 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def overlay():
-    return yaml.safe_load((ROOT / "studies/dp-hmc-paper.yaml").read_text())
+    return yaml.safe_load((ROOT / "studies/dp-hmc-paper/study.yaml").read_text())
 
 
 @pytest.fixture
 def study(config, schema, overlay):
-    return Study(merged(config, overlay), schema, ROOT)
+    return Study(
+        merged(config, overlay), schema, ROOT, {"notebooks": [ROOT / "studies/dp-hmc-paper"]}
+    )
 
 
 def test_settings_are_those_of_the_paper(study):
@@ -93,7 +95,7 @@ def test_settings_are_those_of_the_paper(study):
 
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    files = ["--configfile", "studies/dp-hmc-paper.yaml", "small.yaml"]
+    files = ["--configfile", "studies/dp-hmc-paper/study.yaml", "small.yaml"]
     snakemake(fresh, "--cores", 2, *files)
     results = fresh / "results/small-paper"
     pages = {path.stem for path in results.glob("notebooks/*.html")}

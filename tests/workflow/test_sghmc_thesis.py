@@ -85,12 +85,13 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def overlay():
-    return yaml.safe_load((ROOT / "studies/sghmc-thesis.yaml").read_text())
+    return yaml.safe_load((ROOT / "studies/sghmc-thesis/study.yaml").read_text())
 
 
 @pytest.fixture
 def study(config, schema, overlay):
-    beside = {("models", name, "data"): ROOT / "studies" for name in overlay["models"]}
+    beside = {("models", name, "data"): ROOT / "studies/sghmc-thesis" for name in overlay["models"]}
+    beside["notebooks"] = [ROOT / "studies/sghmc-thesis"]
     return Study(merged(config, overlay), schema, ROOT, beside)
 
 
@@ -171,7 +172,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     (fresh / "examples").mkdir()
     houses[:: len(houses) // 800].to_csv(fresh / "examples/radon.csv", index=False)
     (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    files = ["--configfile", "studies/sghmc-thesis.yaml", "small.yaml"]
+    files = ["--configfile", "studies/sghmc-thesis/study.yaml", "small.yaml"]
     snakemake(fresh, "--cores", 2, *files)
     results = fresh / "results/small-sghmc"
     pages = {path.stem for path in results.glob("notebooks/*.html")}

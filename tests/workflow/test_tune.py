@@ -25,7 +25,7 @@ def tune(directory):
     """Arguments of Snakemake for the tuning of the quick study, on one model."""
     overlay = directory / "one-model.yaml"
     overlay.write_text(yaml.safe_dump({"tuning": {"models": ["flat-banana-2d"]}}))
-    return ["--cores", "1", "tune", "--configfile", "studies/quick.yaml", str(overlay)]
+    return ["--cores", "1", "tune", "--configfile", "studies/quick/study.yaml", str(overlay)]
 
 
 def killed(directory):
@@ -78,7 +78,7 @@ def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory, schema):
     trials = pd.read_csv(results / "trials.csv")
     assert len(trials) == len(PAIRS) * 5
     settings = yaml.safe_load((results / "settings.yaml").read_text())
-    overlays = [fresh / "studies/quick.yaml", results / "settings.yaml"]
+    overlays = [fresh / "studies/quick/study.yaml", results / "settings.yaml"]
     quick = merged(yaml.safe_load(overlays[0].read_text()), settings)
     study = load_study(fresh / "config.yaml", overlays, quick, schema)
     for row in summary[summary["feasible_trials"] > 0].itertuples():

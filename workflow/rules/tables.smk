@@ -18,11 +18,10 @@ rule tabulate_chains:
     conda:
         CONDA
     resources:
-        mem_mb=table_memory,
-        runtime=table_runtime,
+        mem_mb=megabytes(1000),
+        runtime=minutes(60),
     params:
-        spec=chain_table_settings,
-        source=chain_table_source,
+        **job("chain-table"),
         chains=f"{RESULTS}/chains/{{model}}",
         budgets=f"{RESULTS}/budgets/{{model}}",
     message:
@@ -46,11 +45,10 @@ rule tabulate_baselines:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        spec=baseline_table_settings,
-        source=chain_table_source,
+        **job("baseline-table"),
     message:
         "Metrics of exact samples and start points of {wildcards.model}"
     shell:
@@ -69,10 +67,10 @@ rule tabulate_accounting_curves:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        source=TABLES_SOURCE,
+        **job("joined-table"),
     message:
         "Table of the accounting curves"
     shell:
@@ -90,10 +88,10 @@ rule tabulate_certifications:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        source=TABLES_SOURCE,
+        **job("joined-table"),
     message:
         "Table of the certified costs"
     shell:
@@ -116,11 +114,10 @@ rule tabulate_study:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        spec=as_json(study.study_tables()),
-        source=TABLES_SOURCE,
+        **job("study-tables"),
         directory=subpath(output[0], parent=True),
     message:
         "Tables of the study"
@@ -148,11 +145,10 @@ if study.analysis_tables:
         conda:
             CONDA
         resources:
-            mem_mb=small_memory,
-            runtime=short_runtime,
+            mem_mb=megabytes(500),
+            runtime=minutes(10),
         params:
-            spec=as_json(study.analysis()),
-            source=TABLES_SOURCE,
+            **job("analysis-tables"),
             directory=subpath(output[0], parent=True),
         message:
             "Ranking of the algorithms and the chapter's claims"

@@ -51,7 +51,7 @@ class Notebook(NamedTuple):
         return {"title": self.title, "question": self.question, "figures": self.figures}
 
 
-def study_notebooks(config, directory, running, tables, beside=".", swept=()):
+def study_notebooks(config, directory, running, tables, beside=(), swept=()):
     """Notebooks of a study by name, in the order of its configuration.
 
     Parameters
@@ -60,13 +60,13 @@ def study_notebooks(config, directory, running, tables, beside=".", swept=()):
         Of which `notebooks` maps names, or paths of one's own notebooks, to parameters; and of
         which the keys of `models` and `algorithms` are all valid ids.
     directory : path
-        Where notebooks are found by name.
+        Of the notebooks that any study can have.
     running : dict
         Ids of the `models` and of the `algorithms` that run in the study.
     tables : list of str
         Names of the tables that the study makes.
-    beside : path
-        Directory of the study's file, to which paths of one's own notebooks are relative.
+    beside : iterable of path
+        Directories of the study's files, where notebooks are looked for first, in this order.
     swept : iterable of str
         Settings that vary over some of what runs.
 
@@ -179,20 +179,21 @@ class Source(NamedTuple):
 
 
 def find(entry, directory, beside):
-    """File of a notebook that a configuration names."""
+    """File of a notebook that a configuration names: beside the study's, or for any study."""
     if entry.endswith(".ipynb"):
-        path = Path(beside, entry)
-        if not path.is_file():
-            raise ConfigError(f"notebooks.{entry}: there is no file {path}")
-        return path
-    path = Path(directory, f"{entry}.ipynb")
-    valid = sorted(file.stem for file in Path(directory).glob("*.ipynb"))
-    if entry not in valid:
-        raise ConfigError(
-            f"notebooks: unknown notebook {entry}; valid names: {', '.join(valid)}, or the path of "
-            "one's own, which ends in .ipynb"
-        )
-    return path
+        paths = [Path(folder, entry) for folder in beside]
+    else:
+        paths = [Path(folder, f"{entry}.ipynb") for folder in (*beside, directory)]
+    for path in paths:
+        if path.is_file():
+            return path
+    if entry.endswith(".ipynb"):
+        raise ConfigError(f"notebooks.{entry}: there is no file {paths[0]}")
+    valid = sorted({file.stem for path in paths for file in path.parent.glob("*.ipynb")})
+    raise ConfigError(
+        f"notebooks: unknown notebook {entry}; valid names: {', '.join(valid)}, or the path of "
+        "one's own, which ends in .ipynb"
+    )
 
 
 def read_source(path):
