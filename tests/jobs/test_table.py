@@ -36,10 +36,7 @@ def specs(study):
     cells = [of_cell(cell, seed=s) for cell in study.cells for s in study.seeds_of(cell)]
     jobs = [(name, of) for name in ("dataset", "reference", "baselines") for of in of_models]
     jobs += [(name, of) for name in ("budget", "chain") for of in cells]
-    return {
-        (name, *vars(of).values()): json.dumps(JOBS[name].spec(study, of), sort_keys=True)
-        for name, of in jobs
-    }
+    return {(name, *vars(of).values()): JOBS[name].settings(study, of) for name, of in jobs}
 
 
 def test_the_same_settings_in_other_words_change_nothing(tiny):

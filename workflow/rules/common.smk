@@ -1,6 +1,5 @@
 # What all rules share: the validated study, where files are, wildcards, resources.
 
-import json
 import os
 import re
 import shutil
@@ -67,7 +66,7 @@ def job(name, of=None):
     entry = JOBS[name]
     params = {"source": lambda wildcards: entry.source(study, of or wildcards)}
     if entry.spec:
-        params["spec"] = lambda wildcards: json.dumps(entry.spec(study, of or wildcards))
+        params["spec"] = lambda wildcards: entry.settings(study, of or wildcards)
     return params
 
 
@@ -155,7 +154,7 @@ def notebook_inputs(notebook):
 
 def kept_files(notebook):
     """What a page takes of chains, in small files that are committed with the tables."""
-    return [f"{RESULTS}/kept/{name}" for name in notebook.kept]
+    return [f"{RESULTS}/kept/{name}" for name in getattr(notebook, "kept", [])]
 
 
 def figure_files(notebook):

@@ -8,8 +8,10 @@ come out as they were, the results are of the present code. `spot-check` does so
 random. Either is Snakemake's own workflow, in a directory apart.
 """
 
+import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +28,7 @@ from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.frames import read_csv
 from dpmcmc.jobs.data import held_out
 from dpmcmc.jobs.metrics import read_chain, sample_row
-from dpmcmc.jobs.table import recipe
+from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
 from dpmcmc.study.config import merged, read_config
 from dpmcmc.study.study import load_study
@@ -87,7 +89,7 @@ def committed_record(name):
     return read_json(path)
 
 
-# -- Making and rendering ----------------------------------------------------------------------------
+# -- Making and rendering ---------------------------------------------------------------------
 
 
 def publish(name, study):
@@ -103,7 +105,7 @@ def copy_results(results, docs, study):
         "notebooks": [f"{page}.html" for page in study.notebooks],
         "tables": [f"{table}.csv" for table in study.all_tables],
         "figures": [f"{f}.png" for page in study.notebooks.values() for f in page.figures],
-        "kept": [file for page in study.notebooks.values() for file in page.kept],
+        "kept": [file for page in study.notebooks.values() for file in getattr(page, "kept", [])],
         "reference": [f"{model}.npy" for model in slow_references(study)],
     }
     new = docs.with_name(f".{docs.name}.new")
@@ -123,31 +125,46 @@ def slow_references(study):
 
 def pages(name, study):
     """Render all pages of a study from its committed tables, without a chain."""
-    record = committed_record(name)
+    record, committed = committed_record(name), DOCS / name
     with scratch() as directory:
         results = directory / "results" / name
         for part in ("tables", "kept", "reference"):
-            if (DOCS / name / part).exists():
-                shutil.copytree(DOCS / name / part, results / part)
-        for table in study.analysis_tables:  # they follow from the others
-            (results / f"tables/{table}.csv").unlink(missing_ok=True)
+            if (committed / part).exists():
+                shutil.copytree(committed / part, results / part)
+        derive(study, committed / "tables", results / "tables")
         write_json(renewed(record, study, "tables"), results / "provenance.json")
-        rules = ["simulate_dataset", "draw_reference", "describe_study", "analyse_study"]
-        rules += ["build_index", *(f"render_{page}" for page in study.notebooks)]
-        rules = [rule.replace("-", "_").replace(".", "_") for rule in rules]
+        rules = ["simulate_dataset", "draw_reference", "describe_study", "build_index"]
+        rules += [f"render_{re.sub('[^0-9A-Za-z]', '_', page)}" for page in study.notebooks]
         run_workflow(name, directory, [f"results/{name}/index.html"], rules)
-        copy_results(results, DOCS / name, study)
+        copy_results(results, committed, study)
     return 0
+
+
+def derive(study, measured, made):
+    """Make the tables that follow from others: from those in one directory, in another."""
+    settings = {
+        name: json.loads(JOBS[name].settings(study, None))
+        for name in ("study-tables", "analysis-tables")
+    }
+    parts = {name: [measured / f"{name}.csv"] for name in MEASURED}
+    study_tables(settings["study-tables"], made, **parts)
+    if study.analysis_tables:
+        given = {name: made / f"{name}.csv" for name in ("chains", "baselines", "starts", "models")}
+        more = {
+            name: [directory / f"{name}.csv"] if name in study.all_tables else []
+            for name, directory in (("summary", made), ("accounting", measured))
+        }
+        analysis_tables(settings["analysis-tables"], made, **given, **more)
 
 
 def renewed(record, study, *parts, **more):
     """A record whose recipe has the present digests of some parts, by name."""
     now = recipe(study)
-    kept = {part: digest for part, digest in record["recipe"].items() if part in now}
+    kept = {part: digest for part, digest in record.get("recipe", {}).items() if part in now}
     return record | {"recipe": kept | {part: now[part] for part in parts}} | more
 
 
-# -- Checking ----------------------------------------------------------------------------------------
+# -- Checking ---------------------------------------------------------------------
 
 
 def changed_parts(record, study):
@@ -369,18 +386,7 @@ def model_differences(committed, results, study, model):
 def derived_differences(committed, directory, study):
     """Tables that follow from others, made again from the committed ones."""
     tables, made = committed / "tables", directory / "derived"
-    study_tables(
-        study.study_tables(), made, **{name: [tables / f"{name}.csv"] for name in MEASURED}
-    )
-    if study.analysis_tables:
-        given = {
-            name: tables / f"{name}.csv" for name in ("chains", "baselines", "starts", "models")
-        }
-        more = {
-            name: [tables / f"{name}.csv"] if name in study.all_tables else []
-            for name in ("summary", "accounting")
-        }
-        analysis_tables(study.analysis(), made, **given, **more)
+    derive(study, tables, made)
     names = [*study.tables, *study.analysis_tables]
     return [d for n in names for d in table_differences(tables / f"{n}.csv", made / f"{n}.csv")]
 
@@ -409,7 +415,7 @@ def table_differences(committed, found):
     return lines
 
 
-# -- Running -----------------------------------------------------------------------------------------
+# -- Running ---------------------------------------------------------------------
 
 
 def scratch():

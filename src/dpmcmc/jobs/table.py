@@ -22,6 +22,11 @@ class Job(NamedTuple):
     options: str  # of its command: spec is JSON, all others are paths; + and * take several
     spec: callable = None  # (study, of) -> settings, a dict; None: it has none
     modules: callable = None  # (study, of) -> modules and files, beside that of the function
+    is_ordered: bool = False  # keys of its settings stay in the order of the configuration
+
+    def settings(self, study, of):
+        """Its settings as JSON: the same for the same settings in another order."""
+        return json.dumps(self.spec(study, of), sort_keys=not self.is_ordered)
 
     def source(self, study, of):
         """Digest of the source that the result depends on."""
@@ -29,7 +34,7 @@ class Job(NamedTuple):
         return digest_of(module, *(self.modules(study, of) if self.modules else ()))
 
 
-# -- Modules that a job's result depends on ----------------------------------------------------------
+# -- Modules that a job's result depends on ---------------------------------------------------------------------
 
 
 def model_modules(study, of):
@@ -119,7 +124,7 @@ def template_files():
     return sorted(map(str, TEMPLATES.glob("*")))
 
 
-# -- The table ---------------------------------------------------------------------------------------
+# -- The table ---------------------------------------------------------------------
 
 
 JOBS = {
@@ -203,7 +208,12 @@ JOBS = {
         search_modules,
     ),
     "tuning-tables": Job("tuning.tuning_tables", "trials+ best+ output"),
-    "study": Job("reports.describe_study", "spec output", lambda study, of: study.description()),
+    "study": Job(
+        "reports.describe_study",
+        "spec output",
+        lambda study, of: study.description(),
+        is_ordered=True,
+    ),
     "provenance": Job(
         "reports.provenance",
         "spec output",
@@ -231,7 +241,7 @@ def digest_of(*modules):
     return digest(*modules)
 
 
-# -- Recipes -----------------------------------------------------------------------------------------
+# -- Recipes ---------------------------------------------------------------------
 
 
 def recipe(study):
@@ -282,7 +292,7 @@ def chain_part(study, cells):
 def part(study, jobs, *more):
     """Digest of jobs, pairs of a name in the table and what stands for wildcards."""
     contents = [
-        (JOBS[name].spec(study, of) if JOBS[name].spec else None, JOBS[name].source(study, of))
+        (JOBS[name].settings(study, of) if JOBS[name].spec else None, JOBS[name].source(study, of))
         for name, of in jobs
     ]
     text = json.dumps([contents, more], sort_keys=True)

@@ -52,7 +52,9 @@ def without_prose(file):
         if token.type == tokenize.COMMENT
     ]
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
             prose = node.body[0]
             spans.append(((prose.lineno, prose.col_offset), (prose.end_lineno, None)))
     for (first, start), (last, end) in spans:
