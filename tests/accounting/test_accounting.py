@@ -29,7 +29,7 @@ from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
-from dpmcmc.study.study import load_study
+from dpmcmc.study.loading import load_study
 
 ACCOUNTANTS = [
     "add-remove-pld",
@@ -68,9 +68,9 @@ KNOWN = {
 
 
 @pytest.fixture(scope="module")
-def release_on(schema):
+def release_on():
     """What an iteration of an algorithm of config.yaml mechanisms on a model of it."""
-    study = load_study(ROOT / "config.yaml", [], {}, schema)
+    study = load_study(ROOT)
 
     def release_on(algorithm, model):
         settings = study.algorithms[algorithm].settings_on(model)

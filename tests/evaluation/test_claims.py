@@ -359,11 +359,11 @@ def test_a_claim_may_speak_of_another_metric():
     assert found[0].label == "m: mean error of b below a, epsilon 1"
 
 
-def test_a_study_judges_claims_that_speak_of_it_or_of_no_samples(config, schema):
+def test_a_study_judges_claims_that_speak_of_it_or_of_no_samples(config):
     changes = dict.fromkeys(("accounting_curves", "notebooks", "tuning"))
     changes |= {"study": "s", "runs": [config["runs"][1]]}  # the circle, of which one speaks
-    assert len(Study(merged(config, changes), schema, ROOT).claims) == len(config["claims"])
+    assert len(Study(merged(config, changes), ROOT).claims) == len(config["claims"])
     changes["claims"] = config["claims"][3:6]
-    assert not Study(merged(config, changes), schema, ROOT).claims
+    assert not Study(merged(config, changes), ROOT).claims
     changes["claims"] = config["claims"][:3]
-    assert len(Study(merged(config, changes), schema, ROOT).claims) == 3
+    assert len(Study(merged(config, changes), ROOT).claims) == 3

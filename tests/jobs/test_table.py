@@ -8,21 +8,17 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from conftest import ROOT
 
 from dpmcmc.jobs.table import JOBS, of_cell, recipe
-from dpmcmc.study.config import merged
-from dpmcmc.study.study import Study
+from dpmcmc.study.loading import load_study
 
 BANANA, TEMPERED = "flat-banana-2d", "tempered-banana-2d"
 
 
-@pytest.fixture
-def tiny(config, schema):
+def tiny(**changes):
     """The tiny study with changes."""
-    own = yaml.safe_load((ROOT / "studies/tiny/study.yaml").read_text())
-    return lambda **changes: Study(merged(merged(config, own), changes), schema, ROOT)
+    return load_study(ROOT, [ROOT / "studies/tiny/study.yaml"], changes)
 
 
 def parts_that_differ(one, other):
@@ -39,7 +35,7 @@ def specs(study):
     return {(name, *vars(of).values()): JOBS[name].settings(study, of) for name, of in jobs}
 
 
-def test_the_same_settings_in_other_words_change_nothing(tiny):
+def test_the_same_settings_in_other_words_change_nothing():
     settings = tiny().algorithms["dp-penalty"].settings[BANANA]
     same = {"dp-penalty": {"settings": {BANANA: dict(reversed(settings.items()))}}}
     runs = [dict(tiny().config["runs"][0], epsilons=[2.0, 4.00])]
@@ -47,7 +43,7 @@ def test_the_same_settings_in_other_words_change_nothing(tiny):
     assert recipe(tiny(algorithms=same, runs=runs)) == recipe(tiny())
 
 
-def test_prose_labels_and_the_search_concern_no_job(tiny):
+def test_prose_labels_and_the_search_concern_no_job():
     changes = {
         "remarks": ["A sentence."],
         "models": {BANANA: {"label": "Another name"}},
@@ -57,7 +53,7 @@ def test_prose_labels_and_the_search_concern_no_job(tiny):
     assert not parts_that_differ(tiny(), tiny(**changes))
 
 
-def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model(tiny):
+def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model():
     change = {"dp-penalty": {"settings": {TEMPERED: {"clip_bound": 0.5}}}}
     changed = tiny(algorithms=change)
     assert parts_that_differ(tiny(), changed) == {f"chains/{TEMPERED}/dp-penalty"}
@@ -65,13 +61,13 @@ def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model(tiny):
     assert not parts_that_differ(tiny(), tiny(algorithms=elsewhere))
 
 
-def test_a_setting_of_a_model_concerns_all_that_is_made_of_it(tiny):
+def test_a_setting_of_a_model_concerns_all_that_is_made_of_it():
     changed = tiny(models={BANANA: {"curvature": 3}})
     of_model = {part for part in recipe(tiny()) if BANANA in part}
     assert len(of_model) == 4 and parts_that_differ(tiny(), changed) == {*of_model, "tables"}
 
 
-def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none(tiny):
+def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none():
     (run,) = tiny().config["runs"]
     more = dict(run, epsilons=[2, 4, 6], algorithms=[*run["algorithms"], "dp-hmc"])
     before, after = specs(tiny()), specs(tiny(runs=[more], seeds=4))
@@ -79,7 +75,7 @@ def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none(tiny):
     assert sum(name == "chain" for name, *_ in after) == 2 * 3 * 3 * 4
 
 
-def test_chains_of_every_pair_of_jobs_differ(tiny):
+def test_chains_of_every_pair_of_jobs_differ():
     chains = [text for (name, *_), text in specs(tiny()).items() if name == "chain"]
     assert len(set(chains)) == len(chains)
 

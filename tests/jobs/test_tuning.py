@@ -19,7 +19,7 @@ OPTIMUM = 0.03  # of the proposal scale of `Known`; the study's own is 0.008
 
 
 @pytest.fixture
-def make_spec(config, schema):
+def make_spec(config):
     """Function from changes of the configuration to what the search of a pair is told."""
 
     def make(pair=PAIR, changes=None, **keys):
@@ -28,7 +28,7 @@ def make_spec(config, schema):
         section = {"models": [model], "algorithms": [algorithm], "trials": 30, "seeds": 3}
         section |= {"finalists": 3, "confirming_seeds": 5, "max_iterations": 500} | keys
         config_now = merged(merged(config, quick | {"tuning": section}), changes or {})
-        return Study(config_now, schema, ROOT).search(model, algorithm)
+        return Study(config_now, ROOT).search(model, algorithm)
 
     return make
 

@@ -14,11 +14,11 @@ from dpmcmc.study.tables import TABLES
 
 DECLARED = {
     "figures": [
-        {"name": "figure-z", "shows": "One", "if": "panels"},
-        {"name": "figure-a", "shows": "Two", "if": ["panels", "audit"]},
+        {"name": "figure-z", "shows": "One", "if": ["panels"]},
+        {"name": "figure-a", "shows": "Two", "if": ["panels", "table.audit", "vary.step_size"]},
     ],
     "tables": ["chains"],
-    "optional_tables": ["audit"],
+    "kept": ["moments"],
     "models": ["panels", "one"],
     "algorithms": ["shown"],
     "data": ["one"],

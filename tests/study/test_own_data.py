@@ -6,12 +6,14 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 from conftest import ROOT
 
 from dpmcmc.files import JobError
 from dpmcmc.jobs import data as jobs
 from dpmcmc.study.config import ConfigError, merged
-from dpmcmc.study.study import Study, load_study, named_files
+from dpmcmc.study.loading import load_study
+from dpmcmc.study.study import Study
 
 MODEL = '''
 from dataclasses import dataclass
@@ -86,19 +88,18 @@ def directory(tmp_path):
 
 
 @pytest.fixture
-def make(config, schema, directory):
+def make(config, directory):
     """Function from an entry of a model to the study in which it is beside the others."""
 
     def study(entry, **changes):
         models = {"line": {"kind": "line.py:Line"} | entry}
         changed = merged(config, changes | {"models": models})
-        directories = dict.fromkeys(named_files({"models": models}), directory)
-        return Study(changed, schema, ROOT, directories)
+        return Study(changed, ROOT, [directory, ROOT])
 
     return study
 
 
-def test_jobs_are_told_the_file_its_columns_and_digest(make, directory, config, schema):
+def test_jobs_are_told_the_file_its_columns_and_digest(make, directory, config):
     study = make({"data": "line.csv"})
     entry = study.models["line"]
     assert entry.model.num_rows == entry.spec["num_rows"] == 50
@@ -108,7 +109,7 @@ def test_jobs_are_told_the_file_its_columns_and_digest(make, directory, config, 
     assert study.models["line"].reference == "grid"
     assert study.reference("line")["reference"] == study.baselines("line")["reference"] == "grid"
     json.dumps(study.reference("line"))
-    before = Study(config, schema, ROOT)
+    before = Study(config, ROOT)
     for told in ("dataset", "reference", "baselines"):  # of a simulated model nothing else
         assert getattr(study, told)("circle") == getattr(before, told)("circle")
         assert not {"data", "reference"} & getattr(study, told)("circle").keys()
@@ -217,11 +218,12 @@ def test_only_a_model_that_simulates_is_tuned(make):
     assert spec["reference"] == "grid" and spec["num_rows"] == 50
 
 
-def test_the_file_is_relative_to_the_one_that_names_it(directory, schema, config):
+def test_the_file_is_relative_to_the_one_that_names_it(directory, config):
     overlay = directory / "study.yaml"
-    overlay.write_text("study: own\nmodels: {line: {kind: 'line.py:Line', data: line.csv}}\n")
-    changes = {"study": "own", "models": {"line": {"kind": "line.py:Line", "data": "line.csv"}}}
-    study = load_study(ROOT / "config.yaml", [overlay], changes, schema)
+    models = {"line": {"kind": "line.py:Line", "data": "line.csv"}}
+    runs = [{"models": ["line"], "algorithms": ["start"], "iterations": [5]}]
+    overlay.write_text(yaml.safe_dump({"study": "own", "models": models, "runs": runs}))
+    study = load_study(ROOT, [overlay])
     assert study.models["line"].model.num_rows == 50
 
 
@@ -308,9 +310,7 @@ def test_start_points_without_a_true_theta_centre_on_the_reference(make):
 
 def test_a_study_without_data_loads_without_pandas():
     script = (
-        "import sys, yaml; from dpmcmc.study.study import load_study; "
-        "load_study('config.yaml', [], {}, "
-        "yaml.safe_load(open('workflow/schemas/config.schema.yaml'))); "
+        "import sys; from dpmcmc.study.loading import load_study; load_study('.'); "
         "print({'pandas', 'pyarrow', 'arviz'} & sys.modules.keys())"
     )
     found = subprocess.run(

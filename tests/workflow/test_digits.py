@@ -12,7 +12,7 @@ from conftest import ROOT
 from running import environment
 
 from dpmcmc import machine
-from dpmcmc.study.study import load_study, merged
+from dpmcmc.study.loading import load_study
 
 QEMU = shutil.which("qemu-x86_64")
 # One cell of each kind: gradients and a Cholesky factor, a batch with certified accounting, Barker.
@@ -32,7 +32,7 @@ needs_level = pytest.mark.skipif(not machine.is_common(), reason=f"no {machine.L
 
 
 @pytest.fixture(scope="module")
-def study(schema):
+def study():
     """One chain of each of `RUNS`, on fewer rows; certified accounting of one."""
     changes = {
         "study": "digits",
@@ -48,7 +48,7 @@ def study(schema):
         "audit": None,
         "tuning": None,
     }
-    return load_study(ROOT / "config.yaml", [], merged({}, changes), schema)
+    return load_study(ROOT, [], changes)
 
 
 def commands(study, top):

@@ -8,8 +8,7 @@ import yaml
 from conftest import ROOT
 from running import snakemake
 
-from dpmcmc.study.config import merged
-from dpmcmc.study.study import Study
+from dpmcmc.study.loading import load_study
 
 HOUSES = {"classes": [1, 9, 0]}  # the others are too few
 COMPARED = [
@@ -89,10 +88,8 @@ def overlay():
 
 
 @pytest.fixture
-def study(config, schema, overlay):
-    beside = {("models", name, "data"): ROOT / "studies/sghmc-thesis" for name in overlay["models"]}
-    beside["notebooks"] = [ROOT / "studies/sghmc-thesis"]
-    return Study(merged(config, overlay), schema, ROOT, beside)
+def study():
+    return load_study(ROOT, [ROOT / "studies/sghmc-thesis/study.yaml"])
 
 
 def settings(study, algorithm, model):

@@ -22,6 +22,7 @@ from dpmcmc.evaluation.audit import cases
 from dpmcmc.jobs.samplers import read_precomputed
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.study.loading import read_study
 from dpmcmc.study.streams import chain_streams, generator, seed_sequence, start_point
 
 
@@ -216,7 +217,7 @@ def test_a_chain_file_holds_the_draws_and_is_read_without_pickle(results):
 )
 def test_a_row_of_the_table_follows_from_the_configuration(results, model, algorithm, epsilon):
     """A chain run again by hand, from the configuration and the package alone."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = read_study(ROOT, [ROOT / "config.yaml"])[0]
     quick = yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text())
     entry = dict(config["models"][model] | quick["models"][model])
     kind, _ = entry.pop("kind"), entry.pop("label")

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import yaml
-
 ROOT = Path(workflow.basedir)
 SOURCE = ROOT / "src"
 
@@ -24,18 +22,14 @@ os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 from dpmcmc import machine
 from dpmcmc.jobs.table import JOBS
 from dpmcmc.study.config import ConfigError
-from dpmcmc.study.study import load_study
+from dpmcmc.study.loading import load_study
 
+overrides = dict(workflow.config_settings.config)
 # Pages may be rendered from the committed tables of a study, without its chains.
-is_committed = config.pop("committed", False)
+is_committed = overrides.pop("committed", False)
 
 try:
-    study = load_study(
-        ROOT / "config.yaml",
-        workflow.configfiles,
-        config,
-        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
-    )
+    study = load_study(ROOT, workflow.configfiles, overrides)
 except ConfigError as error:
     sys.exit(f"Configuration error: {error}")
 
@@ -140,7 +134,7 @@ def table_files(names):
 
 def notebook_inputs(notebook):
     yield f"{RESULTS}/study.json"
-    yield from table_files(notebook.tables)
+    yield from table_files(study.all_tables)
     for model in notebook.data_models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"
@@ -154,7 +148,7 @@ def notebook_inputs(notebook):
 
 def kept_files(notebook):
     """What a page takes of chains, in small files that are committed with the tables."""
-    return [f"{RESULTS}/kept/{name}" for name in getattr(notebook, "kept", [])]
+    return [f"{RESULTS}/kept/{name}" for name in notebook.kept]
 
 
 def figure_files(notebook):

@@ -1,11 +1,11 @@
 """Committed results: docs/<study>, which anyone can read, and whether they are of the present code.
 
-Tables are committed, with what else pages need: the few draws that figures show (`kept/`) and
-reference samples that take minutes (`reference/`). So pages are rendered anew without a chain. What
-the tables depend on is their recipe (`dpmcmc.jobs.table.recipe`), which is committed with them.
-Where a part of it has changed, `attest` runs the first sample of each of its cells again: if all rows
-come out as they were, the results are of the present code. `spot-check` does so with cells drawn at
-random. Either is Snakemake's own workflow, in a directory apart.
+Tables are committed with all else that pages need: the few draws that figures show (`kept/`) and
+reference samples that take minutes (`reference/`). So pages are rendered anew without a chain. The
+recipe of the tables (`dpmcmc.jobs.table.recipe`) is committed with them. Where a part of it has
+changed, `attest` runs the first sample of each of its cells again: if all rows come out as they
+were, the results are of the present code. `spot-check` does so with cells drawn at random. Both run
+Snakemake's own workflow in a directory apart.
 """
 
 import json
@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from dpmcmc import registry
 from dpmcmc.files import JobError, read_json, write_json
@@ -30,8 +29,7 @@ from dpmcmc.jobs.data import held_out
 from dpmcmc.jobs.metrics import read_chain, sample_row
 from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
-from dpmcmc.study.config import merged, read_config
-from dpmcmc.study.study import load_study
+from dpmcmc.study.loading import load_study
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -69,12 +67,7 @@ def file_of(name):
 
 def study_of(name):
     """A study of this checkout, by its name."""
-    files = [file_of(name)] if file_of(name) else []
-    overrides = {}
-    for file in files:
-        overrides = merged(overrides, read_config(file))
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    study = load_study(ROOT / "config.yaml", files, overrides, schema)
+    study = load_study(ROOT, [file_of(name)] if file_of(name) else [])
     if study.name != name:
         known = ", ".join(sorted(path.parent.name for path in ROOT.glob("studies/*/study.yaml")))
         raise JobError(f"there is no study {name}; valid names: {study.name}, {known}")
@@ -89,7 +82,7 @@ def committed_record(name):
     return read_json(path)
 
 
-# -- Making and rendering ---------------------------------------------------------------------
+# -- Making and rendering ------------------------------------------------------------
 
 
 def publish(name, study):
@@ -105,7 +98,7 @@ def copy_results(results, docs, study):
         "notebooks": [f"{page}.html" for page in study.notebooks],
         "tables": [f"{table}.csv" for table in study.all_tables],
         "figures": [f"{f}.png" for page in study.notebooks.values() for f in page.figures],
-        "kept": [file for page in study.notebooks.values() for file in getattr(page, "kept", [])],
+        "kept": [file for page in study.notebooks.values() for file in page.kept],
         "reference": [f"{model}.npy" for model in slow_references(study)],
     }
     new = docs.with_name(f".{docs.name}.new")
@@ -164,7 +157,7 @@ def renewed(record, study, *parts, **more):
     return record | {"recipe": kept | {part: now[part] for part in parts}} | more
 
 
-# -- Checking ---------------------------------------------------------------------
+# -- Checking ------------------------------------------------------------
 
 
 def changed_parts(record, study):
@@ -400,7 +393,8 @@ def table_differences(committed, found):
     was, now = (pd.read_csv(path, dtype=str, keep_default_na=False) for path in (committed, found))
     if list(was) != list(now) or len(was) != len(now):
         return [
-            f"{committed.name}: {len(was)} rows of {', '.join(was)}; now {len(now)} of {', '.join(now)}"
+            f"{committed.name}: {len(was)} rows of {', '.join(was)}; "
+            f"now {len(now)} of {', '.join(now)}"
         ]
     lines = []
     for column in was:
@@ -415,7 +409,7 @@ def table_differences(committed, found):
     return lines
 
 
-# -- Running ---------------------------------------------------------------------
+# -- Running ------------------------------------------------------------
 
 
 def scratch():

@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).parents[1] / "reporting/templates"
 
 
 class Job(NamedTuple):
-    """A kind of job. `of` holds what a rule's wildcards do: model, algorithm, run, seed and so on."""
+    """A kind of job. `of` has the fields of a rule's wildcards: model, algorithm, run, seed, ..."""
 
     function: str  # module and function below dpmcmc.jobs
     options: str  # of its command: spec is JSON, all others are paths; + and * take several
@@ -34,7 +34,7 @@ class Job(NamedTuple):
         return digest_of(module, *(self.modules(study, of) if self.modules else ()))
 
 
-# -- Modules that a job's result depends on ---------------------------------------------------------------------
+# -- Modules that a job's result depends on ------------------------------------------------------------
 
 
 def model_modules(study, of):
@@ -124,7 +124,7 @@ def template_files():
     return sorted(map(str, TEMPLATES.glob("*")))
 
 
-# -- The table ---------------------------------------------------------------------
+# -- The table ------------------------------------------------------------
 
 
 JOBS = {
@@ -165,7 +165,9 @@ JOBS = {
         "budgets.accounting_curve",
         "spec output",
         lambda study, of: study.accounting_curve(of.algorithm, of.accountant),
-        priced_by(lambda study, of: of.accountant),
+        priced_by(
+            lambda study, of: study.accounting_curve(of.algorithm, of.accountant)["accountant"]
+        ),
     ),
     "chain": Job(
         "chains.chain",
@@ -241,7 +243,7 @@ def digest_of(*modules):
     return digest(*modules)
 
 
-# -- Recipes ---------------------------------------------------------------------
+# -- Recipes ------------------------------------------------------------
 
 
 def recipe(study):

@@ -11,6 +11,7 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -26,7 +27,7 @@ from dpmcmc.jobs.data import draw_reference, simulate
 from dpmcmc.jobs.samplers import build_sampler
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.settings import schema
+from dpmcmc.settings import annotations
 from dpmcmc.study.streams import generator, seed_sequence, three_streams
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
@@ -176,8 +177,8 @@ def search_space(spec):
 def field_of(spec, key):
     """JSON schema of a setting: the field of the sampler's class, or of its move's."""
     entries = [spec["sampler"], spec["sampler"].get("move")]
-    fields = [schema(registry.load(entry["class"]))["properties"] for entry in entries if entry]
-    return next(properties[key] for properties in fields if key in properties)
+    fields = [annotations(registry.load(entry["class"])) for entry in entries if entry]
+    return msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
 
 
 def is_whole(spec, key):

@@ -41,7 +41,7 @@ def digest(*modules):
 
 @cache
 def without_prose(file):
-    """Contents of a file; of Python code without docstrings and comments, which change no result."""
+    """Contents of a file; Python code without docstrings and comments, which change no result."""
     text = file.read_bytes()
     if file.suffix != ".py":
         return text

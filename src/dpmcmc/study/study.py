@@ -7,25 +7,23 @@ the configuration reruns what it changes and no more.
 import math
 from pathlib import Path
 
-from dpmcmc.accounting.accountants import accountants
+from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.settings import needed
 from dpmcmc.study.checks import (
     check_all_settings,
-    check_curves,
     check_places,
     check_samples,
     check_seeds,
     check_tuning,
+    read_curves,
 )
 from dpmcmc.study.claims import check_claims, is_of_samples, speaks_of
 from dpmcmc.study.colours import colour
-from dpmcmc.study.config import ConfigError, check_extent, check_schema, listed, merged, read_config
+from dpmcmc.study.config import ConfigError, check_type
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import Cell, all_cells, check_runs
-
-# Keys that change nothing of what is there: more seeds add chains, others are of pages and tuning.
-ADDED = {"seeds", "notebooks", "remarks", "related", "tuning"}
+from dpmcmc.study.schema import Config
 
 
 class Study:
@@ -34,14 +32,11 @@ class Study:
     Parameters
     ----------
     config : dict
-        As read from config.yaml and its overlays.
-    schema : dict
-        JSON schema of the configuration, but for the settings of models and algorithms.
+        As `dpmcmc.study.loading.read_study` has it.
     root : path
         Top of the checkout.
-    directories : dict of tuple to path, optional
-        Of the files that name a class or data by its path, by the keys that lead to it; `root` for
-        all others. And a list, `notebooks`: folders where notebooks are looked for first.
+    folders : list of path, optional
+        Where files are looked for that the configuration names; by default `root`.
 
     Attributes
     ----------
@@ -57,50 +52,32 @@ class Study:
         If anything in the configuration is unknown, missing, of the wrong type or out of range.
     """
 
-    def __init__(self, config, schema, root, directories=None):
-        check_schema(config, schema)
+    def __init__(self, config, root, folders=None):
+        check_type(config, Config)
         self.config = config
         self.name = config["study"]
-        directories = directories or {}
-
-        def directory(*keys):
-            return directories.get(keys, root)
-
+        folders = folders or [root]
         self.models = {
-            name: read_model(
-                name,
-                entry,
-                *(directory("models", name, key) for key in ("kind", "data")),
-                config["seed"],
-            )
+            name: read_model(name, entry, folders, config["seed"])
             for name, entry in config["models"].items()
         }
         self.algorithms = {
-            name: read_algorithm(
-                name, entry, *(directory("algorithms", name, key) for key in ("sampler", "move"))
-            )
+            name: read_algorithm(name, entry, folders)
             for name, entry in config["algorithms"].items()
         }
         check_seeds(self)
         check_runs(config["runs"], self.models, self.algorithms)
         self.runs = all_cells(config["runs"])
         self.cells = list(self.runs)
-        self.tuning = config.get("tuning", {"models": [], "algorithms": []})
+        self.tuning = {"models": [], "algorithms": []} | config.get("tuning", {})
         check_all_settings(self)
         check_places(self.algorithms)
-        check_curves(self)
+        self.curves = read_curves(self, folders)
         check_tuning(self)
         check_samples(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
         self.precomputed  # noqa: B018 -- raises where two classes share a name
-        self.notebooks = study_notebooks(
-            {"notebooks": {}} | config,
-            Path(root, "notebooks"),
-            {"models": self.model_ids, "algorithms": self.algorithm_ids},
-            self.all_tables,
-            directories.get("notebooks", [root]),
-            self.swept,
-        )
+        self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
 
     # -- What there is ---------------------------------------------------------------------------
 
@@ -143,9 +120,7 @@ class Study:
 
     @property
     def replaced_cells(self):
-        """(cell, stand-in) for each cell whose algorithm also runs, at the same epsilon, as an
-        entry with `in_place_of` it.
-        """
+        """Pairs (cell, stand-in), where the algorithm also runs as an entry with `in_place_of`."""
         return [
             (cell, name)
             for cell in self.cells
@@ -271,15 +246,14 @@ class Study:
         step = (high - low) / (count - 1)
         settings = self.algorithms[algorithm].settings_on(model)
         return self.mechanism(model, algorithm, settings) | {
-            "accountant": accountant,
+            "accountant": self.curves[algorithm, accountant],
             "epsilons": [low + i * step for i in range(count)],
         }
 
     @property
     def accounting_curves(self):
-        """Pairs of algorithm and accountant of those curves."""
-        curves = self.config.get("accounting_curves", {}).get("curves", {})
-        return [(algorithm, name) for algorithm, names in curves.items() for name in names]
+        """Pairs of algorithm and accountant, by its name in tables, of those curves."""
+        return list(self.curves)
 
     def chain(self, cell, seed):
         """What one chain depends on, beside the files it reads."""
@@ -422,7 +396,7 @@ class Study:
                 "about": entry.about or replaced.about,
                 "colour": colours[name],
                 "sampler": entry.sampler_class.__name__,
-                "accountant": entry.accountant,
+                "accountant": entry.accountant and name_in_tables(entry.accountant),
                 "in_place_of": entry.in_place_of,
                 "settings": {model: entry.settings_on(model) for model in on},
                 "entries": {model: entry.spec(entry.settings_on(model)) for model in on},
@@ -447,57 +421,3 @@ def module_of(cls, algorithm):
     """Module of a class that a sampler needs: of the package, or the sampler's own file."""
     file = algorithm.sampler.rpartition(":")[0]
     return cls.__module__ if cls.__module__.startswith("dpmcmc.") else file
-
-
-def load_study(default, overlays, overrides, schema):
-    """The study of a configuration file and of what extends it.
-
-    Parameters
-    ----------
-    default : path
-        config.yaml, at the top of the checkout.
-    overlays : list of path
-        Files that were merged into `overrides`; read again for what merging hides.
-    overrides : dict
-        Changes of the configuration, merged by the rules of `merged`.
-    schema : dict
-        JSON schema of the configuration.
-
-    Raises
-    ------
-    ConfigError
-        For a file that cannot be read, a key given twice, and all that `Study` refuses.
-    """
-    root = Path(default).parent
-    config = merged({}, read_config(default))
-    directories = {"notebooks": [*(Path(path).parent for path in reversed(overlays)), root]}
-    for path in overlays:
-        for keys in named_files(read_config(path)):
-            directories[keys] = Path(path).parent
-    check_extent(overrides)
-    study = Study(merged(config, overrides), schema, root, directories)
-    check_name(config, study.config)
-    return study
-
-
-def check_name(default, config):
-    """A study that runs something else than config.yaml may not write over its results."""
-    if config["study"] != default["study"]:
-        return
-    keys = {**default, **config}.keys() - ADDED
-    changed = sorted(key for key in keys if default.get(key) != config.get(key))
-    changed += ["seeds"] * (config["seeds"] < default["seeds"])
-    if changed:
-        raise ConfigError(
-            f"study: {config['study']} is the study of config.yaml, whose results this one would "
-            f"overwrite, as it has other {listed(changed)}; give it a name of its own"
-        )
-
-
-def named_files(config):
-    """Keys that lead to names of classes and data in one file, as tuples."""
-    for section, keys in (("models", ["kind", "data"]), ("algorithms", ["sampler", "move"])):
-        entries = config.get(section)
-        for name, entry in entries.items() if isinstance(entries, dict) else ():
-            if isinstance(entry, dict):
-                yield from ((section, name, key) for key in keys if key in entry)
