@@ -13,7 +13,6 @@ def afresh():
     """What files import is remembered; these tests change files."""
     yield
     sources.imports.cache_clear()
-    sources.without_prose.cache_clear()
 
 
 def names(*modules):

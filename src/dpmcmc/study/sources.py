@@ -30,7 +30,8 @@ def digest(*modules):
     contents = hashlib.sha256()
     for path in sorted(files):
         contents.update(path.name.encode())
-        contents.update(without_prose(path))
+        text = path.read_bytes()
+        contents.update(without_prose(text) if path.suffix == ".py" else text)
     if any(path.parent == PACKAGE / "kernels" for path in files):
         from dpmcmc.kernels.library import kernel_build
 
@@ -40,11 +41,8 @@ def digest(*modules):
 
 
 @cache
-def without_prose(file):
-    """Contents of a file; Python code without docstrings and comments, which change no result."""
-    text = file.read_bytes()
-    if file.suffix != ".py":
-        return text
+def without_prose(text):
+    """Python code, as bytes, without docstrings and comments, which change no result."""
     lines = text.decode("utf-8").splitlines()
     spans = [
         (token.start, token.end)
