@@ -34,7 +34,7 @@ class Job(NamedTuple):
         return digest_of(module, *(self.modules(study, of) if self.modules else ()))
 
 
-# -- Modules that a job's result depends on ------------------------------------------------------------
+# -- Modules that a job's result depends on --------------------------------------------------------
 
 
 def model_modules(study, of):
@@ -124,7 +124,7 @@ def template_files():
     return sorted(map(str, TEMPLATES.glob("*")))
 
 
-# -- The table ------------------------------------------------------------
+# -- The table -------------------------------------------------------------------------------------
 
 
 JOBS = {
@@ -243,7 +243,7 @@ def digest_of(*modules):
     return digest(*modules)
 
 
-# -- Recipes ------------------------------------------------------------
+# -- Recipes ---------------------------------------------------------------------------------------
 
 
 def recipe(study):
