@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--kills", type=int, default=3, help="times a running study is killed")
+    parser.addoption("--kills", type=int, default=1, help="times a running study is killed")
 
 
 def pytest_collection_modifyitems(items):

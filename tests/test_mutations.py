@@ -89,7 +89,7 @@ def work_out(study):
             settings = tuning.scaled(spec, {key: limits[end] for key, limits in space.items()})
             registry.build(tuning.with_settings(spec["sampler"], settings))
     json.dumps(searches, allow_nan=False)
-    json.dumps([study.certification(*pair) for pair in study.doubled_cells], allow_nan=False)
+    json.dumps([study.certification(cell) for cell, _ in study.replaced_cells], allow_nan=False)
     curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
     notebooks = [notebook.parameters for notebook in study.notebooks.values()]
     json.dumps([curves, notebooks, study.all_tables, len(study.seeds)], allow_nan=False)

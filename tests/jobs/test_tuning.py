@@ -221,8 +221,8 @@ def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
 def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
     path = tmp_path / "needed.json"
     needed = "dpmcmc.samplers.barker_correction:Correction"
-    samplers.compute_needed({"class": needed}, path)
-    name, fitted = samplers.read_needed(path)
+    samplers.precompute({"class": needed}, path)
+    name, fitted = samplers.read_precomputed(path)
     assert name == "Correction" and fitted.error == fit_correction().error
     spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)
     trials, _ = search(spec, tmp_path, [path])

@@ -486,15 +486,15 @@ def test_null_removes_and_maps_are_merged(config):
 def test_stand_ins_double_the_cells_in_which_both_run(quick):
     study = Study(quick, ROOT)
     assert study.stand_ins["dp-barker-certified"] == "dp-barker"
-    assert len(study.doubled_cells) == 2 * 3 + 1  # and DP-SGNHT on one model
-    assert all(cell.run == "epsilon-4" for cell, _ in study.doubled_cells)
-    cell, stand_in = study.doubled_cells[0]
-    assert study.certification(cell, stand_in)["accountant"] == "certified"
-    assert study.certification(cell, stand_in)["sampler"] == study.sampler(cell)["sampler"]
+    assert len(study.replaced_cells) == 2 * 3 + 1  # and DP-SGNHT on one model
+    assert all(cell.run == "epsilon-4" for cell, _ in study.replaced_cells)
+    cell, _ = study.replaced_cells[0]
+    assert study.certification(cell)["accountant"] == "certified"
+    assert study.certification(cell)["sampler"] == study.sampler(cell)["sampler"]
     alone = ["dp-barker-certified"]
     quick["runs"] = [{"models": ["flat-banana-2d"], "algorithms": alone, "epsilons": [4]}]
     quick["notebooks"] = {}
-    assert not Study(quick, ROOT).doubled_cells
+    assert not Study(quick, ROOT).replaced_cells
 
 
 # -- Files ----------------------------------------------------------------------------------------

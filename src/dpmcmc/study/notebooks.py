@@ -30,6 +30,7 @@ import msgspec
 from dpmcmc.registry import beside
 from dpmcmc.study.config import ConfigError, check_keys, check_type, listed, named
 from dpmcmc.study.schema import Table
+from dpmcmc.study.tables import TABLES
 
 FILE_NAME = msgspec.Meta(
     pattern=r"^[\w.-]+\Z",
@@ -193,9 +194,11 @@ def read_source(path):
     valid = {"models": defaults, "algorithms": defaults, "data": models, "chains": models}
     for key, known in valid.items():
         check_known(getattr(declared, key), known, f"{where}.{key}", "parameter")
+    check_known(declared.tables, TABLES, f"{where}.tables", "table")
+    known = {*defaults, *(f"table.{table}" for table in TABLES)}
     for figure in declared.figures:
-        needs = [name for name in figure.needs if not name.startswith(("table.", "vary."))]
-        check_known(needs, defaults, f"{where}.figures.{figure.name}.if", "parameter")
+        needs = [name for name in figure.needs if not name.startswith("vary.")]
+        check_known(needs, known, f"{where}.figures.{figure.name}.if", "parameter or table")
     return title or path.stem, question, declared, defaults
 
 

@@ -4,6 +4,7 @@ A job is told its own settings and nothing else (`Study.chain` and its like), so
 the configuration reruns what it changes and no more.
 """
 
+import math
 from pathlib import Path
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
@@ -21,7 +22,7 @@ from dpmcmc.study.colours import colour
 from dpmcmc.study.config import ConfigError, check_type
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
-from dpmcmc.study.runs import all_cells, check_runs
+from dpmcmc.study.runs import Cell, all_cells, check_runs
 from dpmcmc.study.schema import Config
 
 
@@ -75,7 +76,7 @@ class Study:
         check_tuning(self)
         check_samples(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
-        self.needed  # noqa: B018 -- raises where two classes share a name
+        self.precomputed  # noqa: B018 -- raises where two classes share a name
         self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
 
     # -- What there is ---------------------------------------------------------------------------
@@ -105,13 +106,21 @@ class Study:
         running = {cell.algorithm for cell in self.cells}
         return [name for name in self.algorithms if name in running]
 
+    def cell(self, of):
+        """The cell of a rule's wildcards, which have its model, algorithm and run."""
+        return Cell(of.model, of.algorithm, of.run)
+
     def cells_of(self, model):
         """Cells of one model."""
         return [cell for cell in self.cells if cell.model == model]
 
+    def megabytes_of_dataset(self, model):
+        """Size of a data set in memory."""
+        return math.prod(self.models[model].model.data_shape) * 8 // 2**20
+
     @property
-    def doubled_cells(self):
-        """Cells that run with another algorithm in place of theirs as well, with its id."""
+    def replaced_cells(self):
+        """Pairs (cell, stand-in), where the algorithm also runs as an entry with `in_place_of`."""
         return [
             (cell, name)
             for cell in self.cells
@@ -150,8 +159,8 @@ class Study:
         return claims
 
     @property
-    def needed(self):
-        """References of what samplers that run need beside settings, by the name of its class."""
+    def precomputed(self):
+        """Classes of what is computed once a study for samplers that run: {name: module:class}."""
         found = {}
         for name in [*self.algorithm_ids, *self.tuning["algorithms"]]:
             for cls in needed(self.algorithms[name].sampler_class).values():
@@ -163,8 +172,8 @@ class Study:
                     )
         return found
 
-    def needed_by(self, algorithm):
-        """Names of what a sampler needs beside its settings."""
+    def precomputed_by(self, algorithm):
+        """Names of what is computed once a study for the sampler of an algorithm."""
         return [cls.__name__ for cls in needed(self.algorithms[algorithm].sampler_class).values()]
 
     # -- What each job is told -------------------------------------------------------------------
@@ -220,8 +229,9 @@ class Study:
             cap = {"max_iterations": run.max_iterations}
         return spec | {"epsilon": run.epsilon} | cap
 
-    def certification(self, cell, stand_in):
+    def certification(self, cell):
         """What the cost of a cell by its stand-in's accountant depends on, beside its budget."""
+        stand_in = dict(self.replaced_cells)[cell]
         accountant = self.algorithms[stand_in].accountant
         return self.mechanism(cell.model, cell.algorithm, self.settings(cell)) | {
             "epsilon": self.runs[cell].epsilon,
@@ -260,13 +270,14 @@ class Study:
         settings |= {"chains_per_sample": self.chains_per_sample}
         return self.dataset(model) | settings
 
-    def chain_table(self, model):
-        """What the table of a model's chains depends on, beside the chains."""
-        cells = [
+    def chain_table(self, model, cells=None):
+        """What the table of a model's chains, or of those in some cells, depends on beside them."""
+        cells = self.cells_of(model) if cells is None else cells
+        rows = [
             [cell.algorithm, cell.run, self.runs[cell].stream, len(self.seeds_of(cell))]
-            for cell in self.cells_of(model)
+            for cell in cells
         ]
-        return self.baseline_table(model) | {"cells": cells}
+        return self.baseline_table(model) | {"cells": rows}
 
     def study_tables(self):
         """What the tables of the study depend on, beside those of its models."""
@@ -334,7 +345,7 @@ class Study:
     @property
     def stand_ins(self):
         """Map from the id of an algorithm that stands in for another to that one's."""
-        return {name: cell.algorithm for cell, name in self.doubled_cells}
+        return {name: cell.algorithm for cell, name in self.replaced_cells}
 
     @property
     def tables(self):
@@ -349,14 +360,14 @@ class Study:
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
         compared = ["ranking"] * self.is_comparison
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
-        certified = [f"{name}-certified" for name in claims if self.doubled_cells]
+        certified = [f"{name}-certified" for name in claims if self.replaced_cells]
         return [*compared, *claims, *certified, *clipping]
 
     @property
     def all_tables(self):
         """All tables of the study."""
         accounting = ["accounting"] * bool(self.accounting_curves)
-        certified = ["certified"] * bool(self.doubled_cells)
+        certified = ["certified"] * bool(self.replaced_cells)
         audit = ["audit"] * bool(self.audited_cases)
         return [*self.tables, *accounting, *certified, *audit, *self.analysis_tables]
 
