@@ -35,6 +35,10 @@ from dpmcmc.study.loading import load_study
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")  # tables of jobs
+# Rules of what is run again, once there are data and reference samples.
+CHECKED = ["precompute", "compute_budget", "run_chain", "draw_baselines", "tabulate_baselines"]
+CHECKED += ["compute_accounting_curve", "tabulate_accounting_curves", "audit_case"]
+CHECKED += ["tabulate_audit", "certify_budget", "tabulate_certifications"]
 WHOLE_TABLES = ("accounting", "certified", "audit")  # of jobs that touch no chain
 CHAINS = 40  # that a spot check runs again, of a study
 # CPU time of a chain, in the median of its cell, that is run again.
@@ -133,13 +137,15 @@ def pages(name, study):
     ]
     with scratch() as directory:
         results = directory / "results" / name
-        shutil.copytree(committed, results)
+        shutil.copytree(committed, results, ignore=shutil.ignore_patterns("reference"))
         for page in rendered:
             (results / f"notebooks/{page}.html").unlink(missing_ok=True)
         (results / "study.json").unlink(missing_ok=True)
         derive(study, committed / "tables", results / "tables")
         write_json(renewed(record, study, "tables"), results / "provenance.json")
-        rules = ["simulate_dataset", "draw_reference", "describe_study"]
+        models = {model for page in rendered for model in study.notebooks[page].data_models}
+        make_samples(name, study, directory, sorted(models))
+        rules = ["describe_study"]
         rules += [f"render_{re.sub('[^0-9A-Za-z]', '_', page)}" for page in rendered]
         targets = [f"results/{name}/notebooks/{page}.html" for page in rendered]
         run_workflow(name, directory, targets, rules)
@@ -303,23 +309,23 @@ def compared_again(name, study, samples, parts=()):
     with scratch() as directory:
         results = directory / "results" / name
         remade = [p.partition("/")[2] for p in parts if p.startswith("reference/")]
-        for model in slow_references(study):
-            if model not in remade:
-                (results / "reference").mkdir(parents=True, exist_ok=True)
-                shutil.copy(committed / f"reference/{model}.npy", results / "reference")
+        of_models = sorted({*remade, *(p[10:] for p in parts if p.startswith("baselines/"))})
+        models = sorted({*of_models, *(cell.model for cell in samples)})
+        make_samples(name, study, directory, models, remade)
         targets = [
             f"chains/{'/'.join(cell)}/seed-{seed}.npz"
             for cell, numbers in samples.items()
             for number in numbers
             for seed in range(number * m, (number + 1) * m)
         ]
-        of_models = {p.partition("/")[2] for p in parts if p.startswith("baselines/")} | {*remade}
         targets += [
-            f"tables/models/{model}/{t}.csv" for model in of_models for t in ("baselines", "starts")
+            f"tables/models/{model}/{table}.csv"
+            for model in of_models
+            for table in ("baselines", "starts")
         ]
         tables = [part for part in parts if part in WHOLE_TABLES]
         targets += [f"tables/{table}.csv" for table in tables]
-        run_workflow(name, directory, [f"results/{name}/{target}" for target in targets])
+        run_workflow(name, directory, [f"results/{name}/{target}" for target in targets], CHECKED)
         lines = []
         for table in tables:
             lines += table_differences(
@@ -456,17 +462,29 @@ class ScratchDirectory(TemporaryDirectory):
         return Path(super().__enter__())
 
 
-def run_workflow(name, directory, targets, rules=None):
-    """Run the workflow for some files in a directory; with rules, these alone."""
+def make_samples(name, study, directory, models, remade=()):
+    """Make data and reference samples of models; slow ones are copied, but for those `remade`."""
+    copied = [model for model in models if model in slow_references(study) and model not in remade]
+    targets = [f"data/{model}.npy" for model in models]
+    targets += [f"reference/{model}.npy" for model in models if model not in copied]
+    targets = [f"results/{name}/{target}" for target in targets]
+    run_workflow(name, directory, targets, ["simulate_dataset", "draw_reference"])
+    for model in copied:
+        file = f"results/{name}/reference/{model}.npy"
+        (directory / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DOCS / name / f"reference/{model}.npy", directory / file)
+
+
+def run_workflow(name, directory, targets, rules):
+    """Make some files in a directory by some rules of the workflow alone."""
     if not targets:
         return
     file, cores = file_of(name), os.environ.get("CORES", "all")
     command = [Path(sys.executable).with_name("snakemake"), "--snakefile", ROOT / "Snakefile"]
     command += ["--directory", directory, "--cores", cores, "--quiet", "all", "--nocolor"]
-    command += ["--rerun-triggers", "params"]
+    command += ["--rerun-triggers", "params", "--config", "committed=true"]
     command += ["--configfile", file] if file else []
-    if rules:
-        command += ["--allowed-rules", *rules, "--config", "committed=true"]
+    command += ["--allowed-rules", *rules]
     done = subprocess.run(
         [*map(str, command), "--", *targets], capture_output=True, text=True, check=False
     )
