@@ -2,10 +2,11 @@
 
 import json
 from collections import Counter
+from itertools import islice
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, chosen
 from mutations import EITHER, REFUSED, mutations
 
 from dpmcmc import registry
@@ -116,12 +117,13 @@ def test_the_configuration_that_is_mutated_is_valid(tmp_path, small, schema):
     assert outcome(tmp_path / "config.yaml", yaml.safe_dump(small), schema) is None
 
 
+@pytest.mark.parametrize("every", chosen([17, 1], 17))
 def test_mutated_configurations_run_or_are_refused_with_one_line(
-    tmp_path, small, schema, monkeypatch
+    tmp_path, small, schema, monkeypatch, every
 ):
     monkeypatch.chdir(tmp_path)
     tried, taken, unclear = Counter(), Counter(), []
-    for mutation in mutations(small):
+    for mutation in islice(mutations(small), 0, None, every):
         message = outcome(tmp_path / "config.yaml", mutation.text, schema)
         tried[mutation.kind] += 1
         if message is None:
@@ -133,10 +135,12 @@ def test_mutated_configurations_run_or_are_refused_with_one_line(
     assert {p.name for p in tmp_path.iterdir()} == {"config.yaml", "notebooks"}  # nothing was run
     assert not unclear, f"{len(unclear)} messages: {unclear[:20]}"
     print("\n" + "\n".join(f"{kind}: {n}, {taken[kind]} run" for kind, n in tried.items()))
-    assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
     assert not taken.keys() & REFUSED, {kind: taken[kind] for kind in taken.keys() & REFUSED}
-    assert all(taken[kind] < tried[kind] for kind in EITHER)
-    assert {kind for kind in EITHER if not taken[kind]} <= {"huge"}
+    assert tried.total() >= 100 and len(tried.keys()) >= 0.8 * len(REFUSED | EITHER)
+    if every == 1:
+        assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
+        assert all(taken[kind] < tried[kind] for kind in EITHER)
+        assert {kind for kind in EITHER if not taken[kind]} <= {"huge"}
 
 
 def nested(depth, kind):
@@ -148,7 +152,7 @@ def nested(depth, kind):
 
 @pytest.mark.parametrize("where", ["runs", "mmd", "seed", "other"])
 @pytest.mark.parametrize("kind", ["list", "map"])
-@pytest.mark.parametrize("depth", [30, 60, 500, 900])
+@pytest.mark.parametrize("depth", [30, 900])
 def test_deep_values_are_refused(schema, where, kind, depth):
     with pytest.raises(ConfigError) as error:
         load_study(ROOT / "config.yaml", [], {where: nested(depth, kind)}, schema)
