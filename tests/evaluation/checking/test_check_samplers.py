@@ -190,6 +190,7 @@ class Right(Settings):
         return False
 
 
+@pytest.mark.torture
 def test_a_strangers_sampler_passes():
     assert failed(Right()) == []
 
