@@ -1,6 +1,7 @@
 # make        set up the environment and run the whole study with all cores
 # make test   set up the environment and run all checks
-# make torture       the checks of interruption and damage, at length
+# make torture       what `make test` has one of a kind of, at length: every sampler, accountant and
+#             mutation of a configuration, twenty kills; and faults that the tests have to see
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick/study.yaml)
 # make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis  other studies
@@ -47,8 +48,11 @@ test: .venv/ready .venv/tests
 	    --maxschedchunk 1
 
 torture: .venv/ready .venv/tests
-	.venv/bin/pytest --capture=no --kills 20 tests/test_mutations.py \
-	    tests/workflow/test_interruption.py
+	@echo "In addition to make test: its cases of every sampler, accountant, target and mutation of"
+	@echo "a configuration; a study killed twenty times and damaged; faults put into the package."
+	.venv/bin/pytest -m torture
+	.venv/bin/pytest --capture=no --kills 20 tests/workflow/test_interruption.py
+	.venv/bin/python tests/mutants.py
 
 test-cluster: cluster .venv/tests
 	.venv/bin/pytest --capture=no tests/cluster/check_cluster.py

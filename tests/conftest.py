@@ -39,6 +39,17 @@ def pytest_collection_modifyitems(items):
         items.insert(0, items.pop(items.index(first)))
 
 
+def chosen(cases, *kept):
+    """Parameters of a test: of all cases those that are kept, the rest for `make torture` alone."""
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=[] if case in kept else pytest.mark.torture,
+        )
+        for case in cases
+    ]
+
+
 @pytest.fixture
 def config():
     """The configuration of the full study."""

@@ -12,7 +12,12 @@ class Mutation(NamedTuple):
 
     kind: str
     keys: tuple  # of which a message about it should name one: the key itself, or what it is in
-    text: str  # of the file
+    source: object  # the text of the file, or a function that makes it
+
+    @property
+    def text(self):
+        """Text of the file."""
+        return self.source() if callable(self.source) else self.source
 
 
 REFUSED = {"extra", "mistyped", "wrong type", "NaN", "infinite", "unsafe id", "unknown id"}
@@ -144,10 +149,14 @@ def mutations(config):
 
     def changed(kind, path, change):
         """The file in which `change` has been made to the parent of a path."""
-        copied = copy.deepcopy(config)
-        change(parent_of(copied, path), path[-1])
+
+        def text():
+            copied = copy.deepcopy(config)
+            change(parent_of(copied, path), path[-1])
+            return dump(copied)
+
         keys = [key for key in path if isinstance(key, str)]
-        return Mutation(kind, tuple(keys[-2:]), dump(copied))
+        return Mutation(kind, tuple(keys[-2:]), text)
 
     def put(value):
         return lambda parent, key: parent.__setitem__(key, value)

@@ -2,10 +2,11 @@
 
 import json
 from collections import Counter
+from itertools import islice
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, chosen
 from mutations import EITHER, REFUSED, mutations
 
 from dpmcmc import registry
@@ -114,10 +115,13 @@ def test_the_configuration_that_is_mutated_is_valid(tmp_path, small):
     assert outcome(tmp_path / "study.yaml", yaml.safe_dump(small)) is None
 
 
-def test_mutated_configurations_run_or_are_refused_with_one_line(tmp_path, small, monkeypatch):
+@pytest.mark.parametrize("every", chosen([17, 1], 17))
+def test_mutated_configurations_run_or_are_refused_with_one_line(
+    tmp_path, small, monkeypatch, every
+):
     monkeypatch.chdir(tmp_path)
     tried, taken, unclear = Counter(), Counter(), []
-    for mutation in mutations(small):
+    for mutation in islice(mutations(small), 0, None, every):
         message = outcome(tmp_path / "study.yaml", mutation.text)
         tried[mutation.kind] += 1
         if message is None:
@@ -133,7 +137,9 @@ def test_mutated_configurations_run_or_are_refused_with_one_line(tmp_path, small
     }  # nothing was run
     assert not unclear, f"{len(unclear)} messages: {unclear[:20]}"
     print("\n" + "\n".join(f"{kind}: {n}, {taken[kind]} run" for kind, n in tried.items()))
-    assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
     assert not taken.keys() & REFUSED, {kind: taken[kind] for kind in taken.keys() & REFUSED}
-    assert all(taken[kind] < tried[kind] for kind in EITHER)
-    assert {kind for kind in EITHER if not taken[kind]} <= {"huge"}
+    assert tried.total() >= 100 and len(tried.keys()) >= 0.8 * len(REFUSED | EITHER)
+    if every == 1:
+        assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
+        assert all(taken[kind] < tried[kind] for kind in EITHER)
+        assert {kind for kind in EITHER if not taken[kind]} <= {"huge"}

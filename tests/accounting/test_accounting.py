@@ -114,7 +114,7 @@ def test_gaussian_delta_is_that_of_dp_accounting():
 @pytest.mark.parametrize("name", ACCOUNTANTS)
 def test_delta_falls_with_epsilon_and_grows_with_iterations(name):
     delta, mechanism = accountant(name).delta, RELEASES[name]
-    by_epsilon = [delta(mechanism, 100, epsilon) for epsilon in np.linspace(0.2, 8, 12)]
+    by_epsilon = [delta(mechanism, 100, epsilon) for epsilon in np.linspace(0.2, 8, 6)]
     assert all(a >= b for a, b in itertools.pairwise(by_epsilon))
     assert by_epsilon[0] > 100 * by_epsilon[-1]
     by_iterations = [delta(mechanism, k, 4.0) for k in range(1, 4000, 400)]
@@ -277,8 +277,7 @@ def test_the_renyi_curve_of_the_minibatch_penalty_is_that_of_theorem_3_5(tau):
     assert rdp(SubsampledGaussianMechanism(tau, 0.01), k, 6) == pytest.approx(math.exp(exponent))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1, 4, 6])
-@pytest.mark.parametrize("tau", [0.5, 2.0])
+@pytest.mark.parametrize(("tau", "epsilon"), [(0.5, 4), (2.0, 1)])
 def test_the_published_pair_allows_no_fewer_iterations_than_renyi_dp(tau, epsilon):
     mechanism = SubsampledGaussianMechanism(tau, 0.01)
     by_rdp = max_iterations(rdp, mechanism, epsilon, 1e-6)
@@ -292,6 +291,7 @@ def test_the_published_pair_without_subsampling_is_a_gaussian_of_sensitivity_two
         assert exact <= theirs <= exact * 1.01
 
 
+@pytest.mark.torture
 def test_half_the_grid_changes_the_published_iterations_by_at_most_one():
     mechanism = SubsampledGaussianMechanism(0.7, 0.01)  # flat-banana-2d, where k = 828
     fine = privacy_loss_distribution.from_gaussian_mechanism(
@@ -347,7 +347,7 @@ def test_tiny_releases_cost_nothing(mu):
     assert gaussian(GaussianMechanism(mu), 1, 100) == 0.0
 
 
-@pytest.mark.parametrize("name", ["published-pld", "certified"])
+@pytest.mark.parametrize("name", ["certified"])
 def test_first_guesses_save_evaluations(name):
     mechanism, module = RELEASES[name], accountant(name)
     guess, spread = first_guess(module, mechanism, 4, 1e-6)
@@ -355,7 +355,7 @@ def test_first_guesses_save_evaluations(name):
     assert 0.3 < guess / iterations < 3 and spread > 0
 
 
-@pytest.mark.parametrize(("name", "iterations"), [("gaussian", 100), ("certified", 400)])
+@pytest.mark.parametrize(("name", "iterations"), [("gaussian", 100)])
 def test_the_epsilon_that_fewer_iterations_spend(name, iterations):
     cost, mechanism = accountant(name).delta, RELEASES[name]
     spent = spent_epsilon(cost, mechanism, iterations, 40.0, 1e-6)
@@ -500,7 +500,7 @@ def test_gaussian_releases_far_out(mu):
             first, second = mu / mpmath.mpf(2) - epsilon / mu, -mu / mpmath.mpf(2) - epsilon / mu
             true = mpmath.ncdf(first) - mpmath.exp(epsilon) * mpmath.ncdf(second)
             assert gaussian(GaussianMechanism(mu), 1, mu * z) == pytest.approx(
-                float(true), rel=3e-7
+                float(true), rel=3e-7, abs=0
             )
 
 

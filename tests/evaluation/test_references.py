@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import ROOT, SMALL_MODELS
+from conftest import ROOT, SMALL_MODELS, chosen
 from mixture import Mixture, exact_draws, mixture_data
 from scipy import stats
 
@@ -51,15 +51,20 @@ def compared(draws, draw_exactly):
 
 @pytest.mark.parametrize(
     ("method", "name"),
-    [
-        (grid, "flat-banana-2d"),
-        (grid, "narrow-banana-2d"),
+    chosen(
+        [
+            (grid, "flat-banana-2d"),
+            (grid, "narrow-banana-2d"),
+            (grid, "tempered-banana-2d"),
+            (grid, "correlated-gauss-2d"),
+            (grid, "circle"),
+            (long_run, "flat-banana-2d"),
+            (long_run, "gauss-30d"),
+        ],
         (grid, "tempered-banana-2d"),
-        (grid, "correlated-gauss-2d"),
         (grid, "circle"),
         (long_run, "flat-banana-2d"),
-        (long_run, "gauss-30d"),
-    ],
+    ),
 )
 def test_published_posteriors_are_met_as_by_exact_samples(published, method, name):
     target, draw_exactly = published(name)
@@ -71,7 +76,9 @@ def test_published_posteriors_are_met_as_by_exact_samples(published, method, nam
 
 @pytest.mark.parametrize(
     ("method", "distance", "count"),
-    [(grid, 3.0, 12), (grid, 6.0, 12), (grid, 8.0, 12), (long_run, 2.0, 12)],
+    chosen(
+        [(grid, 3.0, 12), (grid, 6.0, 12), (grid, 8.0, 12), (long_run, 2.0, 12)], (grid, 8.0, 12)
+    ),
 )
 def test_both_modes_have_their_share(method, distance, count):
     target, draw_exactly = bimodal(distance, count)
@@ -103,7 +110,8 @@ def test_modes_of_unequal_mass_keep_it():
     assert share < 0.35
 
 
-def test_modes_too_far_apart_for_hmc_fail_with_one_line():
+def test_modes_too_far_apart_for_hmc_fail_with_one_line(monkeypatch):
+    monkeypatch.setattr(long_run, "DOUBLINGS", 1)
     target, _ = bimodal(10.0, 60)
     assert len(find_modes(np.random.default_rng(1), target)) == 2
     with pytest.raises(JobError) as error:
@@ -112,7 +120,7 @@ def test_modes_too_far_apart_for_hmc_fail_with_one_line():
     assert "\n" not in line
     assert re.match(
         r"the long run for its reference reached R-hat [1-9][\d.]* and an effective sample size of "
-        r"\d+ in component [12] after 4 x 10016 iterations, where 1.01 and 1000 are asked for; "
+        r"\d+ in component [12] after 4 x 626 iterations, where 1.01 and 1000 are asked for; "
         r"modes may be too far apart",
         line,
     )
@@ -137,7 +145,7 @@ def test_more_draws_ask_for_more_effective_ones(monkeypatch):
     assert set(diagnose(np.random.default_rng(1).standard_normal((4, 500, 3)))) == {"R-hat", "ESS"}
 
 
-@pytest.mark.parametrize("method", [grid, long_run])
+@pytest.mark.parametrize("method", chosen([grid, long_run], grid))
 def test_the_same_stream_gives_the_same_draws(method):
     target, _ = bimodal(1.0, 12)
     first, again = (method.sample(np.random.default_rng(5), target, 200) for _ in range(2))
@@ -152,7 +160,7 @@ def test_draws_are_in_random_order():
     assert abs(lagged.statistic) < 4.5 / np.sqrt(SIZE)
 
 
-@pytest.mark.parametrize("name", SMALL_MODELS)
+@pytest.mark.parametrize("name", chosen(SMALL_MODELS, "gaussian"))
 def test_moments_of_small_posteriors_tempered_and_not(name):
     model = SMALL_MODELS[name]
     target = Target(model, model.simulate(np.random.default_rng(7)))

@@ -184,9 +184,7 @@ def test_the_mean_loss_is_a_power_of_the_likelihood():
     assert replace(NORMAL, tempered_rows=1).likelihood_power == 1 / 300
 
 
-@pytest.mark.parametrize(
-    "model", [replace(NORMAL, num_rows=800), replace(UNIFORM, has_baseline=True)]
-)
+@pytest.mark.parametrize("model", [replace(UNIFORM, has_baseline=True)])
 def test_it_passes_its_check(model):
     findings = list(check_model(model))
     assert not [finding for finding in findings if finding.passed is False]

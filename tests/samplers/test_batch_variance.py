@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import chosen
 from test_samplers import streams
 
 from dpmcmc.accounting import certified, gaussian
@@ -82,7 +83,9 @@ def test_the_variance_of_a_batch_and_its_change_are_as_priced(b, n):
     assert abs(variance - changed).max() <= 4 * (1 - b / n) / b * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("b", "n"), [(1300, 10**5), (75_300, 10**5), (10**5, 10**5)])
+@pytest.mark.parametrize(
+    ("b", "n"), chosen([(1300, 10**5), (75_300, 10**5), (10**5, 10**5)], (75_300, 10**5))
+)
 def test_less_is_taken_off_the_noise_so_more_iterations_are_allowed(b, n):
     exact, published = (
         dataclasses.replace(DPBarker(GaussianWalk(1.0), b), batch_variance=kind).mechanism(n)
@@ -176,12 +179,21 @@ def samplers(q, correction, kind):
     }
 
 
-@pytest.mark.parametrize("q", [0.1, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("name", ["barker", "penalty"])
+@pytest.mark.parametrize(
+    ("name", "q"),
+    chosen(
+        list(itertools.product(["barker", "penalty"], [0.1, 0.5, 0.9, 1.0])),
+        ("barker", 0.9),
+        ("penalty", 0.5),
+        ("penalty", 0.9),
+    ),
+)
 def test_the_posterior_is_left_invariant_whatever_the_share_of_rows(name, q, correction):
     assert abs(variance_z(samplers(q, correction, "exact")[name], 1, 40_000)) < 4
 
 
-@pytest.mark.parametrize(("name", "q"), [("barker", 1.0), ("penalty", 0.5), ("penalty", 0.9)])
+@pytest.mark.parametrize(
+    ("name", "q"), chosen([("barker", 1.0), ("penalty", 0.5), ("penalty", 0.9)], ("barker", 1.0))
+)
 def test_the_published_variance_narrows_the_sample(name, q, correction):
     assert variance_z(samplers(q, correction, "published")[name], 1, 40_000) < -5

@@ -10,6 +10,8 @@ from test_samplers import streams
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.samplers import minibatch_barker
+from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.chain import State
 from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.moves import Move
@@ -53,6 +55,29 @@ def test_a_proposal_is_accepted_as_often_as_barker_says(target, correction, batc
     accepted = sum(sampler.step(rng, state, target)[1].is_accepted for _ in range(count))
     share = stats.logistic.cdf(target.log_density_ratio(state.position, np.array([place])))
     assert abs(accepted / count - share) < 4.5 * math.sqrt(share * (1 - share) / count) + 0.002
+
+
+def test_the_error_of_a_batch_and_the_noise_together_have_variance_one(
+    target, correction, monkeypatch
+):
+    """Replayed from the same draws: too little a change for shares of acceptance to show."""
+    accepts, noisy_ratios = minibatch_barker.accepts, []
+    monkeypatch.setattr(
+        minibatch_barker,
+        "accepts",
+        lambda rng, value, c: noisy_ratios.append(value) or accepts(rng, value, c),
+    )
+    theta, theta_new = np.array([0.4]), np.array([0.8])
+    sampler, rng, twin = MinibatchBarker(To(0.8), 100, correction), streams(7), streams(7)
+    slope, intercept = target.model.ratio_coefficients(theta, theta_new)
+    for _ in range(20):
+        sampler.step(rng, State(theta), target)
+        r = slope @ target.data[:, draw_batch(twin, 400, 100)] - intercept
+        variance = 4**2 * 100 * (1 - 100 / 400) * r.var(ddof=1)  # n / b = 4
+        noise = math.sqrt(1 - variance) * twin.acceptance.standard_normal()
+        expected = 4 * r.sum() + target.model.log_prior_ratio(theta, theta_new) + noise
+        assert noisy_ratios[-1] == pytest.approx(expected, rel=1e-9) and variance > 0.3
+        correction.draw(twin.acceptance)
 
 
 def test_an_accepted_proposal_is_the_next_state(target, correction):

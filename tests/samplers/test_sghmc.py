@@ -84,8 +84,7 @@ def stationary_variance(precision, h, J, C, noise_variance):
     return (at_end[0, 1] ** 2 + from_noise) / (1 - at_end[0, 0] ** 2)
 
 
-@pytest.mark.parametrize("C", [1.0, 8.0])
-@pytest.mark.parametrize("sampler_class", [SGHMC, DPSGHMC])
+@pytest.mark.parametrize(("sampler_class", "C"), [(SGHMC, 1.0), (DPSGHMC, 8.0)])
 def test_on_all_rows_it_is_a_linear_map(target, sampler_class, C):
     """Variance of the chain against that of the map, within four standard errors."""
     h, J, iterations, chains = 0.1, 5, 400, 20

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import chosen
 from test_samplers import streams
 
 from dpmcmc.accounting.costs import iterations
@@ -118,13 +119,8 @@ def test_noise_over_sensitivity_is_that_of_the_published_runs(sampler, noise):
     ("name", "epsilon", "accountant", "expected"),
     [
         ("sgld banana", 4, "published-pld", 109_672),
-        ("sgld gauss", 4, "published-pld", 2256),
-        ("sgnht gauss", 4, "published-pld", 9103),
-        ("sgld banana", 15, "published-pld", 1_036_858),
         ("sgld gauss", 15, "published-pld", 21_467),
         ("sgnht gauss", 15, "published-pld", 86_082),
-        ("sgld banana", 4, "certified", 395_830),
-        ("sgld gauss", 4, "certified", 4177),
         ("sgnht gauss", 4, "certified", 24_868),
     ],
 )
@@ -133,7 +129,7 @@ def test_budgets_are_those_of_the_published_settings(name, epsilon, accountant, 
     assert found == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("sampler", [part[0] for part in PUBLISHED.values()], ids=PUBLISHED)
+@pytest.mark.parametrize("sampler", [PUBLISHED["sgld gauss"][0]])
 def test_tighter_accountants_allow_more(sampler):
     loose, published, tight = (
         iterations(sampler, N, 4, accountant=name) for name in ("rdp", "published-pld", "certified")
@@ -182,15 +178,22 @@ def variance_of(sampler, target, seed, chains=40, iterations=4000, dropped=400):
     return np.mean(moments), np.std(moments, ddof=1) / math.sqrt(chains)
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0])
-@pytest.mark.parametrize("h", [0.2, 1.0])
+@pytest.mark.parametrize(
+    ("h", "temperature"), chosen([(1.0, 0.5), (1.0, 1.0), (0.2, 0.5), (0.2, 1.0)], (1.0, 0.5))
+)
 def test_dp_sgld_has_the_variance_that_its_recursion_has(h, temperature):
-    """On a normal posterior of variance 1 it is AR(1): temperature / (1 - h / 4)."""
-    found, error = variance_of(DPSGLD(h, 50, 1e6, temperature), gaussian_target(), seed=1)
+    """On a normal posterior of variance 1 it is AR(1): temperature / (1 - h / 4).
+
+    At h = 1 a twentieth of what a factor 1 - h / 4 makes is the standard error.
+    """
+    chains, length = (20, 1000) if h == 1 else (40, 4000)
+    sampler = DPSGLD(h, 50, 1e6, temperature)
+    found, error = variance_of(sampler, gaussian_target(), 1, chains, length)
     assert abs(found - temperature / (1 - h / 4)) < 4.5 * error
-    assert error < 0.05
+    assert error < (0.05 * temperature if h == 1 else 0.05)
 
 
+@pytest.mark.torture
 def test_the_bias_of_dp_sgnht_falls_in_order_with_the_step():
     """On a normal posterior of variance 1: of a step and its half, extrapolation has none."""
     target, found = gaussian_target(), []

@@ -1,0 +1,494 @@
+"""Faults that the tests have to see: `python tests/mutants.py`, part of `make torture`.
+
+Each one is put into a copy of the package, on which the tests of its kind run until one fails. The
+table says which were caught; exit status 1 means that one was missed. With names as arguments only
+these; `--tree` runs the tests of another checkout on the same faults in its own package.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Mutant(NamedTuple):
+    """A fault: what becomes of which text of a file, and where it should be seen."""
+
+    name: str
+    file: str  # below src/dpmcmc
+    old: str
+    new: str
+    tests: str  # files below tests, until one fails
+
+    def apply(self, package):
+        """Put the fault into a package; its text must be there once."""
+        path = package / self.file
+        text = path.read_text()
+        if text.count(self.old) != 1:
+            raise SystemExit(f"{self.name}: {self.file} has {text.count(self.old)} x {self.old!r}")
+        path.write_text(text.replace(self.old, self.new))
+
+
+SAMPLERS = "samplers/test_samplers.py"
+MINIBATCH = "samplers/test_minibatch.py samplers/test_batch_variance.py"
+GRADIENTS = "samplers/test_stochastic_gradients.py samplers/test_sghmc.py"
+ACCOUNTING = "accounting/test_accounting.py"
+CERTIFIED = "accounting/test_certified.py accounting/test_privacy_loss.py"
+RATIOS = "kernels/test_kernels.py likelihoods/test_ratio_sums.py likelihoods/test_hostile_data.py"
+SUMS = "likelihoods/test_gradient_sums.py likelihoods/test_ratio_sums.py"
+METRICS = "evaluation/test_metrics.py"
+STUDY = "study/test_study.py study/test_streams.py"
+
+MUTANTS = [
+    # -- Samplers
+    Mutant(
+        "penalty: noise for a sensitivity of B in place of 2 B",
+        "samplers/dp_penalty.py",
+        "sigma = 2 * self.noise_scale",
+        "sigma = self.noise_scale",
+        SAMPLERS,
+    ),
+    Mutant(
+        "penalty: sigma^2 in place of sigma^2 / 2",
+        "samplers/dp_penalty.py",
+        "(T * sigma) * (T * sigma) / 2",
+        "(T * sigma) * (T * sigma)",
+        SAMPLERS,
+    ),
+    Mutant(
+        "penalty: a power that raises where it overflows",
+        "samplers/dp_penalty.py",
+        "(T * sigma) * (T * sigma) / 2",
+        "(T * sigma) ** 2 / 2",
+        "samplers/test_overflow.py",
+    ),
+    Mutant(
+        "DP HMC: the penalty is not tempered",
+        "samplers/dp_hmc.py",
+        "(T * sigma) * (T * sigma) / 2",
+        "sigma * sigma / 2",
+        SAMPLERS,
+    ),
+    Mutant(
+        "DP HMC: L gradients are charged, not L + 1",
+        "samplers/dp_hmc.py",
+        "(self.num_integration_steps + 1)",
+        "self.num_integration_steps",
+        SAMPLERS,
+    ),
+    Mutant(
+        "HMC: the likelihood's gradient is tempered twice",
+        "samplers/hmc.py",
+        "return T * total +",
+        "return T * T * total +",
+        SAMPLERS,
+    ),
+    Mutant(
+        "HMC: momenta of the inverse mass",
+        "samplers/hmc.py",
+        "standard_normal(dimension) / np.sqrt(",
+        "standard_normal(dimension) * np.sqrt(",
+        SAMPLERS,
+    ),
+    Mutant(
+        "guided walk: the direction is not flipped",
+        "samplers/moves.py",
+        "flipped[j] = -flipped[j]",
+        "flipped[j] = +flipped[j]",
+        SAMPLERS,
+    ),
+    Mutant(
+        "batches: the ratio is not scaled by n / b",
+        "samplers/batch_ratios.py",
+        "a = target.num_rows * target.likelihood_power / batch_size",
+        "a = target.likelihood_power",
+        MINIBATCH,
+    ),
+    Mutant(
+        "batches: drawn without replacement, priced with",
+        "samplers/batches.py",
+        "return (1 - sampling_probability(batch_size, num_rows)) * batch_size",
+        "return batch_size",
+        MINIBATCH,
+    ),
+    Mutant(
+        "minibatch penalty: all of the batch's variance comes off, not half",
+        "samplers/minibatch_dp_penalty.py",
+        "log_ratio - variance / 2",
+        "log_ratio - variance",
+        MINIBATCH,
+    ),
+    Mutant(
+        "DP Barker: the noise is not less by the batch's variance",
+        "samplers/dp_barker.py",
+        "noise_sd = math.sqrt(NOISE_VARIANCE - variance)",
+        "noise_sd = math.sqrt(NOISE_VARIANCE)",
+        MINIBATCH,
+    ),
+    Mutant(
+        "minibatch Barker: the noise is not less by the batch's variance",
+        "samplers/minibatch_barker.py",
+        "math.sqrt(max(0.0, NOISE_VARIANCE - variance))",
+        "math.sqrt(NOISE_VARIANCE)",
+        "samplers/test_minibatch_barker.py",
+    ),
+    Mutant(
+        "Barker's correction: tails of another distribution",
+        "samplers/barker_correction.py",
+        "allowed = np.minimum(1.0, TAIL_WEIGHT * expit(x))",
+        "allowed = np.ones_like(x)",
+        MINIBATCH,
+    ),
+    Mutant(
+        "gradients: a sensitivity of L in place of 2 L",
+        "samplers/batch_gradients.py",
+        "step * scale * 2 * bound",
+        "step * scale * bound",
+        GRADIENTS,
+    ),
+    Mutant(
+        "gradients: no n / b in the sum over a batch",
+        "samplers/batch_gradients.py",
+        "grad_log_prior(theta) + scale * G",
+        "grad_log_prior(theta) + target.likelihood_power * G",
+        GRADIENTS,
+    ),
+    Mutant(
+        "DP-SGLD: half the temperature",
+        "samplers/dp_sgld.py",
+        "math.sqrt(self.temperature * self.step_size)",
+        "math.sqrt(self.temperature * self.step_size / 2)",
+        GRADIENTS,
+    ),
+    Mutant(
+        "DP-SGNHT: the thermostat keeps |p|^2 at 1, not d",
+        "samplers/dp_sgnht.py",
+        "(p @ p / theta.size - 1)",
+        "(p @ p - 1)",
+        GRADIENTS,
+    ),
+    Mutant(
+        "SGHMC: momenta are not drawn afresh",
+        "samplers/sghmc.py",
+        "p = draw_momentum(rng, theta.size, inverse_mass)",
+        "p = np.zeros(theta.size)",
+        GRADIENTS,
+    ),
+    Mutant(
+        "SGHMC: noise for all of the friction, whatever the gradients' error",
+        "samplers/sghmc.py",
+        "2 * (self.friction - self.gradient_error)",
+        "2 * self.friction",
+        GRADIENTS,
+    ),
+    Mutant(
+        "SGHMC: steps do not get shorter",
+        "samplers/sghmc.py",
+        "State(theta, t + 1)",
+        "State(theta, t)",
+        GRADIENTS,
+    ),
+    Mutant(
+        "chain: of a stretch the first position is kept",
+        "samplers/chain.py",
+        "if (i + 1) % thinning == 0:",
+        "if i % thinning == 0 and i // thinning < len(positions):",
+        SAMPLERS,
+    ),
+    # -- Accountants
+    Mutant(
+        "Gaussian: mu grows with k in place of sqrt(k)",
+        "accounting/gaussian.py",
+        "mechanism.mu * math.sqrt(iterations)",
+        "mechanism.mu * iterations",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "Gaussian: digits of a small mu are lost",
+        "accounting/gaussian.py",
+        "SMALL = 1e-4",
+        "SMALL = 0.0",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "epsilon is rounded down",
+        "accounting/search.py",
+        "ROUND_CEILING))",
+        "'ROUND_FLOOR'))",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "Renyi: the classic conversion with alpha in place of alpha - 1",
+        "accounting/amplification.py",
+        "exponent = (orders - 1) * (",
+        "exponent = orders * (",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "certified: a row of DP Barker may only lessen the variance",
+        "accounting/certified.py",
+        "[(least, least), (least + change, least), (least, least + change)]",
+        "[(least, least), (least + change, least)]",
+        CERTIFIED,
+    ),
+    Mutant(
+        "certified: losses below 0, of the other direction, are left out",
+        "accounting/certified.py",
+        "np.concatenate([mirrored, [max(0.0, remainder)], probabilities])",
+        "np.concatenate([0 * mirrored, [remainder + mirrored.sum()], probabilities])",
+        CERTIFIED,
+    ),
+    Mutant(
+        "certified: the margin comes off delta",
+        "accounting/certified.py",
+        "computed / (1 - MARGIN)",
+        "computed * (1 - MARGIN)",
+        CERTIFIED,
+    ),
+    Mutant(
+        "certified: a margin of half of delta",
+        "accounting/certified.py",
+        "MARGIN = 1e-3",
+        "MARGIN = 0.5",
+        CERTIFIED,
+    ),
+    Mutant(
+        "composition: rounding of the transforms is not added",
+        "accounting/privacy_loss.py",
+        "@ weights + self.error * weights.sum()",
+        "@ weights",
+        CERTIFIED,
+    ),
+    Mutant(
+        "growing noise: a group has the most noise of its members",
+        "accounting/growing_noise.py",
+        "groups.append((mechanism.of(t),",
+        "groups.append((mechanism.of(last),",
+        "accounting/test_growing_noise.py",
+    ),
+    # -- Sums over rows
+    Mutant(
+        "ratios are clipped from above only",
+        "kernels/ratios.py",
+        """            ratio = min(max(ratio, -bound), bound)
+            block_total += ratio
+            block_squares += ratio * ratio
+        total += block_total
+        squares += block_squares
+        num_clipped""",
+        """            ratio = min(ratio, bound)
+            block_total += ratio
+            block_squares += ratio * ratio
+        total += block_total
+        squares += block_squares
+        num_clipped""",
+        RATIOS,
+    ),
+    Mutant(
+        "a ratio that is no number passes",
+        "kernels/ratios.py",
+        """            ratio = ratio if ratio == ratio else 0.0
+            ratio = min(max(ratio, -bound), bound)
+            block_total += ratio
+            block_squares += ratio * ratio
+        total += block_total
+        squares += block_squares
+        num_clipped""",
+        """            ratio = bound if ratio > bound else -bound if ratio < -bound else ratio
+            block_total += ratio
+            block_squares += ratio * ratio
+        total += block_total
+        squares += block_squares
+        num_clipped""",
+        RATIOS,
+    ),
+    Mutant(
+        "the last block counts as a whole one",
+        "likelihoods/blocks.py",
+        "append=len(lengths))",
+        "append=starts[-1] + BOX)",
+        SUMS,
+    ),
+    Mutant(
+        "prefix sums lose the digits of small differences",
+        "likelihoods/ratio_sums.py",
+        "cumsum(dtype=np.longdouble)",
+        "cumsum()",
+        SUMS,
+    ),
+    Mutant(
+        "far rows move the centre of coordinates",
+        "likelihoods/blocks.py",
+        "np.where((low <= mean) & (mean <= high), mean, median)",
+        "mean",
+        f"likelihoods/test_hostile_data.py {SUMS}",
+    ),
+    Mutant(
+        "the unclipped log density ratio is not tempered",
+        "likelihoods/target.py",
+        "return self.likelihood_power * log_likelihood_ratio + prior",
+        "return log_likelihood_ratio + prior",
+        f"likelihoods/test_target.py {SAMPLERS}",
+    ),
+    # -- Metrics
+    Mutant(
+        "MMD: a point's pair with itself counts",
+        "evaluation/metrics.py",
+        "within_x = 2 * kernel_pair_sum(x) / (k * (k - 1))",
+        "within_x = (2 * kernel_pair_sum(x) + k) / (k * k)",
+        METRICS,
+    ),
+    Mutant(
+        "MMD: a row of pairs is left out between blocks",
+        "evaluation/metrics.py",
+        "kernel(x[i : i + BLOCK], x[i:])",
+        "kernel(x[i : i + BLOCK], x[i : -1 if i + BLOCK < len(x) else None])",
+        METRICS,
+    ),
+    Mutant(
+        "MMD: a bandwidth of one sample",
+        "evaluation/metrics.py",
+        "right = reference[rng.integers(len(reference), size=num_pairs)]",
+        "right = draws[rng.integers(len(draws), size=num_pairs)]",
+        METRICS,
+    ),
+    Mutant(
+        "the burn-in is kept",
+        "evaluation/metrics.py",
+        "positions[max(0, (len(positions) - 1) // 2) :]",
+        "positions",
+        METRICS,
+    ),
+    Mutant(
+        "covariances have the divisor k",
+        "evaluation/metrics.py",
+        "np.cov(draws, rowvar=False)",
+        "np.cov(draws, rowvar=False, bias=True)",
+        METRICS,
+    ),
+    Mutant(
+        "effective sample size of whole chains, not of halves by rank",
+        "evaluation/diagnostics.py",
+        "arviz.ess(x)",
+        'arviz.ess(x, method="identity")',
+        "evaluation/test_diagnostics.py",
+    ),
+    # -- What results depend on
+    Mutant(
+        "digests: imports in functions are not followed",
+        "study/sources.py",
+        "in ast.walk(ast.parse(code_of(file))):",
+        "in ast.parse(code_of(file)).body:",
+        "study/test_sources.py",
+    ),
+    Mutant(
+        "digests: versions of libraries are left out",
+        "study/sources.py",
+        'contents.update(" ".join(sorted(libraries)).encode())',
+        "pass",
+        "study/test_sources.py",
+    ),
+    Mutant(
+        "specs: chains of all seeds are one",
+        "study/study.py",
+        '"varied": run.varied, "seed": seed}',
+        '"varied": run.varied, "seed": 0}',
+        STUDY,
+    ),
+    Mutant(
+        "specs: delta is the same for any number of rows",
+        "study/study.py",
+        '"delta": self.config["delta_times_n"] / num_rows',
+        '"delta": self.config["delta_times_n"] / 1000',
+        STUDY,
+    ),
+    Mutant(
+        "paths: 4 and 4.0 are two epsilons",
+        "study/runs.py",
+        'format(value, "g") if isinstance(value, float) else str(value)',
+        "str(value)",
+        STUDY,
+    ),
+    Mutant(
+        "streams: one for all purposes",
+        "study/streams.py",
+        "json.dumps([study_seed, purpose, *labels])",
+        "json.dumps([study_seed, *labels])",
+        STUDY,
+    ),
+    Mutant(
+        "streams: one for all algorithms",
+        "study/streams.py",
+        'seed_sequence(study_seed, "chain", model_id, algorithm_id, stop, seed)',
+        'seed_sequence(study_seed, "chain", model_id, stop, seed)',
+        STUDY,
+    ),
+    Mutant(
+        "data files: rows that are held out stay",
+        "study/data_files.py",
+        "return rows[~is_held_out], rows[is_held_out]",
+        "return rows, rows[is_held_out]",
+        "study/test_data_files.py study/test_own_data.py",
+    ),
+]
+
+
+def run_tests(tree, package, tests):
+    """Whether tests of a tree pass on a package, and the name of the first that fails."""
+    files = [str(tree / "tests" / file) for file in tests.split()]
+    environment = os.environ | {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": ""}
+    options = ["-x", "-q", "-p", "no:cacheprovider"]
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *files],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode not in (0, 1):
+        return False, f"pytest ended with {result.returncode}: " + result.stdout[-300:]
+    failed = [line for line in result.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return not result.returncode, failed[0].split(" - ")[0].split("::")[-1] if failed else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tree", type=Path, default=ROOT)
+    parser.add_argument("names", nargs="*", help="parts of the names of faults")
+    options = parser.parse_args()
+    chosen = [m for m in MUTANTS if not options.names or any(n in m.name for n in options.names)]
+    tree, missed = options.tree.resolve(), 0
+    print("| fault | file | caught | by | s |\n|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        for i, mutant in enumerate([None, *chosen]):
+            package = Path(directory, str(i), "dpmcmc")
+            shutil.copytree(tree / "src/dpmcmc", package)
+            if mutant is None:  # the package as it is passes
+                tests = " ".join(sorted({file for m in chosen for file in m.tests.split()}))
+                passes, failed = run_tests(tree, package, tests)
+                if not passes:
+                    raise SystemExit(f"without a fault, {failed} fails")
+                continue
+            mutant.apply(package)
+            started = time.monotonic()
+            passes, failed = run_tests(tree, package, mutant.tests)
+            seconds = time.monotonic() - started
+            missed += passes
+            caught = "missed" if passes else "yes"
+            row = mutant.name, mutant.file, caught, failed, f"{seconds:.0f}"
+            print(f"| {' | '.join(row)} |", flush=True)
+            shutil.rmtree(package.parent)
+    print(f"\n{len(chosen) - missed} of {len(chosen)} caught", flush=True)
+    return missed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
