@@ -11,6 +11,7 @@ from conftest import ROOT
 
 from dpmcmc import registry
 from dpmcmc.kernels.library import library_path
+from dpmcmc.study.sources import imports
 
 SOURCE = ROOT / "src"
 # What the modules of a package may import of others; single modules of dpmcmc are packages here.
@@ -106,6 +107,19 @@ def test_packages_import_one_way(graph):
     }
     assert not wrong
     assert {package_of(module) for module in graph} == ALLOWED.keys()
+
+
+def test_a_study_s_modules_are_imported_by_its_own_folder_alone():
+    """Of modules and notebooks; the package imports none of them."""
+    folders = {path.parent: set() for path in ROOT.glob("studies/*/*.py")}
+    for folder in folders:
+        folders[folder] = {path.stem for path in folder.glob("*.py")}
+    assert {"dp-hmc-paper", "dp-mcmc-paper", "sghmc-thesis"} <= {folder.name for folder in folders}
+    files = [*module_names().values(), *ROOT.glob("studies/*/*"), *ROOT.glob("notebooks/*.ipynb")]
+    for file in (path for path in files if path.suffix in {".py", ".ipynb"}):
+        imported = {name for _, name in imports(file)}
+        for folder, modules in folders.items():
+            assert file.parent == folder or not imported & modules, file
 
 
 def test_the_rule_itself_has_no_circle():

@@ -138,17 +138,10 @@ def notebook_inputs(notebook):
     for model in notebook.data_models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"
-    if is_committed:
-        yield from kept_files(notebook)
-    else:
+    if not is_committed:
         for model in notebook.chain_models:
             for cell in study.cells_of(model):
                 yield from chain_files(cell)
-
-
-def kept_files(notebook):
-    """What a page takes of chains, in small files that are committed with the tables."""
-    return [f"{RESULTS}/kept/{name}" for name in notebook.kept]
 
 
 def figure_files(notebook):

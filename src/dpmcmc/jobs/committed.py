@@ -27,6 +27,7 @@ from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.frames import read_csv
 from dpmcmc.jobs.data import held_out
 from dpmcmc.jobs.metrics import read_chain, sample_row
+from dpmcmc.jobs.reports import index
 from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
 from dpmcmc.study.loading import load_study
@@ -100,15 +101,16 @@ def copy_results(results, docs, study):
         "notebooks": [f"{page}.html" for page in study.notebooks],
         "tables": [f"{table}.csv" for table in study.all_tables],
         "figures": [f"{f}.png" for page in study.notebooks.values() for f in page.figures],
-        "kept": [file for page in study.notebooks.values() for file in page.kept],
         "reference": [f"{model}.npy" for model in slow_references(study)],
     }
     new = docs.with_name(f".{docs.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     for directory, files in parts.items():
+        (new / directory).mkdir(parents=True, exist_ok=True)
         for file in files:
-            (new / directory).mkdir(parents=True, exist_ok=True)
             shutil.copy(results / directory / file, new / directory / file)
+    if (results / "kept").exists():
+        shutil.copytree(results / "kept", new / "kept")
     shutil.rmtree(docs, ignore_errors=True)
     os.replace(new, docs)
 
@@ -119,19 +121,33 @@ def slow_references(study):
 
 
 def pages(name, study):
-    """Render all pages of a study from its committed tables, without a chain."""
+    """Render all pages of a study from its committed tables, without a chain.
+
+    A page whose kept files are not committed stays as it is.
+    """
     record, committed = committed_record(name), DOCS / name
+    rendered = [
+        page
+        for page, notebook in study.notebooks.items()
+        if all(list(committed.glob(f"kept/{file}*")) for file in notebook.kept)
+    ]
     with scratch() as directory:
         results = directory / "results" / name
-        for part in ("tables", "kept", "reference"):
-            if (committed / part).exists():
-                shutil.copytree(committed / part, results / part)
+        shutil.copytree(committed, results)
+        for page in rendered:
+            (results / f"notebooks/{page}.html").unlink(missing_ok=True)
+        (results / "study.json").unlink(missing_ok=True)
         derive(study, committed / "tables", results / "tables")
         write_json(renewed(record, study, "tables"), results / "provenance.json")
-        rules = ["simulate_dataset", "draw_reference", "describe_study", "build_index"]
-        rules += [f"render_{re.sub('[^0-9A-Za-z]', '_', page)}" for page in study.notebooks]
-        run_workflow(name, directory, [f"results/{name}/index.html"], rules)
+        rules = ["simulate_dataset", "draw_reference", "describe_study"]
+        rules += [f"render_{re.sub('[^0-9A-Za-z]', '_', page)}" for page in rendered]
+        targets = [f"results/{name}/notebooks/{page}.html" for page in rendered]
+        run_workflow(name, directory, targets, rules)
+        index(results, results / "index.html", results / "README.md")
         copy_results(results, committed, study)
+    left = [page for page in study.notebooks if page not in rendered]
+    print(f"docs/{name}: {len(rendered)} pages rendered from tables")
+    print(*(f"  {page} stays as it is: what it keeps of chains is not there" for page in left))
     return 0
 
 
