@@ -69,10 +69,10 @@ def test_chains_of_a_sweep_share_streams_over_what_is_swept_alone():
     """The label of their streams says what stops them, never what is varied."""
     alike = [Run(None, 30, {"clip_bound": 2.0}, 0.05), Run(None, 30, {"clip_bound": 4.0}, 0.05)]
     alike += [Run(None, 30, {}, None)]
-    assert {run.stream for run in alike} == {"iterations-30"}
+    assert {run.seed_label for run in alike} == {"iterations-30"}
     assert len({run.path for run in alike}) == 3
     others = [Run(None, 31, {"clip_bound": 2.0}, 0.05), Run(30.0, None, {"clip_bound": 2.0}, None)]
-    assert len({run.stream for run in [alike[0], *others]}) == 3
+    assert len({run.seed_label for run in [alike[0], *others]}) == 3
 
 
 def test_a_chain_has_the_streams_that_the_published_study_gave_it():

@@ -347,7 +347,7 @@ def chain_differences(committed, results, study, samples):
         built, others = registry.build(spec["model_entry"]), held_out(spec)
         reference = np.load(results / f"reference/{model}.npy")
         for cell in [cell for cell in samples if cell.model == model]:
-            stream, place = study.runs[cell].stream, results / "chains" / model
+            stream, place = study.runs[cell].seed_label, results / "chains" / model
             for number in samples[cell]:
                 seeds = range(
                     number * study.chains_per_sample, (number + 1) * study.chains_per_sample

@@ -108,7 +108,7 @@ def read_curves(study, folders):
         )
     if not curves["epsilons"]["from"] < curves["epsilons"]["to"]:
         raise ConfigError(f"{where}.epsilons: from must be less than to")
-    found = {}
+    references = {}
     for name, accountants in curves["curves"].items():
         algorithm = study.algorithms.get(name)
         if algorithm is None or model not in algorithm.settings or not algorithm.is_private:
@@ -121,8 +121,8 @@ def read_curves(study, folders):
                 algorithm.settings[model],
                 f"{where}.curves.{name}",
             )
-            found[name, name_in_tables(reference)] = reference
-    return found
+            references[name, name_in_tables(reference)] = reference
+    return references
 
 
 def check_tuning(study):

@@ -122,10 +122,10 @@ def read_model(name, entry, folders, study_seed=0):
         )
     settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
 
-    def build(**found):
-        check_type(settings | found, schema(cls), where)
+    def build(**of_data):
+        check_type(settings | of_data, schema(cls), where)
         check_sizes(settings, where)
-        return cls(**settings, **found)
+        return cls(**settings, **of_data)
 
     data = None
     try:
@@ -135,8 +135,7 @@ def read_model(name, entry, folders, study_seed=0):
         else:
             check_simulated(entry, cls, where)
             model = build()
-        told = {name: getattr(model, name) for name in ("dimension", "num_rows", "data_shape")}
-        json.dumps(told)
+        json.dumps([model.dimension, model.num_rows, model.data_shape])
     except ConfigError:
         raise
     except DataError as error:

@@ -62,8 +62,8 @@ class Run(NamedTuple):
     max_seeds: int | None = None  # chains, where the study has more; None: as many as it has
 
     @property
-    def stream(self):
-        """Label of the random streams: the same at all values of a sweep."""
+    def seed_label(self):
+        """What seeds are hashed from: chains of a sweep share it, and so their random numbers."""
         if self.epsilon is not None:
             return text_of(self.epsilon)
         return f"iterations-{self.iterations}"
@@ -71,7 +71,8 @@ class Run(NamedTuple):
     @property
     def path(self):
         """Name of the run in paths; what varies comes in the order of its names."""
-        stop = self.stream if self.epsilon is None else f"epsilon-{self.stream}"
+        label = self.seed_label
+        stop = label if self.epsilon is None else f"epsilon-{label}"
         varied = sorted(self.varied.items())
         return "/".join([stop, *(f"{key}-{text_of(value)}" for key, value in varied)])
 

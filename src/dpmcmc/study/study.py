@@ -259,7 +259,7 @@ class Study:
         """What one chain depends on, beside the files it reads."""
         run = self.runs[cell]
         spec = self.dataset(cell.model) | self.sampler(cell)
-        spec |= {"run": run.stream, "varied": run.varied, "seed": seed}
+        spec |= {"run": run.seed_label, "varied": run.varied, "seed": seed}
         if run.start_sd is not None:
             spec["start_sd"] = run.start_sd
         return spec | self._optional("stored_draws")
@@ -274,7 +274,7 @@ class Study:
         """What the table of a model's chains, or of those in some cells, depends on beside them."""
         cells = self.cells_of(model) if cells is None else cells
         rows = [
-            [cell.algorithm, cell.run, self.runs[cell].stream, len(self.seeds_of(cell))]
+            [cell.algorithm, cell.run, self.runs[cell].seed_label, len(self.seeds_of(cell))]
             for cell in cells
         ]
         return self.baseline_table(model) | {"cells": rows}
