@@ -19,11 +19,11 @@ def compute_needed(spec, output):
 def build_sampler(spec, needed_files=()):
     """Sampler of a spec; to run, some need what `compute_needed` has written."""
     sampler = registry.build(spec["sampler"])
-    found = dict(map(read_needed, needed_files))
+    computed = dict(map(read_needed, needed_files))
     parts = {
-        field: found[cls.__name__]
+        field: computed[cls.__name__]
         for field, cls in needed(type(sampler)).items()
-        if cls.__name__ in found
+        if cls.__name__ in computed
     }
     return dataclasses.replace(sampler, **parts) if parts else sampler
 

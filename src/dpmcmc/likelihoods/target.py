@@ -1,5 +1,7 @@
 """A posterior bound to its data: what samplers see."""
 
+import math
+
 import numpy as np
 
 from dpmcmc.arrays import read_only
@@ -135,6 +137,11 @@ class Target:
         """
         self._check(batch)
         return self.likelihood.batch_gradient_sum(theta, bound, batch)
+
+    def gradient(self, theta):
+        """Gradient of ln p(theta | X), (d,), tempered; nothing is clipped."""
+        total, _ = self.clipped_gradient(theta, math.inf)
+        return self.likelihood_power * total + self.model.grad_log_prior(theta)
 
     def log_density_ratio(self, theta, theta_new):
         """ln p(theta_new | X) - ln p(theta | X), tempered; nothing is clipped."""

@@ -72,14 +72,8 @@ def normal_posterior(target):
     target : Target
         Of a model with such a posterior: two gradients determine it.
     """
-
-    def gradient(theta):
-        theta = np.array([theta])
-        total, _ = target.clipped_gradient(theta, math.inf)
-        return float((target.likelihood_power * total + target.model.grad_log_prior(theta))[0])
-
-    at_zero = gradient(0.0)
-    precision = at_zero - gradient(1.0)
+    at_zero, at_one = (float(target.gradient(np.array([theta]))[0]) for theta in (0.0, 1.0))
+    precision = at_zero - at_one
     return at_zero / precision, precision**-0.5
 
 
