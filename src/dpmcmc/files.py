@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-HARMLESS = {None, errno.EINVAL}  # errors of the system that speak of a file's contents
+DAMAGE_ERRNOS = {None, errno.EINVAL}  # of a damaged file; others are of disk or permission
 
 
 class JobError(Exception):
@@ -41,7 +41,7 @@ def reading(path):
     except (JobError, FileNotFoundError):
         raise
     except Exception as error:  # a wrong bit may lead NumPy and zipfile anywhere
-        if isinstance(error, MemoryError) or getattr(error, "errno", None) not in HARMLESS:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) not in DAMAGE_ERRNOS:
             raise JobError(f"{path} cannot be read ({error})") from error
         raise JobError(f"{path} is damaged ({error}); delete it and run again") from error
 

@@ -24,7 +24,7 @@ from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import read_json
 from dpmcmc.frames import read_csv
-from dpmcmc.jobs.budgets import budget, certification, mechanism_of
+from dpmcmc.jobs.budgets import budget, certification, price_of
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
@@ -71,7 +71,7 @@ def release_on():
 
     def release_on(algorithm, model):
         settings = study.algorithms[algorithm].settings_on(model)
-        return mechanism_of(study.mechanism(model, algorithm, settings))
+        return price_of(study.mechanism(model, algorithm, settings)).mechanism
 
     return release_on
 
@@ -447,7 +447,7 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         }
         budget(spec | {"sampler": sampler, "max_iterations": k}, tmp_path / "budget.json")
         record = read_json(tmp_path / "budget.json")
-        mechanism = mechanism_of(spec | {"sampler": sampler})
+        mechanism = price_of(spec | {"sampler": sampler}).mechanism
         assert record["iterations"] == k < record["allowed_iterations"]
         assert gaussian(mechanism, k, record["spent_epsilon"]) <= 1e-6
 
@@ -472,7 +472,7 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
         "varied": {},
         "chains_per_sample": chains,
     }
-    path, mechanism = tmp_path / "budget.json", mechanism_of(spec)
+    path, mechanism = tmp_path / "budget.json", price_of(spec).mechanism
     budget(spec | {"epsilon": 4.0}, path)
     record = read_json(path)
     assert record["allowed_iterations"] == 2028 and record["chains_per_sample"] == chains

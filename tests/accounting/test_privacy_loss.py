@@ -148,7 +148,7 @@ def test_a_window_stays_short_where_a_little_more_tilt_finds_far_losses():
 def test_beyond_the_longest_window_there_is_chernoffs_bound(monkeypatch):
     loss, k = certified.one_iteration(SubsampledGaussianMechanism(1e4, 1.0)), 10**4
     tight = loss.delta(k, 3.0)
-    monkeypatch.setattr(privacy_loss, "LONGEST", 1000)
+    monkeypatch.setattr(privacy_loss, "MAX_WINDOW", 1000)
     assert tight < loss.delta(k, 3.0) < 50 * tight
 
 

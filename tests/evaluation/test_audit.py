@@ -8,7 +8,7 @@ import yaml
 from conftest import ROOT, chosen
 
 from dpmcmc import registry
-from dpmcmc.evaluation.audit import FAR, audit, cases, epsilon_bound
+from dpmcmc.evaluation.audit import OUTLIER, audit, cases, epsilon_bound
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.barker_correction import fit_correction
 
@@ -154,7 +154,7 @@ def test_barker_stops_by_itself_where_a_batch_varies_more_than_the_clip_allows()
 
 
 def test_the_rows_are_far_enough_to_be_clipped_everywhere():
-    assert FAR * 0.5 * 0.5 > 1e3  # ratio of a step of 0.5, against bounds below 1
+    assert OUTLIER * 0.5 * 0.5 > 1e3  # ratio of a step of 0.5, against bounds below 1
 
 
 @pytest.mark.parametrize(("p", "q"), [(0.3, 0.1), (0.05, 0.001), (0.5, 0.5)])

@@ -183,7 +183,7 @@ def test_a_posterior_that_is_none_has_no_mode():
 
 
 def test_a_grid_that_would_be_endless_says_so(monkeypatch):
-    monkeypatch.setattr(grid, "MOST", 3000)
+    monkeypatch.setattr(grid, "MAX_EVALUATIONS", 3000)
     target, _ = bimodal(3.0, 12)
     with pytest.raises(JobError, match=r"more than 3000 evaluations .* give reference: long-run"):
         grid.sample(np.random.default_rng(1), target, 10)

@@ -165,7 +165,7 @@ def test_a_suggestion_follows_from_the_trials_before_alone(make_spec):
     for number in range(14):
         factors = tuning.suggest(space, trials, seed=number)
         assert factors == tuning.suggest(space, json.loads(json.dumps(trials)), seed=number)
-        assert all(space[key][0] <= factor <= space[key][1] for key, factor in factors.items())
+        assert all(space[key].low <= factor <= space[key].high for key, factor in factors.items())
         trial = {"factors": factors} | runner.measure(tuning.scaled(spec, factors))
         trials.append(trial | {"violation": tuning.violation(spec, trial)})
     assert not trials[0]["factors"] and trials[1]["factors"].keys() == space.keys()
@@ -183,13 +183,15 @@ def test_settings_are_scaled_to_three_digits_and_stay_what_they_are(make_spec):
     scales = {"algorithms": {"dp-penalty": {"settings": {PAIR[0]: {"proposal_scale": [1, 0.03]}}}}}
     listed = make_spec(changes=scales)
     assert tuning.scaled(listed, {"proposal_scale": 1.5})["proposal_scale"] == [1.5, 0.045]
-    assert tuning.search_space(listed)["proposal_scale"] == (1 / 10, 10)
+    assert tuning.search_space(listed)["proposal_scale"].high == 10
 
 
 def test_a_batch_stays_within_sixteen_rows_and_the_data_set(make_spec):
     spec = make_spec(("flat-banana-2d", "dp-barker"))
-    low, high = tuning.search_space(spec)["batch_size"]
-    assert [tuning.scaled(spec, {"batch_size": f})["batch_size"] for f in (low, 1.1, high)] == [
+    batch = tuning.search_space(spec)["batch_size"]
+    assert [
+        tuning.scaled(spec, {"batch_size": f})["batch_size"] for f in (batch.low, 1.1, batch.high)
+    ] == [
         16,
         1430,
         3000,

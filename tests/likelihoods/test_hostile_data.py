@@ -60,8 +60,8 @@ def reads_less(sums, slope, intercept, bound):
 
 @pytest.fixture
 def prepared_at_once(monkeypatch):
-    monkeypatch.setattr(ratio_sums, "USES", 0)
-    monkeypatch.setattr(ratio_sums, "MANY_USES", 0)
+    monkeypatch.setattr(ratio_sums, "PASSES_BEFORE_SORTING", 0)
+    monkeypatch.setattr(ratio_sums, "PASSES_BEFORE_CODING", 0)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

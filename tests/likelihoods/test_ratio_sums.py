@@ -10,9 +10,9 @@ from conftest import chosen
 from dpmcmc.kernels.ratios import clipped_ratio_sum
 from dpmcmc.likelihoods.blocks import Blocks, arranged
 from dpmcmc.likelihoods.ratio_sums import (
-    MANY_USES,
+    PASSES_BEFORE_CODING,
+    PASSES_BEFORE_SORTING,
     PREFIX_BLOCK,
-    USES,
     BatchRatioSums,
     BlockedRatios,
     CodedRows,
@@ -211,17 +211,17 @@ def test_preparation_waits_until_it_pays():
     statistics = rng.standard_normal((8, NUM_ROWS))
     sums = RatioSums(statistics, lambda: Blocks(statistics, np.eye(8)))
     one, few, many = np.eye(8)[2], np.ones(8) * (np.arange(8) < 3), np.ones(8)
-    for i in range(USES + 5):
-        assert (2 in sums.prepared) == (i > USES)
+    for i in range(PASSES_BEFORE_SORTING + 5):
+        assert (2 in sums.prepared) == (i > PASSES_BEFORE_SORTING)
         sums.at(one, 0.1, 2.0)
     assert list(sums.prepared) == [2]
-    for _ in range(MANY_USES + 1):
+    for _ in range(PASSES_BEFORE_CODING + 1):
         assert "many" not in sums.prepared
         sums.at(many, 0.1, 9.0)
     coded = sums.prepared["many"]
     assert coded.at(many, 0.1, 9.0) == sums.at(many, 0.1, 9.0)
     assert coded.at(many, 0.1, 3.0) is None  # three rows in ten are clipped
-    for _ in range(MANY_USES + 1):
+    for _ in range(PASSES_BEFORE_CODING + 1):
         assert "few" not in sums.prepared
         sums.at(few, 0.1, 9.0)
     assert list(sums.prepared) == [2, "many", "few"]

@@ -8,7 +8,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from dpmcmc.evaluation.analysis import Estimate
+from dpmcmc.evaluation.intervals import Estimate
 from dpmcmc.reporting import certified, pages, provenance, recommendation, words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading

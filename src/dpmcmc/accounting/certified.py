@@ -40,8 +40,8 @@ FINENESS = 50  # points a standard deviation of the loss of one iteration
 # Above 0 on the grid: large losses of small batches get a coarser one. A power of 2, as what losses
 # reach is one times the grid, so that kinds which compose stay on one grid.
 MOST_LOSSES = 2**17
-LARGEST_LOSS = 100.0  # those above count as infinite, as do
-NEGLIGIBLE = 1e-25  # those above which h is less than this
+LARGEST_LOSS = 100.0  # larger ones count as infinite
+TAIL_CUTOFF = 1e-25  # losses above which h is less than this count as infinite too
 ALIKE = 1.01  # ratio of the noise variances of mechanisms that are priced as one kind
 
 
@@ -119,7 +119,7 @@ def grid_of(mechanism):
 def reach(mechanism, grid):
     """A multiple of the grid, above which losses count as infinite."""
     largest = grid
-    while largest < LARGEST_LOSS and not curve(mechanism, np.array([largest]))[0] <= NEGLIGIBLE:
+    while largest < LARGEST_LOSS and not curve(mechanism, np.array([largest]))[0] <= TAIL_CUTOFF:
         largest *= 2
     return largest
 

@@ -1,8 +1,7 @@
 """What iterations of a sampler cost, how many a budget allows, and the noise that so many need.
 
-For those who plan a chain of their own; no data is touched. The jobs of a study do the same by
-`dpmcmc.jobs.budgets`. All numbers are rounded to the safe side: what is answered never costs more
-than was asked for.
+For those who plan a chain of their own, and for the jobs of a study; no data is touched. All
+numbers are rounded to the safe side: what is answered never costs more than was asked for.
 """
 
 import dataclasses
@@ -14,11 +13,42 @@ from typing import Any
 
 from dpmcmc.accounting.accountants import accountant as accountant_named
 from dpmcmc.accounting.accountants import epsilon_of, first_guess
-from dpmcmc.accounting.search import max_iterations, rounded_up
+from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
 
 DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
 DIGITS = 6  # of a noise setting that was searched
-SMALLEST, LARGEST = 1e-9, 1e9  # noise that is searched
+LEAST_NOISE, MOST_NOISE = 1e-9, 1e9  # between which noise is searched
+
+
+class Price:
+    """What iterations of a private sampler cost, by one accountant; each cost is computed once."""
+
+    def __init__(self, sampler, num_rows, accountant, likelihood_power=1.0):
+        if not hasattr(sampler, "mechanism"):
+            name = type(sampler).__name__
+            raise ValueError(f"{name} is not private: it has no mechanism, so no epsilon covers it")
+        self.accountant = accountant_named(accountant)
+        self.mechanism = sampler.mechanism(num_rows, likelihood_power)
+        self._cost = cache(self.accountant.delta)
+
+    def delta(self, iterations, epsilon):
+        """Delta that iterations cost at epsilon."""
+        return self._cost(self.mechanism, iterations, epsilon)
+
+    def iterations(self, epsilon, delta, limit=10**9):
+        """Most iterations that (epsilon, delta) allows; the search ends at a limit."""
+        guess, spread = first_guess(self.accountant, self.mechanism, epsilon, delta)
+        return max_iterations(self._cost, self.mechanism, epsilon, delta, guess, spread, limit)
+
+    def epsilon(self, iterations, delta, at_most=None):
+        """Epsilon that iterations cost at delta, rounded up to six decimals.
+
+        Where it is known that (at_most, delta) allows them, the search starts there.
+        """
+        if at_most is None:
+            return rounded_up(epsilon_of(self.accountant, self.mechanism, iterations, delta))
+        spent = spent_epsilon(self._cost, self.mechanism, iterations, at_most, delta)
+        return min(rounded_up(spent), at_most)
 
 
 def iterations(
@@ -69,11 +99,9 @@ def iterations(
     >>> dpmcmc.iterations(sampler, num_rows=5000, epsilon=2)
     13
     """
-    module, delta = _priced(accountant, num_rows, delta)
+    delta = _delta(num_rows, delta)
     _require(0 < epsilon < math.inf, "epsilon: must be a positive number", epsilon)
-    mechanism = mechanism_of(sampler, num_rows, likelihood_power)
-    guess, spread = first_guess(module, mechanism, epsilon, delta)
-    return max_iterations(cache(module.delta), mechanism, epsilon, delta, guess, spread)
+    return Price(sampler, num_rows, accountant, likelihood_power).iterations(epsilon, delta)
 
 
 def epsilon(
@@ -113,10 +141,9 @@ def epsilon(
     >>> dpmcmc.epsilon(sampler, num_rows=5000, iterations=13)
     1.950968
     """
-    module, delta = _priced(accountant, num_rows, delta)
+    delta = _delta(num_rows, delta)
     _require_count(iterations, "iterations", 0)
-    mechanism = mechanism_of(sampler, num_rows, likelihood_power)
-    return rounded_up(epsilon_of(module, mechanism, iterations, delta))
+    return Price(sampler, num_rows, accountant, likelihood_power).epsilon(iterations, delta)
 
 
 def noise_scale(
@@ -169,7 +196,7 @@ def noise_scale(
     """
     from scipy.optimize import brentq
 
-    module, delta = _priced(accountant, num_rows, delta)
+    delta = _delta(num_rows, delta)
     _require(0 < epsilon < math.inf, "epsilon: must be a positive number", epsilon)
     _require_count(iterations, "iterations", 1)
     setting = _noise_setting(sampler, setting)
@@ -177,20 +204,19 @@ def noise_scale(
     @cache
     def cost(value):
         changed = dataclasses.replace(sampler, **{setting: value})
-        mechanism = mechanism_of(changed, num_rows, likelihood_power)
-        return module.delta(mechanism, iterations, epsilon)
+        return Price(changed, num_rows, accountant, likelihood_power).delta(iterations, epsilon)
 
     def excess(log_value):  # of the cost, as a logarithm, which is smooth
         return math.log(max(cost(math.exp(log_value)), 1e-300) / delta)
 
     low = high = 1.0
-    while cost(high) > delta and high < LARGEST:
+    while cost(high) > delta and high < MOST_NOISE:
         low, high = high, 4 * high
-    while cost(low) <= delta and low > SMALLEST:
+    while cost(low) <= delta and low > LEAST_NOISE:
         low, high = low / 4, low
     if cost(high) > delta:
         raise ValueError(
-            f"{setting}: no value up to {LARGEST:g} makes {iterations} iterations of "
+            f"{setting}: no value up to {MOST_NOISE:g} makes {iterations} iterations of "
             f"{type(sampler).__name__} cost at most epsilon {epsilon:g} at delta {delta:g}"
         )
     if cost(low) > delta:
@@ -220,20 +246,12 @@ def _noise_setting(sampler, setting):
     raise ValueError(f"setting: {name} has {has}; name the field that is to be searched")
 
 
-def _priced(accountant, num_rows, delta):
-    """Module of the accountant, and delta, by default that of the studies."""
+def _delta(num_rows, delta):
+    """Delta, by default that of the studies."""
     _require_count(num_rows, "num_rows", 1)
     delta = DELTA_TIMES_N / num_rows if delta is None else delta
     _require(0 < delta < 1, "delta: must be between 0 and 1", delta)
-    return accountant_named(accountant), delta
-
-
-def mechanism_of(sampler, num_rows, likelihood_power):
-    """What one iteration of a sampler releases."""
-    name = type(sampler).__name__
-    if not hasattr(sampler, "mechanism"):
-        raise ValueError(f"{name} is not private: it has no mechanism, so no epsilon covers it")
-    return sampler.mechanism(num_rows, likelihood_power)
+    return delta
 
 
 def _require(is_valid, problem, value):

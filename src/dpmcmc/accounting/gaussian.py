@@ -7,7 +7,7 @@ from scipy.special import erfcx, log_ndtr
 from dpmcmc.accounting.mechanisms import GaussianMechanism, require
 from dpmcmc.accounting.search import cost_epsilon
 
-SMALL = 1e-4  # the midpoint of so short an interval is good to seven digits and more
+MIDPOINT_MU = 1e-4  # the midpoint of so short an interval is good to seven digits and more
 
 
 def check(mechanism):
@@ -41,7 +41,7 @@ def delta(mechanism, iterations, epsilon):
     if iterations == 0:
         return 0.0
     mu = mechanism.mu * math.sqrt(iterations)
-    if mu < SMALL:
+    if mu < MIDPOINT_MU:
         x, z = epsilon / mu - mu / 2, epsilon / mu
         mills = math.sqrt(math.pi / 2) * float(erfcx(z / math.sqrt(2)))
         return mu * max(0.0, 1 - z * mills) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)

@@ -31,7 +31,7 @@ BUTTERFLY = 6  # roundings of a value at each level of a transform, twiddle fact
 OUTSIDE = -50.0  # log of the tilted mass that may lie above the window, and below it
 STEPS = (0.1, 0.3, 1.0, 2.5, 5.0, 7.5, 10.0)  # small ones where a larger tilt finds far losses
 NOTHING = -80.0  # log of what is left out of a product of transforms
-LONGEST = 2**24  # of a window; beyond, there is Chernoff's bound alone
+MAX_WINDOW = 2**24  # losses; beyond, there is Chernoff's bound alone
 STEEPEST = 1e4  # largest tilt
 
 
@@ -199,7 +199,7 @@ class Composition:
         infinite = infinite_mass(self.parts)
         below, above = (math.ceil(reach(sign) / grid) + 1 for sign in (-1, 1))
         width = sum(count * (len(loss.probabilities) - 1) for loss, count in self.parts)
-        if min(below + above, width) >= LONGEST:
+        if min(below + above, width) >= MAX_WINDOW:
             nothing = np.empty(0)
             return Composed(nothing, nothing, 0.0, tilt, log_scale, 0.0, infinite, len(self.parts))
         # Indices of losses count from the mean of one iteration, that phases may be small.

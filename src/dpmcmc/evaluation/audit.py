@@ -33,7 +33,7 @@ from dpmcmc.samplers.moves import Move
 from dpmcmc.samplers.sghmc import DPSGHMC
 
 STEP = 0.5  # of the proposals
-FAR = 1e6  # a row so far away that all its ratios and gradients are clipped
+OUTLIER = 1e6  # a row so far away that all its ratios and gradients are clipped
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def cases(num_rows=16, correction=None):
         By id, which ends with the number of iterations.
     """
     n = num_rows
-    far = np.full(n, FAR)  # every ratio of an upward step is clipped at +c
-    low = np.concatenate([[-FAR], far[1:]])
-    half = FAR * np.where(np.arange(4 * n) % 2, -1.0, 1.0)
-    half_low = np.concatenate([[-FAR], half[1:]])
+    far = np.full(n, OUTLIER)  # every ratio of an upward step is clipped at +c
+    low = np.concatenate([[-OUTLIER], far[1:]])
+    half = OUTLIER * np.where(np.arange(4 * n) % 2, -1.0, 1.0)
+    half_low = np.concatenate([[-OUTLIER], half[1:]])
     tau = 1 / math.sqrt(n)  # mu = 1
     penalty = DPPenalty(FixedStep(), noise_scale=tau, clip_bound=0.1)
     hmc = DPHMC(
@@ -154,9 +154,10 @@ def observe(sampler, iterations, targets, rng, runs):
 def log_ratio(rng, sampler, state, targets, step):
     """ln of the densities of what an iteration released, on the first target over on the second.
 
-    Of a batch it is not told whether the differing row, the first, is in it: of one batch for all
-    releases, or of one for each. All other rows are alike, or all rows are in the batch, so that
-    nothing else of it matters. A value that is no number betrays the data set.
+    The batch is secret, so the densities are averaged over whether the first row, which differs, is
+    in it; either all releases of an iteration share a batch, or each has its own. All other rows
+    are alike, or all rows are in the batch, so that nothing else of it matters.
+    A value that is no number betrays the data set.
     """
     if not all(np.isfinite(released.value).all() for released in step.released):
         return math.inf

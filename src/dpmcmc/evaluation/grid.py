@@ -8,10 +8,10 @@ from dpmcmc.files import JobError
 CELLS = 32  # of the first grid, along each axis
 WIDTHS = 8.0  # of the first box about each mode, in standard deviations
 BORDER = -32.0  # log density on the border, relative to the greatest: below 1e-13
-NEGLIGIBLE = -23.0  # that of cells that are left out: below 1e-9
+LOG_DENSITY_CUTOFF = -23.0  # that of cells that are left out: below 1e-9
 FINE = 0.5  # second difference of the log density over neighbouring cells, in the mean
-SMALL = 1e-9  # mass of cells with a neighbour that was left out
-MOST = 300_000  # evaluations of the density
+OPEN_MASS = 1e-9  # mass of cells with a neighbour that was left out
+MAX_EVALUATIONS = 300_000  # of the density
 
 
 def sample(rng, target, size, fine=FINE):
@@ -35,7 +35,7 @@ def sample(rng, target, size, fine=FINE):
     Raises
     ------
     JobError
-        If the grid would need more than `MOST` evaluations: for a posterior with heavy tails, or a
+        If the grid would need more than `MAX_EVALUATIONS`: for a posterior with heavy tails, or a
         very narrow one along a long line.
     """
     modes = find_modes(rng, target)
@@ -43,7 +43,7 @@ def sample(rng, target, size, fine=FINE):
     grid = bounded(density, modes)
     while True:
         near = Neighbours(grid)
-        is_near = near.bounds() > NEGLIGIBLE + grid.values.max()
+        is_near = near.bounds() > LOG_DENSITY_CUTOFF + grid.values.max()
         kept = is_near | grid.holds([mode.position for mode in modes])
         if (kept & near.have_an_edge).any():
             raise JobError(
@@ -53,7 +53,10 @@ def sample(rng, target, size, fine=FINE):
         weights = np.where(kept, near.masses(), 0.0)
         weights /= weights.sum()
         curved = weights @ np.abs(near.second)
-        is_fine, is_whole = (curved <= fine).all(), weights @ ~near.are_known.all(axis=1) <= SMALL
+        is_fine, is_whole = (
+            (curved <= fine).all(),
+            weights @ ~near.are_known.all(axis=1) <= OPEN_MASS,
+        )
         if is_fine and is_whole:
             break
         grid = cut(density, grid, kept, None if is_fine else int(curved.argmax()))
@@ -71,10 +74,10 @@ class Density:
     def at(self, points):
         """Log densities of points (k, 2), (k,); -inf where it is no number."""
         self.count += len(points)
-        if self.count > MOST:
+        if self.count > MAX_EVALUATIONS:
             raise JobError(
-                f"a grid needs more than {MOST} evaluations of the density, as its tails are heavy "
-                "or it is narrow along a long line; give reference: long-run"
+                f"a grid needs more than {MAX_EVALUATIONS} evaluations of the density, as its "
+                "tails are heavy or it is narrow along a long line; give reference: long-run"
             )
         with np.errstate(all="ignore"):
             values = [self.target.log_density_ratio(self.mode, point) for point in points]

@@ -57,49 +57,63 @@ def to_arviz(
     Raises
     ------
     JobError
-        If there is no such study, model, algorithm or run, with those that there are; or if chains
-        of it are missing or damaged.
+        If there is no such study, model, algorithm or run, with those that there are; or if the
+        study was not run to its end.
     """
     from dpmcmc.evaluation.diagnostics import arviz
+    from dpmcmc.study.runs import Run
 
-    told = described(Path(results), study)
-    require_known("model", model, told["models"], study)
-    require_known("algorithm", algorithm, told["algorithms"], study)
-    run = run_name(epsilon, run)
-    place = Path(model, algorithm)
-    seeds = told.get("fewer_seeds", {}).get(f"{model}/{algorithm}/{run}", told["seeds"])
-    chains = read_chains(Path(results, study, "chains", place), run, seeds)
-    budget = read_json(Path(results, study, "budgets", place, f"{run}.json"))
-    varied = json.loads(str(chains[0]["varied"]))
+    if (epsilon is None) == (run is None):
+        raise JobError("either an epsilon or a run must be given")
+    run = Run(float(epsilon), None, {}, None).path if run is None else run
+    require("study", study, [path.parent.name for path in Path(results).glob("*/study.json")])
+    description = read_json(Path(results, study, "study.json"))
+    require("model", model, description["models"])
+    require("algorithm", algorithm, description["algorithms"])
+    of_pair = Path(results, study, "chains", model, algorithm)
+    folders = {path.parent for path in of_pair.rglob("seed-*.npz")}
+    require("run", run, [folder.relative_to(of_pair).as_posix() for folder in folders])
+    seeds = description.get("fewer_seeds", {}).get(f"{model}/{algorithm}/{run}")
+    chains = read_chains(of_pair / run, seeds or description["seeds"])
+    budget = read_json(Path(results, study, "budgets", model, algorithm, f"{run}.json"))
 
-    groups = {"posterior": {"theta": stacked(chains, "positions")}}
-    if all(len(chain["is_accepted"]) == len(chain["positions"]) for chain in chains):
-        groups["sample_stats"] = {"is_accepted": stacked(chains, "is_accepted")}
-    kept = {group: parts(arrays, kept_draws) for group, arrays in groups.items()}
-    if burn_in:
-        kept |= {f"warmup_{group}": parts(arrays, dropped) for group, arrays in groups.items()}
+    positions, is_accepted = (
+        np.stack([chain[name] for chain in chains]) for name in ("positions", "is_accepted")
+    )
+    draws = positions.shape[1]
+    first = draws - len(kept_draws(positions[0]))  # that is kept
+    groups = {}
+    for group, name, values in (
+        ("posterior", "theta", positions),
+        ("sample_stats", "is_accepted", is_accepted),
+    ):
+        if values.shape[1] == draws:
+            groups[group] = {name: values[:, first:]}
+            if burn_in:
+                groups[f"warmup_{group}"] = {name: values[:, :first]}
 
-    algorithm_told, model_told = told["algorithms"][algorithm], told["models"][model]
+    of_algorithm, of_model = description["algorithms"][algorithm], description["models"][model]
+    settings = of_algorithm["settings"][model] | json.loads(str(chains[0]["varied"]))
     attributes = {
         "study": study,
         "model": model,
         "algorithm": algorithm,
         "run": run,
-        "sampler": algorithm_told["sampler"],
+        "sampler": of_algorithm["sampler"],
         "accountant": budget["accountant"],
         "epsilon": budget["epsilon"],
         "spent_epsilon": budget["spent_epsilon"],
         "delta": budget["target_delta"],
         "iterations": budget["iterations"],
-        "settings": json.dumps(algorithm_told["settings"][model] | varied),
-        "model_settings": json.dumps(model_told["entry"]),
+        "settings": json.dumps(settings),
+        "model_settings": json.dumps(of_model["entry"]),
         "start": json.dumps([chain["start"].tolist() for chain in chains]),
     }
-    components = model_told.get("parameter_names", range(model_told["dimension"]))
+    components = of_model.get("parameter_names", range(of_model["dimension"]))
     with warnings.catch_warnings():  # of fewer draws than chains, as small budgets give
         warnings.simplefilter("ignore", UserWarning)
         return arviz.from_dict(
-            **kept,
+            **groups,
             save_warmup=burn_in,
             dims={"theta": ["component"]},
             coords={"component": list(components)},
@@ -107,61 +121,18 @@ def to_arviz(
         )
 
 
-def described(results, study):
-    """What a study's pages are told of it."""
-    path = results / study / "study.json"
-    if not path.is_file():
-        known = sorted(found.parent.name for found in results.glob("*/study.json"))
-        if (results / study).is_dir():
-            raise JobError(f"{path} is not there; have Snakemake make it, or the whole study")
-        raise JobError(f"unknown study {study}; studies in {results}: {', '.join(known) or 'none'}")
-    return read_json(path)
+def require(kind, name, valid):
+    """Raise a JobError for a name that is not there, with those that are."""
+    if name not in valid:
+        names = ", ".join(sorted(valid)) or "none, run the study to its end"
+        raise JobError(f"unknown {kind} {name}; valid: {names}")
 
 
-def require_known(kind, name, known, study):
-    """Raise a JobError for a model or algorithm that does not run in the study."""
-    if name not in known:
-        raise JobError(f"unknown {kind} {name}; {kind}s of {study}: {', '.join(known)}")
-
-
-def run_name(epsilon, run):
-    """Name of a run in paths."""
-    from dpmcmc.study.runs import Run
-
-    if (epsilon is None) == (run is None):
-        raise JobError("either an epsilon or a run must be given")
-    return run if epsilon is None else Run(float(epsilon), None, {}, None).path
-
-
-def read_chains(directory, run, seeds):
-    """Contents of the chains of a run, one for each seed."""
-    paths = [directory / run / f"seed-{seed}.npz" for seed in range(seeds)]
-    missing = [path.name for path in paths if not path.is_file()]
-    if len(missing) == len(paths):
-        folders = {path.parent for path in directory.rglob("seed-*.npz")}
-        runs = sorted(folder.relative_to(directory).as_posix() for folder in folders)
-        raise JobError(f"no chains in {directory / run}; runs there: {', '.join(runs) or 'none'}")
-    if missing:
-        raise JobError(
-            f"{directory / run}: {len(missing)} of {seeds} chains are missing, the first one is "
-            f"{missing[0]}; run the study to its end"
-        )
-    chains = [read_npz(path) for path in paths]
-    if len({chain["positions"].shape for chain in chains}) > 1:
-        raise JobError(f"{directory / run}: chains differ in length; run the study to its end")
+def read_chains(directory, seeds):
+    """Contents of the chains of a run, one for each seed, all of one length."""
+    paths = [directory / f"seed-{seed}.npz" for seed in range(seeds)]
+    chains = [read_npz(path) for path in paths if path.is_file()]
+    lengths = {(len(chain["positions"]), len(chain["is_accepted"])) for chain in chains}
+    if len(chains) < seeds or len(lengths) > 1:
+        raise JobError(f"{directory}: not {seeds} chains of one length; run the study to its end")
     return chains
-
-
-def stacked(chains, name):
-    """An array of all chains, (m, ...)."""
-    return np.stack([chain[name] for chain in chains])
-
-
-def parts(arrays, part):
-    """Arrays of all chains, with a part of each chain's draws."""
-    return {name: np.stack([part(values) for values in array]) for name, array in arrays.items()}
-
-
-def dropped(draws):
-    """The draws of burn-in: those that `kept_draws` leaves out."""
-    return draws[: len(draws) - len(kept_draws(draws))]

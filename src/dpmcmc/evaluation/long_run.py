@@ -14,9 +14,9 @@ CHAINS = 4
 WARM_UP = (100, 200, 400, 300)  # iterations; after each, but for the last, a new mass matrix
 SHRINKAGE = 5  # draws that the mass matrix before counts for
 ACCEPTANCE = 0.8  # rate that the step size is adapted to
-LONGEST = 512  # leapfrog steps
+MAX_LEAPFROG_STEPS = 512
 LARGEST_R_HAT = 1.01
-LEAST = 1000  # effective draws, however few are asked for
+MIN_EFFECTIVE_DRAWS = 1000  # however few are asked for
 DOUBLINGS = 5  # of the length of the chains
 ADVICE = (
     "modes may be too far apart, or some directions too narrow for HMC: rescale or rewrite theta, "
@@ -50,7 +50,7 @@ def sample(rng, target, size):
     modes = find_modes(rng, target)
     chains = [Chain(child, target, modes[i % len(modes)]) for i, child in enumerate(rng.spawn(4))]
     samplers = warmed_up(rng, chains, np.mean([mode.covariance for mode in modes], axis=0))
-    needed = max(LEAST, size)
+    needed = max(MIN_EFFECTIVE_DRAWS, size)
     draws = np.empty((CHAINS, 0, target.model.dimension))
     for doubling in range(DOUBLINGS + 1):
         length = math.ceil(1.25 * needed / CHAINS) * 2**doubling
@@ -143,7 +143,7 @@ def most_steps(step_size, covariance):
     """
     scale = np.sqrt(np.diag(covariance))
     widest = np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]
-    return math.ceil(min(max(math.pi * math.sqrt(widest) / step_size, 1), LONGEST))
+    return math.ceil(min(max(math.pi * math.sqrt(widest) / step_size, 1), MAX_LEAPFROG_STEPS))
 
 
 class DualAveraging:

@@ -10,8 +10,8 @@ from dpmcmc.files import JobError
 
 STARTS = 12  # of the search, in each of its two rounds
 SCALES = (0.1, 1000.0)  # of starts about the origin, and in units of its width about a mode
-NEGLIGIBLE = 10.0  # log mass below that of the best mode
-FAR = 1e100  # stands for a log density that is no finite number
+LOG_MASS_CUTOFF = 10.0  # log mass below that of the best mode
+NOT_FINITE = 1e100  # stands for a log density that is no finite number
 
 
 class Mode(NamedTuple):
@@ -50,20 +50,20 @@ def find_modes(rng, target):
     origin = np.zeros(dimension) if true_theta is None else np.array(true_theta, dtype=float)
     starts = [origin, *wide(rng, np.zeros(dimension), np.eye(dimension))]
     starts += prior_draws(rng, model)
-    found = [mode for start in starts for mode in climbed(target, origin, start)]
-    if not found:
+    modes = [mode for start in starts for mode in climbed(target, origin, start)]
+    if not modes:
         raise JobError(
             f"no mode of the posterior was found from {len(starts)} starts: is it proper, and its "
             "gradient that of its density?"
         )
-    best = max(found, key=lambda mode: mode.log_mass)
+    best = max(modes, key=lambda mode: mode.log_mass)
     factor = np.linalg.cholesky(best.covariance)
     for start in wide(rng, best.position, factor):
-        found += climbed(target, origin, start)
-    found.sort(key=lambda mode: -mode.log_mass)
+        modes += climbed(target, origin, start)
+    modes.sort(key=lambda mode: -mode.log_mass)
     kept = []
-    for mode in found:
-        if mode.log_mass < found[0].log_mass - NEGLIGIBLE:
+    for mode in modes:
+        if mode.log_mass < modes[0].log_mass - LOG_MASS_CUTOFF:
             break
         if all(is_apart(mode, other) for other in kept):
             kept.append(mode)
@@ -92,20 +92,19 @@ def is_apart(mode, other):
 
 def climbed(target, origin, start):
     """The mode that a local search from a start ends at, in a list; none if it ends nowhere."""
-    gradient = target.gradient
 
     def value(theta):
         log_density = target.log_density_ratio(origin, theta)
-        slope = gradient(theta)
+        slope = target.gradient(theta)
         if not (np.isfinite(log_density) and np.isfinite(slope).all()):
-            return FAR, np.zeros(len(theta))
+            return NOT_FINITE, np.zeros(len(theta))
         return -log_density, -slope
 
     with np.errstate(all="ignore"):
-        if value(start)[0] == FAR:
+        if value(start)[0] == NOT_FINITE:
             return []
         end = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x
-        hessian = curvature(gradient, end)
+        hessian = curvature(target.gradient, end)
         if hessian is None:
             return []
         covariance, log_width = normal_about(hessian)

@@ -265,7 +265,7 @@ def spot_check(name, study):
     print(
         f"docs/{name}: {count} of {num_samples(study)} rows of chains.csv run again, "
         f"{'which differ:' if lines else 'all identical'} (drawn by commit {commit[:8]} from "
-        f"{len(quick)} of {len(study.cells)} cells, whose chains take {SPOT_CHECK_SECONDS:g} s at most)"
+        f"{len(quick)} of {len(study.cells)} cells: a chain takes {SPOT_CHECK_SECONDS:g} s at most)"
     )
     print(*(f"  {line}" for line in lines), sep="\n", end="\n" if lines else "")
     return int(bool(lines))

@@ -30,29 +30,29 @@ def simulate(spec, purpose):
 
 def read(spec):
     """The data set of a model from the file that the configuration was checked with."""
-    return made_of_file(spec, "data_set")
+    return from_data_file(spec, "data_set")
 
 
 def held_out(spec):
     """Rows of that file which are held out of the data set, (k, p); None for a model without."""
-    return made_of_file(spec, "held_out_rows") if "held_out" in spec.get("data", {}) else None
+    return from_data_file(spec, "held_out_rows") if "held_out" in spec.get("data", {}) else None
 
 
-def made_of_file(spec, what):
-    """What a function of `data_files` makes of the file of a model."""
-    files, told = import_module(FILES), spec["data"]
+def from_data_file(spec, function):
+    """Call a function of `data_files` on a model's file, if it is the one that was configured."""
+    files, entry = import_module(FILES), spec["data"]
     split = None
-    if "held_out" in told:
-        split = files.Split(told["held_out"], spec["study_seed"])
+    if "held_out" in entry:
+        split = files.Split(entry["held_out"], spec["study_seed"])
     try:
-        file = files.DataFile(told["file"])
-        if file.digest == told["digest"]:
+        file = files.DataFile(entry["file"])
+        if file.digest == entry["digest"]:
             model = registry.build(spec["model_entry"])
-            return getattr(files, what)(model, file, told["columns"], split)
+            return getattr(files, function)(model, file, entry["columns"], split)
     except files.DataError as error:
         raise JobError(f"model {spec['model']}: {error}") from None
     raise JobError(
-        f"model {spec['model']}: {told['file']} has changed since the workflow was started; "
+        f"model {spec['model']}: {entry['file']} has changed since the workflow was started; "
         "run it again"
     )
 

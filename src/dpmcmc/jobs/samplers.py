@@ -19,11 +19,11 @@ def precompute(spec, output):
 def build_sampler(spec, precomputed=()):
     """Sampler of a spec; to run, some need what `precompute` has written."""
     sampler = registry.build(spec["sampler"])
-    found = dict(map(read_precomputed, precomputed))
+    computed = dict(map(read_precomputed, precomputed))
     parts = {
-        field: found[cls.__name__]
+        field: computed[cls.__name__]
         for field, cls in needed(type(sampler)).items()
-        if cls.__name__ in found
+        if cls.__name__ in computed
     }
     return dataclasses.replace(sampler, **parts) if parts else sampler
 

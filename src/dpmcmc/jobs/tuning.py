@@ -3,7 +3,8 @@
 A search runs trials in turn: some settings, the iterations that they are allowed, a few chains.
 What it tries next follows from the trials before and from nothing else, and these are in a journal
 that is written after each. So a search that was killed, or is asked for more trials, goes on as if
-nothing had happened.
+nothing had happened. (Optuna's journal has a lock that a kill leaves behind, and half a line where
+a disk is full.)
 """
 
 import hashlib
@@ -13,15 +14,17 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import optuna
 import pandas as pd
+from optuna.distributions import FloatDistribution
 
 from dpmcmc import registry
-from dpmcmc.evaluation.analysis import Estimate, median_contrast
+from dpmcmc.evaluation.intervals import Estimate, median_contrast
 from dpmcmc.evaluation.metrics import compare, kept_draws
 from dpmcmc.evaluation.tables import concatenate
 from dpmcmc.files import read_json, reading, replacing, write_json
 from dpmcmc.frames import write_csv
-from dpmcmc.jobs.budgets import allowed_iterations
+from dpmcmc.jobs.budgets import price_of
 from dpmcmc.jobs.chains import mean
 from dpmcmc.jobs.data import draw_reference, simulate
 from dpmcmc.jobs.samplers import build_sampler
@@ -57,12 +60,11 @@ def search(spec, precomputed, journal, output, best):
     output, best : path
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
-    runner = Runner(spec, precomputed)
+    runner, space = Runner(spec, precomputed), search_space(spec)
     digest = digest_of({key: value for key, value in spec.items() if key not in LATER})
     trials = finished_trials(journal, digest)[: spec["trials"]]
     if trials:
         print(f"{len(trials)} trials taken up from {journal}", flush=True)
-    space = search_space(spec)
     for number in range(len(trials), spec["trials"]):
         factors = suggest(space, trials, search_seed(spec, number))
         settings = scaled(spec, factors)
@@ -105,11 +107,10 @@ class Runner:
         """
         seeds = seeds or self.spec["seeds"]
         spec = self.spec | {"sampler": with_settings(self.spec["sampler"], settings)}
+        chains = spec["chains_per_sample"]
         try:
-            *_, allowed = allowed_iterations(
-                spec, spec["chains_per_sample"] * spec["max_iterations"]
-            )
-            iterations = allowed // spec["chains_per_sample"]
+            limit = chains * spec["max_iterations"]
+            iterations = price_of(spec).iterations(spec["epsilon"], spec["delta"], limit) // chains
         except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
@@ -159,7 +160,7 @@ class Runner:
 
 
 def search_space(spec):
-    """Range of the factor on each searched setting, (lowest, highest), where there is one.
+    """Distribution of the factor on each searched setting that has a range.
 
     A setting stays within what the schema takes, and a batch within the data set.
     """
@@ -170,7 +171,7 @@ def search_space(spec):
         lowest, highest = setting_range(spec, key)
         low, high = max(1 / factor, lowest / smallest), min(factor, highest / largest)
         if low < high:
-            space[key] = (low, high)
+            space[key] = FloatDistribution(low, high, log=True)
     return space
 
 
@@ -216,7 +217,7 @@ def suggest(space, trials, seed):
 
     Parameters
     ----------
-    space : dict of str to (float, float)
+    space : dict of str to FloatDistribution
         From `search_space`.
     trials : list of dict
         Finished ones.
@@ -224,26 +225,19 @@ def suggest(space, trials, seed):
     """
     if not trials or not space:
         return {}
-    import optuna
-
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    distributions = {
-        key: optuna.distributions.FloatDistribution(*limits, log=True)
-        for key, limits in space.items()
-    }
-    sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True)
-    study = optuna.create_study(sampler=sampler)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, multivariate=True))
     for trial in trials:
         mmd = median(trial["mmd"])
         study.add_trial(
             optuna.trial.create_trial(
                 params={key: trial["factors"].get(key, 1.0) for key in space},
-                distributions=distributions,
+                distributions=space,
                 value=WORST_MMD if mmd is None else mmd,
                 constraints={"clip_fraction": trial["violation"]},
             )
         )
-    return study.ask(distributions).params
+    return study.ask(space).params
 
 
 def violation(spec, trial):
@@ -262,9 +256,6 @@ def best_trials(trials):
     """Numbers of the feasible trials, by median MMD."""
     feasible = [i for i, trial in enumerate(trials) if trial["violation"] <= 0]
     return sorted(feasible, key=lambda i: median(trials[i]["mmd"]))
-
-
-# -- The journal --------------------------------------------------------------------------------
 
 
 def finished_trials(journal, digest):
@@ -288,22 +279,21 @@ def search_seed(spec, number):
     return int(sequence.generate_state(1)[0])
 
 
-# -- What is told -------------------------------------------------------------------------------
+# -- Results ------------------------------------------------------------------------------------
 
 
 def progress(trials, planned):
     """One line on the last trial and the best so far."""
-
-    def told(number):
-        trial = trials[number]
-        mmd, clipped = median(trial["mmd"]), median(trial["clip_fraction"])
-        if mmd is None:
-            return f"{trial['iterations']} iterations, too few"
-        return f"{trial['iterations']} iterations, MMD {mmd:.4f}, {clipped:.1%} clipped"
-
-    best = best_trials(trials)
-    so_far = f"best, number {best[0] + 1}: {told(best[0])}" if best else "no feasible one yet"
-    return f"trial {len(trials)} of {planned}: {told(len(trials) - 1)}; {so_far}"
+    last, best = trials[-1], best_trials(trials)
+    mmd = median(last["mmd"])
+    outcome = "too few"
+    if mmd is not None:
+        outcome = f"MMD {mmd:.4f}, {median(last['clip_fraction']):.1%} clipped"
+    so_far = "no feasible one yet"
+    if best:
+        so_far = f"best, number {best[0] + 1}: MMD {median(trials[best[0]]['mmd']):.4f}"
+    number = f"trial {len(trials)} of {planned}"
+    return f"{number}: {last['iterations']} iterations, {outcome}; {so_far}"
 
 
 def trial_table(spec, trials):
@@ -356,21 +346,19 @@ def confirmed(spec, runner, trials):
 
     number = final_choice(spec, runner, trials)
     own = {"settings": spec["settings"]} | measure(spec["settings"])
-    found, difference = None, Estimate(*[None] * 3)
+    best, difference = None, Estimate(*[None] * 3)
     if number is not None:
         settings = trials[number]["settings"]
-        found = {"settings": settings} | (
-            own if settings == spec["settings"] else measure(settings)
-        )
-        if None not in (median(own["mmd"]), median(found["mmd"])):
+        best = {"settings": settings} | (own if settings == spec["settings"] else measure(settings))
+        if None not in (median(own["mmd"]), median(best["mmd"])):
             labels = ("tuning", spec["model"], spec["algorithm"])
-            difference = median_contrast(labels, [found["mmd"]], [own["mmd"]])
+            difference = median_contrast(labels, [best["mmd"]], [own["mmd"]])
     row = {key: spec[key] for key in KEYS} | {
         "trials": len(trials),
         "feasible_trials": sum(trial["violation"] <= 0 for trial in trials),
         "best_trial": None if number is None else number + 1,
     }
-    for name, measured in (("own", own), ("best", found)):
+    for name, measured in (("own", own), ("best", best)):
         row |= {
             f"{name}_{key}": None if measured is None else value(measured)
             for key, value in COLUMNS.items()
@@ -382,7 +370,7 @@ def confirmed(spec, runner, trials):
         "difference_low": difference.low,
         "difference_high": difference.high,
     }
-    return {"row": row, "settings": found and found["settings"]}
+    return {"row": row, "settings": best and best["settings"]}
 
 
 COLUMNS = {
@@ -397,14 +385,13 @@ def tuning_tables(trials, best, output):
     """Put searches together, in `output`: trials.csv, summary.csv, and settings.yaml."""
     import yaml
 
-    found = [read_json(path) for path in best]
-    algorithms = {}
-    for pair in found:
+    pairs, algorithms = [read_json(path) for path in best], {}
+    for pair in pairs:
         row, settings = pair["row"], pair["settings"]
         if settings is not None:
             entry = algorithms.setdefault(row["algorithm"], {"settings": {}})
             entry["settings"][row["model"]] = settings
-    summary = pd.DataFrame([pair["row"] for pair in found])
+    summary = pd.DataFrame([pair["row"] for pair in pairs])
     whole = {f"{name}_iterations": "Int64" for name in ("own", "best")} | {"best_trial": "Int64"}
     write_csv(concatenate(trials), Path(output, "trials.csv"))
     write_csv(summary.astype(whole), Path(output, "summary.csv"))

@@ -18,8 +18,8 @@ from dpmcmc.likelihoods.gradient_sums import (
 )
 from dpmcmc.likelihoods.ratio_sums import BatchRatioSums, RatioSums
 
-SMALL = 4096  # rows: up to this many are read faster than one decides which to read
-LARGE = 100 * 2**20  # bytes of data of which no rearranged copies are made
+ROWS_READ_WHOLE = 4096  # up to this many are read faster than one decides which to read
+MAX_COPIED_BYTES = 100 * 2**20  # bytes of data of which no rearranged copies are made
 
 
 class AffineLikelihood:
@@ -103,7 +103,7 @@ class AffineLikelihood:
     @cached_property
     def _is_prepared(self):
         """Whether rows are rearranged, in part copied, so that fewer are read each time."""
-        return self.num_rows > SMALL and self.statistics.nbytes <= LARGE
+        return self.num_rows > ROWS_READ_WHOLE and self.statistics.nbytes <= MAX_COPIED_BYTES
 
     @cached_property
     def _ratio_sums(self):
@@ -117,7 +117,7 @@ class AffineLikelihood:
     def _gradient_sums(self):
         if len(self.statistics) == 1 and self._is_prepared:
             return SortedGradients(self.statistics)
-        if len(self.statistics) == 1 or self.num_rows <= SMALL:
+        if len(self.statistics) == 1 or self.num_rows <= ROWS_READ_WHOLE:
             return GradientSums(self.statistics)
         return BlockedGradients(self._blocks)
 

@@ -15,10 +15,10 @@ from dpmcmc.kernels.ratios import (
 )
 from dpmcmc.likelihoods.rounding import HAS_LONG_DOUBLES, largest_partial_sums, largest_terms
 
-USES = 24  # passes over all rows before it is taken to pay that one statistic is sorted
-MANY_USES = 64  # that all are coded, or rows are put into blocks
+PASSES_BEFORE_SORTING = 24  # sorting a column costs about as much as so many passes
+PASSES_BEFORE_CODING = 64  # all columns, or putting rows into blocks
 MANY = 6  # statistics from which on codes are faster to read
-FEW = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
+DOUBT_SDS = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
 PREFIX_BLOCK = 256
 LEVELS = 127  # codes are whole numbers between -127 and 127
 SINGLE = 2e-7  # above what one operation in single precision changes, relative
@@ -60,7 +60,8 @@ class RatioSums:
         used = slope.nonzero()[0]
         if HAS_LONG_DOUBLES and len(used):
             key = int(used[0]) if len(used) == 1 else "few" if len(used) < MANY else "many"
-            passes_left = self.passes_left.setdefault(key, USES if len(used) == 1 else MANY_USES)
+            most = PASSES_BEFORE_SORTING if len(used) == 1 else PASSES_BEFORE_CODING
+            passes_left = self.passes_left.setdefault(key, most)
             if passes_left:
                 self.passes_left[key] -= 1
             elif result := self._prepared(key).at(slope, intercept, bound):
@@ -285,7 +286,7 @@ class CodedRows:
         scaled = slope * self.spreads
         spread = math.sqrt(scaled @ scaled)
         room = bound - abs(middle) - slack
-        if FEW * spread > room:
+        if DOUBT_SDS * spread > room:
             return None
         total = float(self.total @ slope - num_rows * np.longdouble(intercept))
         first = self.distances.searchsorted((1 - ROUNDING) * room / spread)

@@ -55,13 +55,14 @@ class DataFile:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
         self.digest = hashlib.sha256(contents).hexdigest()[:16]
         try:
-            self.names, self.num_rows, self._numbers = READERS[self.path.suffix](contents)
+            self.names, self._table = READERS[self.path.suffix](contents)
         except DataError as error:
             raise DataError(f"{self.path.name}: {error}") from None
         except Exception as error:  # messages of libraries may quote values
             raise DataError(
                 f"{self.path.name} is no valid {self.path.suffix} file ({type(error).__name__})"
             ) from None
+        self.num_rows = len(self._table)
 
     def rows(self, columns):
         """Some columns, in their order, as (n, p).
@@ -78,7 +79,7 @@ class DataFile:
         """
         rows = np.empty((self.num_rows, len(columns)))
         for i, (name, place) in enumerate(zip(columns, self._places(columns), strict=True)):
-            values, is_text = self._numbers(place)
+            values, is_text = numbers(self._table.iloc[:, place])
             is_bad = is_text | ~np.isfinite(values)
             if is_bad.any():
                 first = int(is_bad.argmax())
@@ -90,7 +91,7 @@ class DataFile:
 
     def _places(self, columns):
         if self.names is None:
-            count = self._numbers(slice(None))[0].shape[1]
+            count = self._table.shape[1]
             if count != len(columns):
                 raise DataError(
                     f"{self.path.name}: has {count} columns, and the model takes {len(columns)}: "
@@ -113,8 +114,17 @@ class DataFile:
         return ", ".join(self.names[:20]) + more
 
 
-# Each takes the bytes of a file, and returns the names of its columns, the number of its rows and a
-# function from the place of a column to its numbers and to where it has text, (n,) each.
+def numbers(column):
+    """Numbers of a column of a data frame, NaN where there is none, and where that is for text."""
+    import pandas as pd
+
+    if column.dtype.kind in "cmM":  # complex numbers, spans of time, dates
+        return np.full(len(column), np.nan), column.notna().to_numpy()
+    values = pd.to_numeric(column, errors="coerce")
+    return values.to_numpy(float, na_value=np.nan), (values.isna() & column.notna()).to_numpy()
+
+
+# Each takes the bytes of a file, and returns the names of its columns and a data frame.
 
 
 def read_csv(contents):
@@ -141,13 +151,7 @@ def read_csv(contents):
             table = pd.DataFrame(columns=range(len(names)))
         except (pd.errors.ParserWarning, pd.errors.ParserError):
             raise DataError("a row has more entries than there are names of columns") from None
-
-    def numbers(place):
-        values = pd.to_numeric(table[place], errors="coerce")
-        is_text = values.isna() & table[place].notna()
-        return values.to_numpy(float, na_value=np.nan), is_text.to_numpy()
-
-    return names, len(table), numbers
+    return names, table
 
 
 def is_number(text):
@@ -160,43 +164,24 @@ def is_number(text):
 
 
 def read_parquet(contents):
-    """A Parquet file; whole numbers, truth values and decimals are numbers, dates are not."""
-    import pyarrow
-    from pyarrow import parquet
+    """A Parquet file, read by pandas and pyarrow; an index that has a name is a column."""
+    import pandas as pd
 
-    table = parquet.read_table(pyarrow.BufferReader(contents))
-
-    def numbers(place):
-        column, types = table.column(place), pyarrow.types
-        if types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if types.is_boolean(column.type):
-            column = column.cast(pyarrow.uint8())
-        kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
-        if not any(is_of(column.type) for is_of in kinds):
-            return np.full(len(table), np.nan), ~column.is_null().to_numpy()
-        values = column.cast(pyarrow.float64(), safe=False).to_numpy()
-        return values, np.zeros(len(table), bool)
-
-    return table.column_names, len(table), numbers
+    table = pd.read_parquet(io.BytesIO(contents))
+    if any(table.index.names):
+        table = table.reset_index()
+    return list(map(str, table.columns)), table
 
 
 def read_npy(contents):
-    """An array (n, p), one (n,) of a single column, or a structured one (n,) with named fields."""
+    """An array (n, p), or one (n,) of a single column, without names."""
+    import pandas as pd
+
     array = np.load(io.BytesIO(contents), allow_pickle=False)
-    names = list(array.dtype.names) if array.dtype.names else None
-    if names is None and array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != (1 if names else 2):
-        raise DataError(f"must be an array (n, p), or of named fields (n,), not {array.shape}")
-
-    def numbers(place):
-        column = array[names[place]] if names else array[:, place]
-        if column.dtype.kind not in "biuf" or (names and column.ndim > 1):
-            return np.full(column.shape, np.nan), np.ones(column.shape, bool)
-        return column.astype(float), np.zeros(column.shape, bool)
-
-    return names, len(array), numbers
+    if array.ndim not in (1, 2) or array.dtype.names:
+        fields = f" of fields {', '.join(array.dtype.names)}" if array.dtype.names else ""
+        raise DataError(f"must be an array (n, p) or (n,), not {array.shape}{fields}")
+    return None, pd.DataFrame(array)
 
 
 READERS = {".csv": read_csv, ".parquet": read_parquet, ".npy": read_npy}

@@ -19,7 +19,7 @@ SMALL_BLOCK = 64  # rows, where a block's size can be chosen
 STEPS = 10.0 ** np.arange(-6, -1)  # of finite differences, in units of a scale
 ROUNDING = 1e-8  # allowed, relative to the largest value
 DIFFERENCES = 1e-5  # likewise, of finite differences
-FAR = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6, -1e6, 0.0)
+HOSTILE_VALUES = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6, -1e6, 0.0)
 
 
 def data_are_read(case, rng):
@@ -210,7 +210,7 @@ def gradient_of_a_substituted_row(case, rng):
 
 def substituted(case, rng):
     """The target with one of its rows another: far, extreme, not finite."""
-    for value in FAR:
+    for value in HOSTILE_VALUES:
         data = np.array(case.target.data)
         np.moveaxis(data, row_axis(case.model), 0)[rng.integers(case.target.num_rows)] = value
         yield Target(case.model, data, "clip")
@@ -222,7 +222,7 @@ def rows_not_finite(case, rng):
     rows, finite = np.moveaxis(data, axis, 0), np.moveaxis(case.target.data, axis, 0)
     chosen = case.rows[:SOME_ROWS]
     poisoned = chosen[: min(10, len(chosen) // 2)]
-    for row, value in zip(poisoned, np.resize(FAR[:5], len(poisoned)), strict=True):
+    for row, value in zip(poisoned, np.resize(HOSTILE_VALUES[:5], len(poisoned)), strict=True):
         rows[row] = value
     for row in poisoned[5:]:  # of these one entry only
         rows[row, 1:] = finite[row, 1:]

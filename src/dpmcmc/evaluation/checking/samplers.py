@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmcmc.accounting import certified
 from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
-from dpmcmc.evaluation.audit import FAR, Case, FixedStep, audit
+from dpmcmc.evaluation.audit import OUTLIER, Case, FixedStep, audit
 from dpmcmc.evaluation.checking.findings import NotTried, Outcome, find, near_zero
 from dpmcmc.evaluation.checking.statistics import (
     Comparison,
@@ -274,7 +274,7 @@ class Checked:
         """
         model, rng = banana(self.num_rows), np.random.default_rng([self.seed, 2])
         data = model.simulate(rng)
-        far = np.where(np.arange(self.num_rows) % 2, FAR, -FAR) * np.ones(data.shape)
+        far = np.where(np.arange(self.num_rows) % 2, OUTLIER, -OUTLIER) * np.ones(data.shape)
         mixed = np.where(np.arange(self.num_rows) % 4 < 2, data, far)
         steps, found = [], Comparison()
         for i, rows in enumerate((data, far, mixed)):
@@ -302,10 +302,12 @@ class Checked:
     def audited(self, iterations):
         """Bounds of epsilon, by released values and by positions, and what it is at most."""
         n, sampler = self.num_rows, self.sampler
-        far = np.full(n, FAR) * (1 if self.batch_size else np.where(np.arange(n) % 2, -1.0, 1.0))
+        far = np.full(n, OUTLIER) * (
+            1 if self.batch_size else np.where(np.arange(n) % 2, -1.0, 1.0)
+        )
         if "move" in annotations(type(sampler)):
             sampler = replace(sampler, move=FixedStep())
-        case = Case(sampler, np.concatenate([[-FAR], far[1:]]), far, iterations)
+        case = Case(sampler, np.concatenate([[-OUTLIER], far[1:]]), far, iterations)
         most = certified.epsilon(sampler.mechanism(n), iterations, DELTA)
         return audit(case, [self.seed, 4], AUDITED_RUNS, DELTA), most
 
@@ -338,7 +340,7 @@ def nothing_else_of_the_rows(checked):
 
 def as_priced(checked):
     """(sensitivity / noise)^2 of an iteration is what mechanism() says."""
-    compared = []  # what is over what is allowed, and these
+    compared = []  # (cost / allowed, cost, allowed) of every iteration
     for iteration, step in checked.numbered:
         mechanism, count = mechanism_at(checked.mechanism, iteration)
         costs = [ratio(r.sensitivity, r.sd) ** 2 for r in step.released]

@@ -12,7 +12,7 @@ from dpmcmc.accounting.mechanisms import (
     GaussianMechanism,
     SubsampledGaussianMechanism,
 )
-from dpmcmc.evaluation.audit import FAR
+from dpmcmc.evaluation.audit import OUTLIER
 
 REPLACED = 5  # rows that are replaced, one at a time
 
@@ -30,8 +30,13 @@ def neighbouring(rng, rows, ordinary):
     """Data sets (m, n) that differ from one in a row: by another, by far ones, by no numbers."""
     m, n = rows.shape
     signs = np.where(np.arange(m) % 2, -1.0, 1.0)
-    others = [ordinary[:, 0], np.zeros(m), *(x * signs for x in (FAR, -FAR)), np.full(m, FAR)]
-    others += [np.full(m, -FAR), np.full(m, 1e300), np.full(m, np.nan), np.full(m, np.inf)]
+    others = [
+        ordinary[:, 0],
+        np.zeros(m),
+        *(x * signs for x in (OUTLIER, -OUTLIER)),
+        np.full(m, OUTLIER),
+    ]
+    others += [np.full(m, -OUTLIER), np.full(m, 1e300), np.full(m, np.nan), np.full(m, np.inf)]
     for i in rng.choice(n, REPLACED, replace=False):
         for other in others:
             changed = rows.copy()
