@@ -3,12 +3,15 @@
 # make torture       the checks of interruption and damage, at length
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick/study.yaml)
-# make report the whole study, and its Snakemake report in one file
 # make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis  other studies
 #             (studies/*/study.yaml)
-# make docs   copy their pages, figures and tables to docs/, for those who only read
-# make verify whether the tables of studies that have run here are those in docs/
-# make docs-status  whether code or settings have changed since
+# make docs   run all studies and put their pages, figures and tables into docs/
+# With STUDY=name, or else for all studies in docs/:
+# make pages        render the pages anew from the committed tables, without a chain
+# make docs-status  whether code or settings have changed since the tables were made
+# make attest       where they have: run the first chains of what changed, and compare
+# make spot-check   run chains drawn at random again, and compare
+# make verify       whether the tables of studies that have run here are those in docs/
 # make cluster       install what the profiles for clusters need (docs/cluster.md)
 # make bench  measure what the study costs (docs/benchmark.md); BASE=directory compares with
 #             another checkout. It takes the time of the whole study, and needs its results.
@@ -18,6 +21,7 @@ PYTHON ?= python3
 CORES ?= all
 RESULTS = results/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
+DPMCMC = .venv/bin/python -m dpmcmc
 # `make lock UPGRADE=` keeps the versions that are there, as far as they go.
 UPGRADE ?= --upgrade
 COMPILE = .venv/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest $(UPGRADE) \
@@ -28,8 +32,8 @@ BUILD_REQUIRES = import tomllib; \
 # Studies beside chapter 6 whose pages are in docs/.
 OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis
 
-.PHONY: study quick test torture test-cluster cluster report docs docs-status verify bench lock \
-    docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
+.PHONY: study quick test torture test-cluster cluster docs pages docs-status attest spot-check \
+    verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -55,37 +59,17 @@ cluster: .venv/ready
 $(OTHERS): .venv/ready
 	$(SNAKEMAKE) --configfile studies/$@/study.yaml
 
-report: study
-	$(SNAKEMAKE) --report $(RESULTS)/report.html
-
 docs: docs-chapter-6 $(OTHERS:%=docs-%)
 
 docs-chapter-6: study
-	$(call copy_pages,chapter-6)
+	$(DPMCMC) docs publish chapter-6
 
 $(OTHERS:%=docs-%): docs-%: %
-	$(call copy_pages,$*)
+	$(DPMCMC) docs publish $*
 
-docs-status: .venv/ready
-	@.venv/bin/python -m dpmcmc docs-status --docs docs/chapter-6 --root . --changes
-	@for study in $(OTHERS); do test ! -e docs/$$study || .venv/bin/python -m dpmcmc \
-	    docs-status --docs docs/$$study --root . --changes studies/$$study/study.yaml || exit; done
-
-verify: .venv/ready
-	@is_same=true; for study in chapter-6 $(OTHERS); do \
-	    test ! -e results/$$study/provenance.json || .venv/bin/python -m dpmcmc verify \
-	    --results results/$$study --docs docs/$$study || is_same=false; done; $$is_same
-
-define copy_pages
-	rm -rf docs/$(1)
-	mkdir -p docs/$(1)/notebooks docs/$(1)/tables docs/$(1)/figures
-	cp results/$(1)/provenance.json results/$(1)/study.json docs/$(1)
-	cp results/$(1)/notebooks/*.html docs/$(1)/notebooks
-	cp results/$(1)/tables/*.csv docs/$(1)/tables
-	cp results/$(1)/figures/*.png docs/$(1)/figures
-	.venv/bin/python -m dpmcmc index --results docs/$(1) \
-	    --output docs/$(1)/index.html --readme docs/$(1)/README.md
-endef
+# Of one study, or of all that are committed.
+pages docs-status attest spot-check verify: .venv/ready
+	@$(DPMCMC) docs $(@:docs-%=%) $(STUDY)
 
 bench: study
 	.venv/bin/python bench/bench.py --results $(RESULTS) --output docs/benchmark.md \

@@ -5,9 +5,6 @@ from snakemake.utils import min_version
 min_version("9.17")
 
 
-report: "workflow/report/workflow.rst"
-
-
 include: "workflow/rules/scheduler.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"

@@ -18,7 +18,6 @@ import dpmcmc  # before NumPy
 
 # isort: split
 import numpy as np
-import yaml
 
 from dpmcmc import machine
 from dpmcmc.files import read_json, read_npz
@@ -26,11 +25,21 @@ from dpmcmc.kernels.gradients import clipped_gradient_sum
 from dpmcmc.kernels.library import kernel_build
 from dpmcmc.kernels.ratios import clipped_ratio_sum
 from dpmcmc.reporting.provenance import processor
+from dpmcmc.study.loading import load_study
 from dpmcmc.study.runs import Cell
-from dpmcmc.study.study import load_study
 
 ROOT = Path(__file__).resolve().parents[1]
-TREE = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
+TREE = [
+    "Snakefile",
+    "config.yaml",
+    "library.yaml",
+    "studies",
+    "workflow",
+    "profiles",
+    "src",
+    "notebooks",
+    "envs",
+]
 # Each version chooses its machine code by itself.
 ENVIRONMENT = {name: text for name, text in os.environ.items() if name not in machine.PINNED}
 ENVIRONMENT["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # as workflow/rules/common.smk
@@ -158,8 +167,7 @@ def steps(num_iterations=20_000):
 
 def full_study():
     """The study of config.yaml."""
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    return load_study(ROOT / "config.yaml", [], {}, schema)
+    return load_study(ROOT)
 
 
 def run_measured(command, environment=ENVIRONMENT, cwd=None):

@@ -8,19 +8,18 @@ import dpmcmc  # noqa: F401 before NumPy: it chooses machine code, and one threa
 # isort: split
 import numpy as np
 import pytest
-import yaml
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.study.study import merged
+from dpmcmc.study.loading import read_study
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--kills", type=int, default=3, help="times a running study is killed")
+    parser.addoption("--kills", type=int, default=1, help="times a running study is killed")
 
 
 def pytest_collection_modifyitems(items):
@@ -43,17 +42,12 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def config():
     """The configuration of the full study."""
-    return yaml.safe_load((ROOT / "config.yaml").read_text())
+    return read_study(ROOT, [ROOT / "config.yaml"])[0]
 
 
 @pytest.fixture
-def quick(config):
-    return merged(config, yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text()))
-
-
-@pytest.fixture(scope="session")
-def schema():
-    return yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+def quick():
+    return read_study(ROOT, [ROOT / "studies/quick/study.yaml"])[0]
 
 
 SMALL_MODELS = {

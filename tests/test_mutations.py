@@ -12,17 +12,14 @@ from dpmcmc import registry
 from dpmcmc.accounting.accountants import accountants
 from dpmcmc.jobs import tuning
 from dpmcmc.study.claims import check_claims
-from dpmcmc.study.config import ConfigError, merged
-from dpmcmc.study.study import load_study
+from dpmcmc.study.config import ConfigError
+from dpmcmc.study.loading import load_study, read_study
 
 
 @pytest.fixture(scope="module")
 def small():
     """A configuration with every section, but of one model each."""
-    config = merged(
-        yaml.safe_load((ROOT / "config.yaml").read_text()),
-        yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text()),
-    )
+    config, _ = read_study(ROOT, [ROOT / "studies/quick/study.yaml"])
     models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
     config["models"] = {model: config["models"][model] for model in models}
     free = {"rwmh", "hmc", "exact-posterior", "start"}
@@ -92,37 +89,36 @@ def work_out(study):
             settings = tuning.scaled(spec, {key: limits[end] for key, limits in space.items()})
             registry.build(tuning.with_settings(spec["sampler"], settings))
     json.dumps(searches, allow_nan=False)
-    json.dumps([study.certification(*pair) for pair in study.doubled_cells], allow_nan=False)
+    json.dumps([study.certification(cell) for cell, _ in study.replaced_cells], allow_nan=False)
     curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
     notebooks = [notebook.parameters for notebook in study.notebooks.values()]
     json.dumps([curves, notebooks, study.all_tables, len(study.seeds)], allow_nan=False)
     json.dumps([study.description(), study.study_tables(), study.analysis()], allow_nan=False)
 
 
-def outcome(path, text, schema):
+def outcome(path, text):
     """None if a configuration is taken, else the message."""
     path.write_bytes(text.encode())
     if not path.with_name("notebooks").exists():
         path.with_name("notebooks").symlink_to(ROOT / "notebooks")
+        path.with_name("library.yaml").write_text("{}")
     try:
-        study = load_study(path, [], {}, schema)
+        study = load_study(path.parent, [path])
     except ConfigError as error:
         return str(error)
     work_out(study)
     return None
 
 
-def test_the_configuration_that_is_mutated_is_valid(tmp_path, small, schema):
-    assert outcome(tmp_path / "config.yaml", yaml.safe_dump(small), schema) is None
+def test_the_configuration_that_is_mutated_is_valid(tmp_path, small):
+    assert outcome(tmp_path / "study.yaml", yaml.safe_dump(small)) is None
 
 
-def test_mutated_configurations_run_or_are_refused_with_one_line(
-    tmp_path, small, schema, monkeypatch
-):
+def test_mutated_configurations_run_or_are_refused_with_one_line(tmp_path, small, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tried, taken, unclear = Counter(), Counter(), []
     for mutation in mutations(small):
-        message = outcome(tmp_path / "config.yaml", mutation.text, schema)
+        message = outcome(tmp_path / "study.yaml", mutation.text)
         tried[mutation.kind] += 1
         if message is None:
             taken[mutation.kind] += 1
@@ -130,35 +126,14 @@ def test_mutated_configurations_run_or_are_refused_with_one_line(
             is_clear = 10 < len(message) < 1000 and message.isprintable()
             if not is_clear or not any(key in message for key in mutation.keys):
                 unclear.append((mutation.kind, mutation.keys, message[:1000]))
-    assert {p.name for p in tmp_path.iterdir()} == {"config.yaml", "notebooks"}  # nothing was run
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "study.yaml",
+        "library.yaml",
+        "notebooks",
+    }  # nothing was run
     assert not unclear, f"{len(unclear)} messages: {unclear[:20]}"
     print("\n" + "\n".join(f"{kind}: {n}, {taken[kind]} run" for kind, n in tried.items()))
     assert tried.keys() == REFUSED | EITHER and tried.total() >= 300
     assert not taken.keys() & REFUSED, {kind: taken[kind] for kind in taken.keys() & REFUSED}
     assert all(taken[kind] < tried[kind] for kind in EITHER)
     assert {kind for kind in EITHER if not taken[kind]} <= {"huge"}
-
-
-def nested(depth, kind):
-    value = 1
-    for _ in range(depth):
-        value = [value] if kind == "list" else {"a": value}
-    return value
-
-
-@pytest.mark.parametrize("where", ["runs", "mmd", "seed", "other"])
-@pytest.mark.parametrize("kind", ["list", "map"])
-@pytest.mark.parametrize("depth", [30, 60, 500, 900])
-def test_deep_values_are_refused(schema, where, kind, depth):
-    with pytest.raises(ConfigError) as error:
-        load_study(ROOT / "config.yaml", [], {where: nested(depth, kind)}, schema)
-    assert where in str(error.value) and len(str(error.value)) < 500
-
-
-def test_long_lists_and_many_keys_are_refused_at_once_and_in_short(schema):
-    long = {"notebooks": {"comparison": {"models": [{"a": i} for i in range(5000)]}}}
-    with pytest.raises(ConfigError, match=r"comparison\.models: has more than 1000 entries"):
-        load_study(ROOT / "config.yaml", [], long, schema)
-    many = {"mmd": {f"key-{i}": i for i in range(100_000)}}
-    with pytest.raises(ConfigError, match=r"mmd: unknown key key-0, .* and 99980 more; valid"):
-        load_study(ROOT / "config.yaml", [], many, schema)

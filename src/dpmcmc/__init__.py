@@ -11,10 +11,18 @@ from dpmcmc.machine import pin
 pin()
 
 
+# Names of before, and what they are now.
+RENAMED = {
+    f"{kind}Release": f"{kind}Mechanism" for kind in ("Gaussian", "SubsampledGaussian", "Barker")
+}
+
+
 def __getattr__(name):
     modules = _public_names()
     if name == "__all__":
         return list(modules)
+    if name in RENAMED:
+        raise AttributeError(f"{__name__}.{name} is {__name__}.{RENAMED[name]} now")
     if name not in modules:
         raise AttributeError(f"module {__name__} has no attribute {name}; see dir({__name__})")
     from importlib import import_module
@@ -24,14 +32,13 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_public_names()} - {"_public_names", "pin"})
+    return sorted({*globals(), *_public_names()} - {"_public_names", "pin", "RENAMED"})
 
 
 def _public_names():
     """Modules of the public names, by name, as the stub beside this file imports them."""
-    import ast
+    import re
     from pathlib import Path
 
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    froms = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: node.module for node in froms for alias in node.names}
+    stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    return {name: module for module, name in re.findall(r"^from (\S+) import (\w+)", stub, re.M)}

@@ -10,52 +10,20 @@ import sys
 from importlib import import_module
 
 from dpmcmc.files import JobError
+from dpmcmc.jobs.table import JOBS
 
-# Module and function of each command, and its options; with * or + these take any number of paths.
-COMMANDS = {
-    "dataset": ("data.dataset", "spec output"),
-    "reference": ("data.reference", "spec dataset output"),
-    "baselines": ("data.baselines", "spec dataset output"),
-    "needed": ("samplers.compute_needed", "spec output"),
-    "budget": ("budgets.budget", "spec output"),
-    "certification": ("budgets.certification", "spec budget output"),
-    "accounting-curve": ("budgets.accounting_curve", "spec output"),
-    "chain": ("chains.chain", "spec dataset reference budget needed* output"),
-    "baseline-table": ("metrics.baseline_table", "spec reference baselines output starts"),
-    "chain-table": (
-        "metrics.chain_table",
-        "spec reference chains budgets output timings budget-table mixing",
-    ),
-    "study-tables": (
-        "tables.study_tables",
-        "spec chains+ timings+ baselines+ starts+ budgets+ mixing+ output",
-    ),
-    "analysis-tables": (
-        "tables.analysis_tables",
-        "spec chains baselines starts models summary* accounting* output",
-    ),
-    "joined-table": ("tables.joined_table", "parts+ output"),
-    "audit-case": ("audits.audit_case", "spec output"),
-    "search": ("tuning.search", "spec needed* journal output best"),
-    "tuning-tables": ("tuning.tuning_tables", "trials+ best+ output"),
-    "study": ("reports.describe_study", "spec output"),
-    "provenance": ("reports.provenance", "spec output"),
-    "index": ("reports.index", "results output readme"),
-    "verify": ("reports.verify", "results docs"),
-    "docs-status": ("reports.docs_status", "docs root changes*"),
-    "notebook": ("reports.notebook", "spec notebook output html failed"),
-}
-# Likewise for people, who give arguments by their place; the function returns the exit status.
+# Commands for people, who give arguments by their place; the function returns the exit status.
 FOR_PEOPLE = {
     "new": ("new.new", "kind path"),
     "check": ("check.check", "name settings*"),
+    "docs": ("committed.docs", "action studies*"),
 }
 
 
 def main(arguments=None):
     """Run one command; exits with one line on stderr for what the user can mend."""
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
-    commands = FOR_PEOPLE | COMMANDS
+    commands = FOR_PEOPLE | {name: (job.function, job.options) for name, job in JOBS.items()}
     if name not in commands:
         sys.exit(f"usage: python -m dpmcmc command ...; the commands are {', '.join(commands)}")
     place, known = commands[name]

@@ -1,10 +1,8 @@
 """Classes by the name that a configuration gives them: of the package, or `file.py:Class`.
 
-A class of the package is found by its name in the folder of its kind, without importing anything
-else: a new file is enough.
+A class of the package is found among its public names, by the methods that it has.
 """
 
-import ast
 import importlib.util
 import os
 import sys
@@ -13,14 +11,14 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+import dpmcmc
 from dpmcmc.settings import annotations
 
-HERE = Path(__file__).parent
-# Folder of each kind of class, and the method by which such a class is told.
+# Method by which a class of each kind is known, and the package that has them.
 KINDS = {
-    "model": ("models", "log_prior_ratio"),
-    "sampler": ("samplers", "step"),
-    "move": ("samplers", "propose"),
+    "model": ("log_prior_ratio", "dpmcmc.models"),
+    "sampler": ("step", "dpmcmc.samplers"),
+    "move": ("propose", "dpmcmc.samplers"),
 }
 
 
@@ -30,27 +28,22 @@ class UnknownName(ValueError):
 
 @cache
 def names(kind):
-    """Modules of the package's classes of a kind, by the names of these."""
-    folder, method = KINDS[kind]
-    found = {}
-    for path in sorted(HERE.joinpath(folder).glob("*.py")):
-        body = ast.parse(path.read_text()).body
-        classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-        for name, node in classes.items():
-            if node.decorator_list and has_method(node, method, classes):
-                found[name] = f"dpmcmc.{folder}.{path.stem}"
-    return found
+    """Modules of the package's classes of a kind, by the names of these; no bases of others."""
+    method, package = KINDS[kind]
+    modules = {
+        name: module
+        for name, module in dpmcmc._public_names().items()
+        if module.startswith(package)
+    }
+    classes = {name: getattr(dpmcmc, name) for name in modules}
+    return {
+        name: modules[name]
+        for name, cls in classes.items()
+        if hasattr(cls, method) and "__dataclass_params__" in vars(cls)
+    }
 
 
-def has_method(node, method, classes):
-    """Whether a class, or one of the same file that it derives from, defines a method."""
-    if any(isinstance(member, ast.FunctionDef) and member.name == method for member in node.body):
-        return True
-    bases = (classes.get(base.id) for base in node.bases if isinstance(base, ast.Name))
-    return any(has_method(base, method, classes) for base in bases if base)
-
-
-def resolve(kind, name, directory="."):
+def resolve(kind, name, *folders):
     """Where a class is: "module:Class" for the package's, "file.py:Class" for another.
 
     Parameters
@@ -59,9 +52,8 @@ def resolve(kind, name, directory="."):
         A key of KINDS.
     name : str
         As in the configuration.
-    directory : path
-        That of the file that gives the name, to which a path in it is relative; the result is
-        relative to the directory that jobs run in.
+    *folders : path
+        Where a file is looked for, in this order; by default in the current directory.
 
     Raises
     ------
@@ -69,16 +61,27 @@ def resolve(kind, name, directory="."):
     """
     path, _, cls = name.rpartition(":")
     if path.endswith(".py"):
-        file = Path(directory, path)
-        if not file.is_file():
-            raise UnknownName(f"no file {path} in {Path(directory).resolve()}")
-        return f"{Path(os.path.relpath(file.resolve())).as_posix()}:{cls}"
+        return f"{file_of(path, folders or ['.'])}:{cls}"
     if name not in names(kind):
         valid = ", ".join(sorted(names(kind)))
         raise UnknownName(
             f"unknown {kind} {name}; valid names: {valid}, or one's own file.py:Class"
         )
     return f"{names(kind)[name]}:{name}"
+
+
+def beside(path, folders):
+    """A path in the first of some folders that has it; in the first of all if none does."""
+    places = [Path(folder, path) for folder in folders]
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def file_of(path, folders):
+    """The same as a text, relative to the directory that jobs run in; raises UnknownName."""
+    file = beside(path, folders)
+    if not file.is_file():
+        raise UnknownName(f"no file {path} in {Path(folders[0]).resolve()}")
+    return Path(os.path.relpath(file.resolve())).as_posix()
 
 
 def load(reference):

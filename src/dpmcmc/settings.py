@@ -1,8 +1,8 @@
 """Settings that check themselves: the fields of a dataclass are the schema of what it takes.
 
 Types and ranges of models, samplers and moves are written once, as the annotations of their fields.
-`Settings` checks them when an object is made; `schema` turns them into a JSON schema, with which an
-entry of the configuration is checked before anything runs.
+`Settings` checks them when an object is made; `schema` makes of them what an entry of the
+configuration is checked by, before anything runs.
 """
 
 import dataclasses
@@ -116,26 +116,25 @@ def needed(cls):
 
 
 @cache
-def schema(cls):
-    """JSON schema of the settings of a class: what an entry of the configuration may hold.
+def schema(*classes):
+    """A msgspec Struct of the settings of classes: what an entry of the configuration may hold.
 
     Parameters
     ----------
-    cls : type
-        A dataclass that derives from `Settings`.
+    *classes : type
+        Dataclasses that derive from `Settings`: a model, or a sampler and its move.
     """
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    properties = {
-        name: msgspec.json.schema(kind, schema_hook=lambda part: {"title": part.__name__})
-        for name, kind in annotations(cls).items()
+    fields = {f.name: f for cls in classes for f in dataclasses.fields(cls)}
+    kinds = {name: kind for cls in classes for name, kind in annotations(cls).items()}
+    if len(classes) > 1:
+        kinds.pop("move")  # the other class
+    has_default = {
+        name: not fields[name].default is fields[name].default_factory is dataclasses.MISSING
+        for name in kinds
     }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": properties,
-        "required": [
-            name
-            for name in properties
-            if fields[name].default is fields[name].default_factory is dataclasses.MISSING
-        ],
-    }
+    return msgspec.defstruct(
+        classes[0].__name__,
+        [(name, kind, *[None] * has_default[name]) for name, kind in kinds.items()],
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )

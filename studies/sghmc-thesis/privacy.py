@@ -9,8 +9,9 @@ import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
 
-from dpmcmc.accounting import add_remove_pld
-from dpmcmc.accounting.accountants import accountant, epsilon_of
+import add_remove_pld
+from dpmcmc.accounting import certified
+from dpmcmc.accounting.accountants import epsilon_of
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.growing_noise import counted
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
@@ -19,9 +20,9 @@ ORDERS = np.arange(2, 65)  # of Rényi curves; the best ones of the thesis's run
 ROUNDS = 4  # of a fixed point whose error each makes 30 times smaller
 
 
-def epsilon(name, mechanism, iterations, delta):
-    """Epsilon by the accountant of that name."""
-    return float(epsilon_of(accountant(name), mechanism, iterations, delta))
+def epsilon(accountant, mechanism, iterations, delta):
+    """Epsilon by an accountant, which is a module."""
+    return float(epsilon_of(accountant, mechanism, iterations, delta))
 
 
 def with_sensitivity(mechanism, factor):
@@ -73,7 +74,7 @@ def removed_and_added(mechanism, iterations, delta):
     """
     one = 0.0
     for _ in range(ROUNDS):
-        one = epsilon("add-remove-pld", mechanism, iterations, delta / (1 + math.exp(one)))
+        one = epsilon(add_remove_pld, mechanism, iterations, delta / (1 + math.exp(one)))
     return 2 * one
 
 
@@ -93,13 +94,13 @@ def by_relation(mechanism, iterations, delta):
     added, replaced = "one row added or removed", "one row replaced"
     poisson, fixed = "Poisson", "fixed size"
     cases = [
-        (added, poisson, 1, "PLD", epsilon("add-remove-pld", mechanism, iterations, delta)),
+        (added, poisson, 1, "PLD", epsilon(add_remove_pld, mechanism, iterations, delta)),
         (
             added,
             fixed,
             2,
             "PLD, twice the sensitivity",
-            epsilon("add-remove-pld", with_sensitivity(mechanism, 2), iterations, delta),
+            epsilon(add_remove_pld, with_sensitivity(mechanism, 2), iterations, delta),
         ),
         (
             replaced,
@@ -110,7 +111,7 @@ def by_relation(mechanism, iterations, delta):
                 mechanism, iterations, is_replaced=True
             ).get_epsilon_for_delta(delta),
         ),
-        (replaced, fixed, 2, "certified PLD", epsilon("certified", mechanism, iterations, delta)),
+        (replaced, fixed, 2, "certified PLD", epsilon(certified, mechanism, iterations, delta)),
     ]
     keys = ("relation", "sampling", "moved", "accountant", "epsilon")
     return [dict(zip(keys, case, strict=True)) for case in cases]

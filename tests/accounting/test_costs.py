@@ -152,7 +152,7 @@ def test_a_sampler_of_ones_own_is_searched_by_the_field_that_is_named():
         (
             lambda: iterations(PENALTY, N, 1, accountant="rd"),
             ValueError,
-            "valid names: add-remove-pld",
+            "valid names: barker-rdp",
         ),
         (lambda: iterations(PENALTY, N, 1, accountant="rdp"), TypeError, "rdp prices a Subsampled"),
         (lambda: iterations(PENALTY, N, 0), ValueError, "^epsilon: must be a positive number, not"),

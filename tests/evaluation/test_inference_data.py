@@ -15,7 +15,9 @@ from dpmcmc.files import JobError, write_json
 from dpmcmc.jobs.budgets import budget
 from dpmcmc.jobs.chains import chain
 from dpmcmc.jobs.data import dataset, reference
-from dpmcmc.study.study import Study, merged
+from dpmcmc.study.config import merged
+from dpmcmc.study.loading import read_study
+from dpmcmc.study.study import Study
 
 MODEL, PRIVATE, SWEPT = "tempered-banana-2d", "dp-penalty", "rwmh"
 RUNS = [
@@ -30,14 +32,14 @@ RUNS = [
 ]
 
 
-def run_study(config, schema, results, **changes):
+def run_study(config, results, **changes):
     """Run the jobs of a small study that its chains need."""
     unused = ("accounting_curves", "notebooks", "tuning", "remarks", "related")
     small = {"study": "small", "seeds": 3, "reference_draws": 50, "runs": RUNS}
     small |= {"models": {MODEL: {"num_rows": 2000, "tempered_rows": 200}}}
     small |= {"algorithms": {SWEPT: {"settings": {MODEL: {"proposal_scale": 0.03}}}}}
     config = merged(config, small | dict.fromkeys(unused) | changes)
-    study = Study(config, schema, ROOT)
+    study = Study(config, ROOT)
     place = results / study.name
     dataset(study.dataset(MODEL), place / "data.npy")
     reference(study.reference(MODEL), place / "data.npy", place / "reference.npy")
@@ -53,11 +55,9 @@ def run_study(config, schema, results, **changes):
 
 
 @pytest.fixture(scope="module")
-def results(schema, tmp_path_factory):
-    import yaml
-
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    return run_study(config, schema, tmp_path_factory.mktemp("results"))
+def results(tmp_path_factory):
+    config, _ = read_study(ROOT, [ROOT / "config.yaml"])
+    return run_study(config, tmp_path_factory.mktemp("results"))
 
 
 def stored(results, run, seed, algorithm=PRIVATE, study="small"):
@@ -163,8 +163,8 @@ def test_arviz_finds_in_it_what_the_study_finds(results):
     assert summary["r_hat"].max() == pytest.approx(split_r_hat(data.posterior.theta.values))
 
 
-def test_thinned_positions_have_no_acceptances_beside_them(config, schema, tmp_path):
-    results = run_study(config, schema, tmp_path, stored_draws=10)
+def test_thinned_positions_have_no_acceptances_beside_them(config, tmp_path):
+    results = run_study(config, tmp_path, stored_draws=10)
     run = "iterations-40/clip_bound-1000"
     thinned = to_arviz(results, "small", MODEL, SWEPT, run=run, burn_in=True)
     assert set(thinned.groups()) == {"posterior", "warmup_posterior"}

@@ -23,9 +23,9 @@ SIZE = 1000
 
 
 @pytest.fixture
-def published(config, schema):
+def published(config):
     """Function from the id of a model of config.yaml to its target and exact draws."""
-    models = Study(config, schema, ROOT).models
+    models = Study(config, ROOT).models
 
     def make(name, seed=1):
         model = models[name].model

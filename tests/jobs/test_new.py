@@ -66,8 +66,8 @@ def test_what_is_there_is_left_as_it_is(tmp_path, capsys, existing):
         ("model", "statistics.py", "there is a module statistics already"),
         ("algorithm", "numpy.py", "there is a module numpy already"),
         ("algorithm", "state.py", "its class would be State, which it imports"),
-        ("algorithm", "dp_hmc.py", "config.yaml has dp-hmc among its algorithms"),
-        ("model", "circle.py", "config.yaml has circle among its models"),
+        ("algorithm", "dp_hmc.py", "library.yaml has dp-hmc among its algorithms"),
+        ("model", "circle.py", "library.yaml has circle among its models"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(tmp_path, capsys, kind, name, message):

@@ -49,14 +49,14 @@ SMALL = {
 }
 
 
-def study_of(config, schema, **changes):
-    return Study(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), schema, ROOT)
+def study_of(config, **changes):
+    return Study(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), ROOT)
 
 
 @pytest.fixture
-def made(config, schema, tmp_path):
+def made(config, tmp_path):
     """The study, where it ran, and its tables of chains, budgets, timings, mixing and starts."""
-    study, place = study_of(config, schema), tmp_path
+    study, place = study_of(config), tmp_path
     data, sample = place / "data.npy", place / "reference.npy"
     dataset(study.dataset(MODEL), data)
     reference(study.reference(MODEL), data, sample)
@@ -146,25 +146,25 @@ def test_start_points_that_are_never_left_are_compared_as_a_release(made):
     assert np.isinf(found["r_hat"]).all() and (found["ess"] == 3).all()
 
 
-def test_chains_must_make_whole_releases(config, schema):
+def test_chains_must_make_whole_releases(config):
     with pytest.raises(ConfigError, match="seeds: must be a multiple of chains_per_sample = 3"):
-        study_of(config, schema, seeds=7)
+        study_of(config, seeds=7)
     with pytest.raises(ConfigError, match=r"runs\[1\].max_seeds: must be a multiple"):
-        study_of(config, schema, runs=[RUNS[0], RUNS[1] | {"max_seeds": 4}])
+        study_of(config, runs=[RUNS[0], RUNS[1] | {"max_seeds": 4}])
 
 
-def test_fewer_seeds_than_the_most_of_a_run_are_all_that_it_has(config, schema):
-    study = study_of(config, schema, seeds=3, runs=[RUNS[1] | {"max_seeds": 6}])
+def test_fewer_seeds_than_the_most_of_a_run_are_all_that_it_has(config):
+    study = study_of(config, seeds=3, runs=[RUNS[1] | {"max_seeds": 6}])
     assert list(study.seeds_of(study.cells[0])) == [0, 1, 2]
 
 
-def test_a_cap_goes_with_epsilons(config, schema):
+def test_a_cap_goes_with_epsilons(config):
     run = {"models": [MODEL], "algorithms": ["start"], "iterations": [60], "max_iterations": 9}
     with pytest.raises(ConfigError, match=r"runs\[0\].max_iterations: goes with epsilons"):
-        study_of(config, schema, runs=[run])
+        study_of(config, runs=[run])
 
 
-def test_another_cap_is_another_run(config, schema):
+def test_another_cap_is_another_run(config):
     entry = RUNS[0] | {"epsilons": [6]}
     with pytest.raises(ConfigError, match="is asked for twice as epsilon-6, by different numbers"):
-        study_of(config, schema, runs=[RUNS[1], entry])
+        study_of(config, runs=[RUNS[1], entry])

@@ -19,7 +19,7 @@ OPTIMUM = 0.03  # of the proposal scale of `Known`; the study's own is 0.008
 
 
 @pytest.fixture
-def make_spec(config, schema):
+def make_spec(config):
     """Function from changes of the configuration to what the search of a pair is told."""
 
     def make(pair=PAIR, changes=None, **keys):
@@ -28,7 +28,7 @@ def make_spec(config, schema):
         section = {"models": [model], "algorithms": [algorithm], "trials": 30, "seeds": 3}
         section |= {"finalists": 3, "confirming_seeds": 5, "max_iterations": 500} | keys
         config_now = merged(merged(config, quick | {"tuning": section}), changes or {})
-        return Study(config_now, schema, ROOT).search(model, algorithm)
+        return Study(config_now, ROOT).search(model, algorithm)
 
     return make
 
@@ -221,8 +221,8 @@ def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
 def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
     path = tmp_path / "needed.json"
     needed = "dpmcmc.samplers.barker_correction:Correction"
-    samplers.compute_needed({"class": needed}, path)
-    name, fitted = samplers.read_needed(path)
+    samplers.precompute({"class": needed}, path)
+    name, fitted = samplers.read_precomputed(path)
     assert name == "Correction" and fitted.error == fit_correction().error
     spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)
     trials, _ = search(spec, tmp_path, [path])

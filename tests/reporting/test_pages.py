@@ -3,15 +3,13 @@
 import html
 import json
 import math
-import shutil
 
 import nbformat
 import pandas as pd
 import pytest
-from conftest import ROOT
 
 from dpmcmc.evaluation.analysis import Estimate
-from dpmcmc.reporting import pages, provenance, words
+from dpmcmc.reporting import certified, pages, provenance, recommendation, words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading
 
@@ -41,10 +39,16 @@ def test_words_for_lists_and_intervals():
     assert words.number(1.046, ".2f") == "1.05" and words.number(math.nan, ".2f") == "–"
     assert words.listing(["a"]) == "a"
     assert words.listing(["a", "b", "c"]) == "a, b and c"
+    assert words.interval(math.nan, 0, 1) == "–"
     assert words.interval(1, -0.5, 2.25).split() == ["1.000", "[-0.500,", "2.250]"]
     median = Estimate(1, 0.5, 1.5)
     assert words.of_chains(median, range(6), ".1f") == words.interval(1, 0.5, 1.5, ".1f")
     assert words.of_chains(median, [1, 0, 2]) == "1.000 (0.000 to 2.000)"
+
+
+def test_a_table_in_markdown_sets_numbers_right():
+    table = words.markdown_table(pd.DataFrame({"a": ["|x|", "y"], "n": ["1.5 [1, 2]", "–"]}))
+    assert table == "| a | n |\n| --- | ---: |\n| \\|x\\| | 1.5 [1, 2] |\n| y | – |"
 
 
 def test_a_column_against_epsilon_has_labels_and_increasing_epsilons():
@@ -104,22 +108,23 @@ def test_a_notebook_opens_with_its_question(executed):
 
 @pytest.fixture
 def results(tmp_path, config):
-    record = provenance.record(config, "0123")
+    record = provenance.record(config, {})
     (tmp_path / "provenance.json").write_text(json.dumps(record))
     notebooks = {
-        "second": {"title": "A & b", "question": "Why?", "figures": {"figure-1": "A < b"}},
+        "second": {"title": "A & b", "question": "Why *not*?", "figures": {"figure-1": "A < b's"}},
         "first": {"title": "Words", "question": "", "figures": {}},
     }
     study = {
+        "study": "s",
         "seeds": 1,
         "chains_per_sample": 1,
         "notebooks": notebooks,
         "models": {"m": {"label": "The m", "num_rows": 5000}},
         "algorithms": {
-            name: {"label": name.upper(), "accountant": "rdp", "about": "is it"} for name in "abc"
+            name: {"label": name.upper(), "accountant": "rdp", "about": "It's"} for name in "abc"
         },
         "remarks": ["Mind < this"],
-        "related": {"other": "is bigger"},
+        "related": {"other": "is *bigger*"},
     }
     (tmp_path / "study.json").write_text(json.dumps(study))
     (tmp_path / "tables").mkdir()
@@ -127,18 +132,30 @@ def results(tmp_path, config):
     return tmp_path
 
 
-def test_an_index_shows_what_the_study_has_in_its_order(results):
-    contents = pages.contents(results)
-    assert [notebook["name"] for notebook in contents["notebooks"]] == ["second", "first"]
-    index = pages.render("index.html.j2", **contents)
-    assert 'href="notebooks/second.html"' in index and "A &lt; b" in index
-    assert index.index("A &amp; b") < index.index("Words")
-    assert "models.csv" in index and "chains.csv" not in index
+def test_an_index_leads_to_what_the_study_has_in_its_order(results):
+    (results / "figures").mkdir()
+    (results / "figures/figure-1.pdf").touch()
+    index = pages.index(results)
+    assert index.startswith("# Results of the study s\n")
+    assert index.index("- [A & b](notebooks/second.html): Why *not*?") < index.index("- [Words](")
+    assert "**Figure 1.** A < b's ([PDF](figures/figure-1.pdf))." in index
+    assert "[![A < b's](figures/figure-1.png)](figures/figure-1.png)" in index
+    assert "[models.csv](tables/models.csv): The models" in index and "chains.csv" not in index
+    assert "\n\nOn 20" in index and "[provenance.json](provenance.json)" in index
+    assert "claim" not in index and "What to use" not in index
+    assert "[The study other](../other/README.md): is *bigger*" in index
 
 
-def test_a_page_for_readers_has_claims_if_the_study_has(results):
-    readme = pages.render("readme.md.j2", **pages.contents(results))
-    assert "claim" not in readme and "**Figure 1.**" in readme
+def test_the_page_of_an_index_is_its_markdown_as_html(results):
+    page = pages.index_page(pages.index(results))
+    assert "<title>Results of the study s</title>" in page
+    assert '<a href="notebooks/second.html">A &amp; b</a>: Why <em>not</em>?' in page
+    assert '<a href="../other/index.html">The study other</a>: is <em>bigger</em>' in page
+    assert "Mind &lt; this" in page and 'alt="A &lt; b' in page
+    assert "<nav>" not in page and "Code of this page" not in page
+
+
+def test_an_index_has_the_claims_that_are_judged(results):
     columns = ["claim", "section", "statement", "comparisons", "left_out", "for", "against", "open"]
     columns += ["verdict", "one_decides"]
     rows = [
@@ -146,97 +163,164 @@ def test_a_page_for_readers_has_claims_if_the_study_has(results):
         [2, "6.1", "It flies", 0, 0, 0, 0, 0, "not in this study", False],
     ]
     pd.DataFrame(rows, columns=columns).to_csv(results / "tables/claims.csv", index=False)
-    readme = pages.render("readme.md.j2", **pages.contents(results))
-    assert "| 1 | 6.1 | It works | 3 | 4 | 2 | 1 | 0 | undecided (one decides) |" in readme
-    assert "It flies" not in readme
+    index = pages.index(results)
+    assert "| 1 | 6.1 | It works | 3 | 4 | 2 | 1 | 0 | undecided (one decides) |" in index
+    assert "It flies" not in index
 
 
-def test_readers_are_told_what_to_use_before_all_else(results):
-    rows = [
-        # of b and c, told apart from a, only b is nearer than never moving
-        ["m", "a", 1.0, 1, 0.5, True, False],
-        ["m", "b", 1.0, 1, 0.6, True, False],
-        ["m", "c", 1.0, 1, 0.7, False, False],
-        ["m", "a", 2.0, 1, 0.1, True, False],
-        ["m", "b", 2.0, 2, 0.2, True, True],
-    ]
-    names = ["model", "algorithm", "epsilon", "rank", "mmd", "is_nearer", "is_usable"]
-    ranking = pd.DataFrame(rows, columns=names).assign(
-        mmd_low=0.01, mmd_high=0.9, iterations=1234, r_hat=1.05, ess=9.5, way_from_start=0.25
+def ranked(*rows):
+    """A ranking of rows: algorithm, epsilon, rank, mmd, is_nearer, is_usable."""
+    names = ["algorithm", "epsilon", "rank", "mmd", "is_nearer", "is_usable"]
+    return pd.DataFrame(rows, columns=names).assign(
+        model="m",
+        mmd_low=0.01,
+        mmd_high=0.9,
+        iterations=1234,
+        r_hat=1.05,
+        ess=9.5,
+        way_from_start=0.25,
+        times_exact=lambda table: table["mmd"] / 0.02,
     )
-    ranking["times_exact"] = ranking["mmd"] / 0.02
-    ranking.to_csv(results / "tables/ranking.csv", index=False)
-    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
-    timings.to_csv(results / "tables/timings.csv", index=False)
-    contents = pages.contents(results)
-    few, first, item = contents["answers"]
-    assert few.startswith("**This study has one sample a cell")
-    assert "for 1 of 2 problems" in first and "at most 1.1" in first and "at most 3 times" in first
-    assert item == (
-        "- **The m**, n = 5,000. "
-        "At ε = 1, **nothing is usable**. Nearest: A at 1 and B at 1 of 1 ε; "
-        "times as far as exact samples: 25.0 at ε = 1. "
-        "At ε = 2, use: B at 1 of 1 ε; times as far as exact samples: 10.0 at ε = 2."
-    )
-    readme = pages.render("readme.md.j2", **contents)
-    row = "| The m | 1 | A and B | 0.500 [0.010, 0.900] | 1,234 | 0.50 | 25.0 | 25% |"
-    assert row in readme.replace("\N{NO-BREAK SPACE}", " ")
-    assert "- **A** (accountant rdp): is it" in readme
-    assert readme.index("What to use") < readme.index("## Pages")
-    assert "[The study other](../other/README.md): is bigger" in readme
-    ranking.assign(rank=math.nan, mmd=math.nan).to_csv(results / "tables/ranking.csv", index=False)
-    nothing = pages.contents(results)  # no budget allows an iteration
-    assert "for none of 0 problems" in nothing["answers"][1] and len(nothing["answers"]) == 2
-    assert "| posterior |" not in pages.render("readme.md.j2", **nothing)
-    index = pages.render("index.html.j2", **contents)
-    assert "Mind &lt; this" in index and "ε = 2: B" in index and "<strong>The m</strong>" in index
 
 
 @pytest.fixture
-def checkout(tmp_path):
-    for part in ("src/dpmcmc", "notebooks", "studies", "workflow", "envs"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    for file in ("config.yaml", "Snakefile"):
-        shutil.copy(ROOT / file, tmp_path)
-    return tmp_path
+def answers():
+    """What is said of a ranking: the items, and the rows of the table."""
+
+    def answers(ranking):
+        timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5)
+        labels = {"m": {"label": "The m", "num_rows": 5000}}, {a: {"label": a} for a in "abc"}
+        solved = recommendation.problems(ranking, timings)
+        table = recommendation.problem_table(*labels, solved).replace("\N{NO-BREAK SPACE}", " ")
+        return recommendation.recommendations(*labels, solved), table.splitlines()[2:-2]
+
+    return answers
 
 
 @pytest.mark.parametrize(
-    "file",
+    ("rows", "sentences"),
     [
-        "src/dpmcmc/evaluation/claims.py",
-        "src/dpmcmc/reporting/templates/style.css",
-        "notebooks/circle.ipynb",
-        "workflow/rules/common.smk",
-        "envs/requirements.txt",
-        "Snakefile",
+        (
+            [["a", 1, 1, 0.04, True, True]],
+            "At ε = 1, use a. The lowest MMD over that of exact samples is 2.0.",
+        ),
+        (
+            [["a", 1, 1, 0.04, True, True], ["b", 1, 2, 0.05, True, True]],
+            "At ε = 1, use a or b. The lowest MMD over that of exact samples is 2.0.",
+        ),
+        (
+            [
+                ["a", 1, 1, 0.04, True, True],
+                ["a", 2, 1, 0.03, True, True],
+                ["b", 2, 1, 0.02, True, True],
+            ],
+            "At ε = 1 to 2, use a at 2 or b at 1 of the 2 ε. The lowest MMD over that of exact "
+            "samples is 2.0 at ε = 1 and 1.0 at ε = 2.",
+        ),
+        (
+            [[name, epsilon, 1, 0.5, True, False] for name in "ab" for epsilon in (1, 2, 3)],
+            "At ε = 1 to 3, **nothing is usable**. Closest: a at 3 and b at 3 of the 3 ε.",
+        ),
+        (
+            [
+                ["a", 1, 1, 0.5, True, False],
+                ["a", 2, 1, 0.4, True, False],
+                ["b", 3, 1, 0.3, True, False],
+                ["c", 3, 2, 0.4, True, False],
+            ],
+            "Closest: a at 2 and b at 1 of the 3 ε. The lowest MMD over that of exact "
+            "samples is 25.0 at ε = 1 and 15.0 at ε = 3.",
+        ),
+        (  # of a usable one and a closer one, the usable one; what ties but never moved is no help
+            [
+                ["a", 1, 1, 0.5, True, False],
+                ["b", 1, 1, 0.6, False, False],
+                ["a", 2, 1, 0.1, True, False],
+                ["b", 2, 2, 0.2, True, True],
+            ],
+            "At ε = 1, **nothing is usable**. Closest: a. The lowest MMD over that "
+            "of exact samples is 25.0. At ε = 2, use b. The lowest MMD over",
+        ),
     ],
 )
-def test_the_digest_of_a_checkout_follows_its_source(checkout, file):
-    before = provenance.tree_digest(checkout)
-    (checkout / "src/dpmcmc/x.pyc").write_text("")
-    assert provenance.tree_digest(checkout) == before
-    with (checkout / file).open("a") as stream:
-        stream.write("\n")
-    assert provenance.tree_digest(checkout) != before
+def test_what_to_use_is_said_for_one_and_for_many(answers, rows, sentences):
+    (first, item), _ = answers(ranked(*rows))
+    assert item.startswith("- **The m**, n = 5,000. At ε = ") and sentences in item
+    assert "at most 1.1" in first and "at most 3 times" in first
 
 
-def test_docs_say_whether_they_are_of_this_source(checkout, config, capsys):
-    from dpmcmc import cli
+def test_where_nothing_is_closer_than_never_moving_no_numbers_are_shown(answers):
+    ranking = ranked(["a", 1, 1, 0.5, False, False], ["a", 2, 1, 0.4, True, False])
+    (_, item), rows = answers(ranking)
+    assert "At ε = 1, **nothing is usable**, and nothing is closer than never moving. At" in item
+    assert rows == [
+        f"| The m | 1 {'| – ' * 9}|",
+        "| The m | 2 | a | 0.400 [0.010, 0.900] | 1,234 | 0.50 | 20.0 | 25% | 1.05 | 9.5 | no |",
+    ]
 
-    def status(*changes):
-        paths = [str(checkout / name) for name in ("docs", ".", *changes)]
-        cli.main(["docs-status", "--docs", paths[0], "--root", paths[1], "--changes", *paths[2:]])
-        return capsys.readouterr().out
 
-    with pytest.raises(SystemExit, match=r"provenance.json is missing; `make docs` writes it"):
-        status()
-    (checkout / "docs").mkdir()
-    record = provenance.record(config, provenance.tree_digest(checkout))
+@pytest.mark.parametrize(
+    ("count", "total", "sentence"),
+    [
+        (0, 45, "None of the 45 combinations of posterior and ε has a usable algorithm."),
+        (1, 45, "1 of the 45 combinations of posterior and ε has a usable algorithm."),
+        (2, 45, "2 of the 45 combinations of posterior and ε have a usable algorithm."),
+        (2, 2, "2 of the 2 combinations of posterior and ε have a usable algorithm."),
+        (1, 1, "The only combination of posterior and ε has a usable algorithm."),
+        (0, 1, "The only combination of posterior and ε has no usable algorithm."),
+        (0, 0, "No algorithm has a rank, so there is nothing to compare."),
+    ],
+)
+def test_how_many_have_a_usable_algorithm_is_a_sentence(count, total, sentence):
+    assert recommendation.how_many_usable(count, total) == sentence
+
+
+def test_readers_are_told_what_to_use_before_all_else(results):
+    ranking = ranked(["a", 1, 1, 0.5, True, False], ["b", 1, 1, 0.6, True, False])
+    ranking.to_csv(results / "tables/ranking.csv", index=False)
+    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
+    timings.to_csv(results / "tables/timings.csv", index=False)
+    index = pages.index(results)
+    assert "## What to use\n\n**This study has one sample a cell" in index
+    assert "- **The m**, n = 5,000. At ε = 1, **nothing is usable**. Closest: A and B." in index
+    assert "| The m | 1 | A and B |" in index
+    assert "- **A** (accountant rdp): It's" in index and "**C**" not in index
+    assert index.index("What to use") < index.index("## Pages")
+    page = pages.index_page(index)
+    assert "<td>A and B</td>" in page and "<strong>The m</strong>" in page and "&#39;" not in page
+    ranking.assign(rank=math.nan, mmd=math.nan).to_csv(results / "tables/ranking.csv", index=False)
+    nothing = pages.index(results)  # no budget allows an iteration
+    assert "No algorithm has a rank" in nothing and "| posterior |" not in nothing
+
+
+def test_provenance_names_what_digits_hang_on(config):
+    record = provenance.record(config, {"chains/m/a": "0123"})
+    assert record["study"] == config["study"] and record["recipe"] == {"chains/m/a": "0123"}
     assert {"numpy", "snakemake"} <= set(record["packages"])
-    (checkout / "docs/provenance.json").write_text(json.dumps(record))
-    assert "is up to date" in status()
-    (checkout / "more.yaml").write_text("seeds: 3\n")
-    assert "is older than the code: the settings have changed" in status("more.yaml")
-    (checkout / "src/dpmcmc/evaluation/claims.py").write_text("")
-    assert "the source is" in status()
+    assert {"python", "kernels", "scipy"} <= set(record["digits"])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        (["a", "b", "not in this study"], "**No verdict changes.**"),
+        (
+            ["x", "b", "c"],
+            "**1 of 2 verdicts changes**: claim 1, “It works”, was a and is x.",
+        ),
+        (["x", "y", "c"], "**2 of 2 verdicts change**: claim 1, “It works”, was a and is x; claim"),
+    ],
+)
+def test_verdicts_that_change_are_counted_and_named(verdicts, sentence):
+    before = pd.DataFrame(
+        {"claim": [1, 2, 3], "statement": ["It works", "It flies", "It swims"], "section": "6.1"}
+    ).assign(comparisons=3, **dict.fromkeys(certified.SIDES, 1))
+    before["verdict"] = ["a", "b", "not in this study"]
+    text, rows, changed = certified.both_verdicts(
+        before, before.assign(verdict=verdicts), ("old", "new")
+    )
+    assert sentence in text and len(rows) == 3
+    assert [row["verdict, new"] for row in rows] == verdicts
+    assert changed == [
+        n for n, a, b in zip((1, 2, 3), before["verdict"], verdicts, strict=True) if a != b
+    ]

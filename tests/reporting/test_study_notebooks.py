@@ -3,22 +3,22 @@
 import ast
 import json
 import re
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 from conftest import ROOT
 
-from dpmcmc.reporting.captions import TABLES
 from dpmcmc.study.config import ConfigError
-from dpmcmc.study.notebooks import listed, read_source, study_notebooks
+from dpmcmc.study.notebooks import read_source, study_notebooks
 
 DECLARED = {
     "figures": [
-        {"name": "figure-z", "shows": "One", "if": "panels"},
-        {"name": "figure-a", "shows": "Two", "if": ["panels", "audit"]},
+        {"name": "figure-z", "shows": "One", "if": ["panels"]},
+        {"name": "figure-a", "shows": "Two", "if": ["panels", "table.audit", "vary.step_size"]},
     ],
     "tables": ["chains"],
-    "optional_tables": ["audit"],
+    "kept": ["moments"],
     "models": ["panels", "one"],
     "algorithms": ["shown"],
     "data": ["one"],
@@ -46,14 +46,17 @@ def write(tmp_path):
 def resolve(tmp_path, write):
     write("a")
 
-    def resolve(entries, tables=("chains",), directory=tmp_path, **options):
-        config = {
-            "notebooks": entries,
-            "models": dict.fromkeys("mnx"),
-            "algorithms": dict.fromkeys("pqx"),
-        }
-        running = {"models": ["m", "n"], "algorithms": ["p", "q"]}
-        return study_notebooks(config, directory, running, list(tables), **options)
+    def resolve(entries, tables=("chains",), folders=(tmp_path,), swept=()):
+        study = SimpleNamespace(
+            config={"notebooks": entries},
+            models=dict.fromkeys("mnx"),
+            algorithms=dict.fromkeys("pqx"),
+            model_ids=["m", "n"],
+            algorithm_ids=["p", "q"],
+            all_tables=list(tables),
+            swept=list(swept),
+        )
+        return study_notebooks(study, list(folders))
 
     return resolve
 
@@ -63,17 +66,19 @@ def test_a_notebook_is_told_what_runs(resolve, tmp_path):
     assert notebook.path == tmp_path / "a.ipynb"
     assert (notebook.title, notebook.question) == ("Title", "What is it?")
     assert notebook.figures == {"figure-z": "One"}
-    assert notebook.tables == ["chains"]
-    assert notebook.data_models == ["m"]
+    assert notebook.data_models == ["m"] and notebook.chain_models == []
+    assert notebook.kept == ["moments"]
     assert notebook.parameters == {"panels": ["n", "m"], "one": "m", "shown": [], "steps": 7}
     json.dumps(notebook.described())
 
 
-def test_optional_tables_are_read_and_drawn_where_the_study_makes_them(resolve):
-    (notebook,) = resolve({"a": {"panels": ["m"], "one": "x"}}, ["audit", "chains"]).values()
+def test_a_figure_is_drawn_where_all_is_there_that_it_needs(resolve):
+    entries, tables = {"a": {"panels": ["m"], "one": "x"}}, ["audit", "chains"]
+    (notebook,) = resolve(entries, tables, swept=["step_size"]).values()
     assert list(notebook.figures) == ["figure-z", "figure-a"]  # in the order of the notebook
-    assert notebook.tables == ["chains", "audit"]
     assert notebook.data_models == [] and notebook.parameters["one"] == ""
+    for options in ({"tables": tables}, {"swept": ["step_size"]}):
+        assert list(resolve(entries, **options)["a"].figures) == ["figure-z"]
 
 
 def test_a_notebook_without_its_figures_is_left_out(resolve, write):
@@ -90,40 +95,39 @@ def test_the_order_is_that_of_the_configuration(resolve, write):
 def test_a_notebook_of_ones_own_lies_beside_the_study(resolve, write, tmp_path):
     (tmp_path / "mine").mkdir()
     write("mine/own", {})
-    for directory in (tmp_path, ROOT / "notebooks"):
-        notebooks = resolve({"mine/own.ipynb": {}}, directory=directory, beside=[tmp_path])
-        assert notebooks["own"].path == tmp_path / "mine/own.ipynb"
+    notebooks = resolve({"mine/own.ipynb": {}}, folders=[ROOT / "notebooks", tmp_path])
+    assert notebooks["own"].path == tmp_path / "mine/own.ipynb"
 
 
 def test_a_name_is_looked_for_beside_the_study_first(resolve, write, tmp_path):
     (tmp_path / "mine").mkdir()
     write("mine/a", {})
     write("b", {})
-    notebooks = resolve({"a": {}, "b": {}}, beside=[tmp_path / "mine"])
+    notebooks = resolve({"a": {}, "b": {}}, folders=[tmp_path / "mine", tmp_path])
     assert [page.path.parent.name for page in notebooks.values()] == ["mine", tmp_path.name]
 
 
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"b": {}}, "notebooks: unknown notebook b; valid names: a, or the path of one's own"),
-        ({"b.ipynb": {}}, "notebooks.b.ipynb: there is no file"),
+        ({"b": {}}, "notebooks: unknown notebook b; there are a$"),
+        ({"b.ipynb": {}}, "notebooks: unknown notebook b.ipynb; there are a$"),
         (
             {"a": {"steeps": 1}},
-            "notebooks.a: unknown parameter steeps; valid parameters: panels, one, shown, steps, "
-            "other$",
+            "notebooks.a: unknown key steeps; valid keys: panels, one, shown, steps, other$",
         ),
-        ({"a": {"results": "x"}}, "unknown parameter results"),
-        ({"a": {"panels": ["k"]}}, "notebooks.a.panels: k is none of the models; valid ids: m, n"),
-        ({"a": {"shown": ["m"]}}, "notebooks.a.shown: m is none of the algorithms"),
+        ({"a": {"results": "x"}}, "unknown key results"),
+        ({"a": {"panels": ["k"]}}, "notebooks.a.panels: unknown model k; valid names: m, n, x"),
+        ({"a": {"shown": ["m"]}}, "notebooks.a.shown: unknown algorithm m"),
         ({"a": {"panels": 3}}, "notebooks.a.panels: must be a list, not 3"),
-        ({"a": {"panels": [["m"]]}}, "notebooks.a.panels: must be an id or a list of ids"),
+        ({"a": {"steps": [3]}}, "notebooks.a.steps: must be a number, not "),
+        ({"a": {"panels": [["m"]]}}, r"notebooks.a.panels\[0\]: must be a text, not "),
         ({"a": {"panels": ["m"]}, "a.ipynb": {"panels": ["m"]}}, "there is another notebook"),
     ],
 )
 def test_what_is_unknown_is_named_in_one_line(resolve, tmp_path, entries, message):
     with pytest.raises(ConfigError, match=message) as error:
-        resolve(entries, beside=[tmp_path])
+        resolve(entries)
     assert "\n" not in str(error.value)
 
 
@@ -141,16 +145,19 @@ def test_two_notebooks_do_not_draw_one_figure(resolve, write):
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        ({"figure": []}, "unknown key figure; valid keys: figures, tables, optional_tables"),
-        ({"figures": {"a": "x"}}, "figures: must be a list of maps"),
-        ({"figures": ["a"]}, "figures: must be a list of maps"),
-        ({"tables": "chains"}, "tables: must be a list of names"),
-        ({"figures": [{"name": "a/b", "shows": "x"}]}, "needs a name that is one of a file"),
-        ({"figures": [{"name": "a"}]}, "a needs a caption, shows"),
-        ({"figures": [{"name": "a", "shows": "x", "if": "y"}]}, "has no parameter y"),
-        ({"models": ["nothing"]}, "models: the notebook has no parameter nothing"),
-        ({"models": ["one"], "data": ["panels"]}, "data: panels must be one of its models"),
-        ({"models": ["one"], "chains": ["panels"]}, "chains: panels must be one of its models"),
+        ({"figure": []}, "unknown key figure; valid keys: figures, tables, models"),
+        ({"figures": {"a": "x"}}, "figures: must be a list"),
+        ({"figures": ["a"]}, r"figures\[0\]: must be a map"),
+        ({"tables": "chains"}, "tables: must be a list"),
+        ({"figures": [{"name": "a/b", "shows": "x"}]}, r"figures\[0\].name: 'a/b' is not a valid"),
+        ({"figures": [{"name": "a"}]}, r"figures\[0\]: missing key shows"),
+        (
+            {"figures": [{"name": "a", "shows": "x", "if": ["y"]}]},
+            "unknown parameter or table y; valid",
+        ),
+        ({"models": ["nothing"]}, "models: unknown parameter nothing; valid names: panels"),
+        ({"models": ["one"], "data": ["panels"]}, "data: unknown parameter panels; valid names: o"),
+        ({"models": ["one"], "chains": ["panels"]}, "chains: unknown parameter panels"),
     ],
 )
 def test_a_notebook_that_declares_nonsense_is_refused(resolve, write, declared, message):
@@ -168,19 +175,13 @@ def test_a_file_that_is_no_notebook_is_named(resolve, tmp_path, text):
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_the_notebooks_of_the_tree_declare_what_they_use(path):
-    source = read_source(path)
-    assert source.title and "?" in source.question
+    title, question, declared, _ = read_source(path)
+    assert title and "?" in question
     code = "\n".join(
         cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"
     )
-    tables = {*source.declared["tables"], *source.declared["optional_tables"]}
-    assert tables <= set(TABLES)
-    conditions = {
-        name for figure in source.declared["figures"] for name in listed(figure.get("if", []))
-    }
-    assert all(f'"{table}"' in code or table in conditions for table in tables)
-    assert set(re.findall(r'study\.table\("(.*?)"\)', code)) <= tables
-    drawn = {figure["name"] for figure in source.declared["figures"]}
+    assert all(f'"{table}"' in code for table in declared.tables)
+    drawn = {figure.name for figure in declared.figures}
     assert set(re.findall(r'"(figure-.*?)"', code)) == drawn
 
 

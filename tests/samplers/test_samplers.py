@@ -17,7 +17,7 @@ from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.hmc import HMC, leapfrog
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
-from dpmcmc.study.study import load_study
+from dpmcmc.study.loading import load_study
 
 SCALES = {"banana": [0.3, 0.4, 0.5], "gaussian": 0.3, "circle": 1.0}
 STEP_SIZES = {"banana": 0.12, "gaussian": 0.15, "circle": 0.25}
@@ -489,8 +489,8 @@ def test_one_bad_row_cannot_decide(name, bad):
     assert (clean.is_accepted == poisoned.is_accepted).mean() > 0.99
 
 
-def test_every_algorithm_is_built_of_its_published_settings(schema):
-    study = load_study(ROOT / "config.yaml", [], {}, schema)
+def test_every_algorithm_is_built_of_its_published_settings():
+    study = load_study(ROOT)
     assert len(study.algorithms) >= 14
     for algorithm in study.algorithms.values():
         for model, settings in algorithm.settings.items():

@@ -193,7 +193,7 @@ def test_a_private_one_needs_a_finite_bound():
         DPSGHMC(0.1, 5, 10, 2.0, gradient_clip_bound=math.inf)
 
 
-def test_chains_of_one_release_whose_noise_grows_are_refused(config, schema):
+def test_chains_of_one_release_whose_noise_grows_are_refused(config):
     from conftest import ROOT
 
     from dpmcmc.study.config import ConfigError, merged
@@ -223,6 +223,6 @@ def test_chains_of_one_release_whose_noise_grows_are_refused(config, schema):
         "tuning": None,
     }
     with pytest.raises(ConfigError, match="chains_per_sample: must be 1 with dp-sghmc"):
-        Study(merged(config, overlay), schema, ROOT)
+        Study(merged(config, overlay), ROOT)
     algorithm["settings"]["flat-banana-2d"]["step_size_decay"] = 0
-    Study(merged(config, overlay), schema, ROOT)
+    Study(merged(config, overlay), ROOT)

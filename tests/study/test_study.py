@@ -9,14 +9,16 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from dpmcmc.jobs import budgets
 from dpmcmc.models.gaussian import is_covariance
-from dpmcmc.study.config import ConfigError, merged
+from dpmcmc.study.config import ConfigError, merged, read_config
+from dpmcmc.study.loading import load_study
 from dpmcmc.study.runs import Cell, text_of
-from dpmcmc.study.study import Study, load_study
+from dpmcmc.study.study import Study
 
 
-def test_the_full_study_is_the_published_one(config, schema):
-    study = Study(config, schema, ROOT)
+def test_the_full_study_is_the_published_one(config):
+    study = Study(config, ROOT)
     assert len(study.cells) == 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8
     assert len(study.seeds) == 20
     assert study.swept == ["clip_bound"]
@@ -30,20 +32,20 @@ def test_the_full_study_is_the_published_one(config, schema):
     assert epsilons == {0.5, 0.75, 1, 2, 3, 4, 5, 6, None}
 
 
-def test_the_quick_study_runs_every_model_and_algorithm(quick, schema):
-    study = Study(quick, schema, ROOT)
+def test_the_quick_study_runs_every_model_and_algorithm(quick):
+    study = Study(quick, ROOT)
     assert set(study.model_ids) == set(quick["models"])
     assert study.algorithm_ids == list(quick["algorithms"])
 
 
-def test_a_job_is_told_its_own_settings_alone(config, schema):
-    before = Study(copy.deepcopy(config), schema, ROOT)
+def test_a_job_is_told_its_own_settings_alone(config):
+    before = Study(copy.deepcopy(config), ROOT)
     config["runs"].append({"models": ["circle"], "algorithms": ["dp-penalty"], "epsilons": [2.5]})
     config["seeds"] = 40
     config["models"]["another"] = config["models"]["circle"] | {"num_rows": 5000}
     config["algorithms"]["mine"] = copy.deepcopy(config["algorithms"]["dp-penalty"])
     config["algorithms"]["dp-hmc"]["settings"]["flat-banana-2d"]["step_size"] = 0.1
-    after = Study(config, schema, ROOT)
+    after = Study(config, ROOT)
     jobs = [("circle", "dp-hmc", "epsilon-1"), ("flat-banana-2d", "dp-penalty", "epsilon-6")]
     for job in [Cell(*job) for job in jobs]:
         assert before.chain(job, 3) == after.chain(job, 3)
@@ -55,8 +57,8 @@ def test_a_job_is_told_its_own_settings_alone(config, schema):
     json.dumps(after.chain(changed, 0))
 
 
-def test_a_sweep_differs_in_what_it_varies_alone(config, schema):
-    study = Study(config, schema, ROOT)
+def test_a_sweep_differs_in_what_it_varies_alone(config):
+    study = Study(config, ROOT)
     cells = [c for c in study.cells if c[:2] == ("flat-banana-2d", "rwmh")]
     assert [c.run for c in cells][:2] == [
         "iterations-3000/clip_bound-0.5",
@@ -70,12 +72,12 @@ def test_a_sweep_differs_in_what_it_varies_alone(config, schema):
     assert specs[0]["run"] == "iterations-3000" and specs[0]["start_sd"] == 0.05
 
 
-def test_iterations_of_a_private_algorithm_are_priced(config, schema):
+def test_iterations_of_a_private_algorithm_are_priced(config):
     config["runs"] = [
         {"models": ["circle"], "algorithms": ["dp-penalty", "start"], "iterations": [500]}
     ]
     config["notebooks"] = {}
-    study = Study(config, schema, ROOT)
+    study = Study(config, ROOT)
     private, free = (study.budget(cell) for cell in study.cells)
     assert private["iterations"] == free["iterations"] == 500
     assert private["accountant"] == "gaussian" and free["accountant"] is None
@@ -101,7 +103,7 @@ class Mine(Settings):
 """
 
 
-def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, schema, tmp_path):
+def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own/mine.py").write_text(OWN)
     overlay = tmp_path / "own/study.yaml"
@@ -111,11 +113,9 @@ def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, sche
             "study": "own",
             "runs": [{"models": ["circle"], "algorithms": ["mine"], "iterations": [5]}],
             "algorithms": {"mine": {"sampler": sampler, "settings": {"circle": settings}}},
-            "accounting_curves": None,
-            "notebooks": None,
         }
         overlay.write_text(yaml.safe_dump(changes))
-        return load_study(ROOT / "config.yaml", [overlay], changes, schema)
+        return load_study(ROOT, [overlay])
 
     found = study("mine.py:Mine", {"width": 2})
     (cell,) = found.cells
@@ -130,20 +130,24 @@ def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, sche
             "algorithms.mine.sampler: unknown sampler Mine; valid names: DPB",
         ),
         ("mine.py:Mine", {"stop": 2}, "settings.circle: unknown key stop; valid keys: width"),
-        ("mine.py:Mine", {"width": 0}, "settings.circle.width: must be greater than 0, not 0"),
+        ("mine.py:Mine", {"width": 0}, "settings.circle.width: must be a number > 0.0, not 0"),
         ("mine.py:Mine", {}, "settings.circle: missing key width"),
     ]:
         with pytest.raises(ConfigError, match=re.escape(message)):
             study(sampler, settings)
+    old = OWN.replace("def step", "def release(self, n):\n        pass\n\n    def step")
+    (tmp_path / "own/old.py").write_text(old)
+    with pytest.raises(ConfigError, match=r"sampler: old.py:Mine: rename release\(\) to mechanism"):
+        study("old.py:Mine", {"width": 1})
     (tmp_path / "own/broken.py").write_text("import nowhere_at_all")
     with pytest.raises(ConfigError, match="cannot be imported: ModuleNotFoundError"):
         study("broken.py:Mine", {"width": 1})
 
 
-def test_the_section_on_tuning_concerns_no_other_job(config, schema):
-    before = Study(copy.deepcopy(config), schema, ROOT)
+def test_the_section_on_tuning_concerns_no_other_job(config):
+    before = Study(copy.deepcopy(config), ROOT)
     tuning = config.pop("tuning")
-    after = Study(config, schema, ROOT)
+    after = Study(config, ROOT)
     for cell in before.cells:
         assert before.chain(cell, 0) == after.chain(cell, 0)
         assert before.budget(cell) == after.budget(cell)
@@ -153,10 +157,10 @@ def test_the_section_on_tuning_concerns_no_other_job(config, schema):
     # A search, in turn, is told its own settings alone.
     pair = ("flat-banana-2d", "dp-barker-certified")
     tuning["models"] = [pair[0]]
-    changed = Study(config | {"tuning": tuning, "seeds": 3}, schema, ROOT)
+    changed = Study(config | {"tuning": tuning, "seeds": 3}, ROOT)
     assert changed.search(*pair) == before.search(*pair)
     assert changed.search(*pair)["factors"] == {"proposal_scale": 10, "batch_size": 100}
-    capped = Study(config | {"tuning": tuning, "max_iterations": 70}, schema, ROOT)
+    capped = Study(config | {"tuning": tuning, "max_iterations": 70}, ROOT)
     assert capped.search(*pair)["max_iterations"] == 70
     json.dumps(capped.search(*pair))
 
@@ -181,20 +185,21 @@ HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
 AUDIT = {"runs": 200_000, "delta": 0.01, "confidence": 0.999, "cases": ["dp-hmc-1"]}
 BAD = [
     ("sed", 1, "config: unknown key sed; valid keys: study, seed, seeds,"),
+    ("chains_per_release", 4, "config: chains_per_release is chains_per_sample now"),
     ("seeds", ..., "config: missing key seeds"),
-    ("seeds", 0, "seeds: must be at least 1, not 0"),
-    ("seeds", 2.5, "seeds: must be a whole number without a decimal point, not 2.5"),
+    ("seeds", 0, "seeds: must be a whole number >= 1, not 0"),
+    ("seeds", 2.5, "seeds: must be a whole number, not 2.5"),
     ("seeds", "20", "seeds: must be a whole number"),
     ("seeds", True, "seeds: must be a whole number"),
     ("study", "../up", "study: '../up' is not a valid id"),
-    ("delta_times_n", 0, "delta_times_n: must be greater than 0, not 0"),
+    ("delta_times_n", 0, "delta_times_n: must be a number > 0.0, not 0"),
     ("delta_times_n", math.nan, "delta_times_n: must be a finite number, not nan"),
     ("mmd/pairs", 5, "mmd: unknown key pairs; valid keys: bandwidth_pairs, max_draws"),
-    ("runs", [], "runs: has too few entries (0); at least 1 needed"),
-    ("runs/0/epsilons", [1, 0], "runs[0].epsilons[1]: must be greater than 0, not 0"),
-    ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be greater than 0, not -2"),
+    ("runs", [], "runs: must be a list of length >= 1, not []"),
+    ("runs/0/epsilons", [1, 0], "runs[0].epsilons[1]: must be a number >= 1e-06, not 0"),
+    ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be a number >= 1e-06, not -2"),
     ("runs/0/epsilons", [math.inf], "runs[0].epsilons[0]: must be a finite number, not inf"),
-    ("runs/0/epsilons", ["1"], "runs[0].epsilons[0]: must be a finite number, not '1'"),
+    ("runs/0/epsilons", ["1"], "runs[0].epsilons[0]: must be a number, not '1'"),
     ("runs/0/epsilons", [1, 1.0], "runs[0].epsilons: lists 1 twice"),
     ("runs/0/epsilons", [3, 3.0000001], "runs[0].epsilons: lists 3 twice (to six digits)"),
     ("runs/0/models", ["flat"], "runs[0].models: unknown model flat; valid models: flat-banana-2d"),
@@ -212,24 +217,28 @@ BAD = [
         "algorithms.dp-penalty.settings.flat-banana-2d: unknown key clip; valid keys: "
         "noise_scale, clip_bound, proposal_scale",
     ),
-    (f"{PENALTY}/clip_bound", 0, f"{PENALTY.replace('/', '.')}.clip_bound: must be greater than 0"),
-    (f"{PENALTY}/clip_bound", -1, "must be greater than 0, not -1"),
+    (f"{PENALTY}/clip_bound", 0, f"{PENALTY.replace('/', '.')}.clip_bound: must be a number > 0.0"),
+    (f"{PENALTY}/clip_bound", -1, "must be a number > 0.0, not -1"),
     (f"{PENALTY}/clip_bound", math.inf, "must be a finite number, not inf"),
-    (f"{PENALTY}/noise_scale", 0, "noise_scale: must be greater than 0"),
+    (f"{PENALTY}/noise_scale", 0, "noise_scale: must be a number > 0.0"),
     (
         f"{PENALTY}/proposal_scale",
         [1, 2, 3],
         "proposal_scale: must be a number or a list of dimension = 2 numbers, not 3",
     ),
-    (f"{PENALTY}/proposal_scale", [0.1, -0.2], "proposal_scale[1]: must be greater than 0"),
-    (f"{PENALTY}/proposal_scale", "0.1", "proposal_scale: must be a finite number, not '0.1'"),
+    (f"{PENALTY}/proposal_scale", [0.1, -0.2], "proposal_scale[1]: must be a number > 0.0"),
+    (f"{PENALTY}/proposal_scale", "0.1", "proposal_scale: must be a number, not '0.1'"),
     (f"{PENALTY}/clip_bound", ..., "missing key clip_bound"),
     (f"{HMC}/inverse_mass_matrix", [1, 1], "list of dimension = 10 numbers, not 2"),
-    (f"{HMC}/num_integration_steps", 0, "num_integration_steps: must be at least 1, not 0"),
+    (
+        f"{HMC}/num_integration_steps",
+        0,
+        "integration_steps: must be a whole number >= 1, not 0",
+    ),
     (
         "algorithms/dp-hmc/accountant",
         "rdp2",
-        "unknown value rdp2; valid values: add-remove-pld, add-remove-rdp, barker-rdp, cert",
+        "accountant: unknown accountant rdp2; valid names: barker-rdp, certified, gau",
     ),
     (
         "algorithms/dp-hmc/accountant",
@@ -240,10 +249,10 @@ BAD = [
     ("algorithms/dp-hmc/accountant", ..., "algorithms.dp-hmc: missing key accountant; valid"),
     ("algorithms/rwmh/accountant", "gaussian", "Metropolis is not private, so takes none"),
     ("algorithms/dp-hmc/move", "GaussianWalk", "algorithms.dp-hmc.move: DPHMC takes none"),
-    ("algorithms/dp-penalty/move", ..., "missing key move; valid values: GaussianWalk, OneC"),
+    ("algorithms/dp-penalty/move", ..., "missing key move; valid values: GaussianWalk, GuidedWalk"),
     ("algorithms/dp-penalty/move", "Walk", "unknown move Walk; valid names: GaussianWalk, Guided"),
     ("algorithms/dp-penalty/sampler", "DPPenalti", "unknown sampler DPPenalti; valid names: DPB"),
-    ("algorithms/dp-penalty/sampler", 3, "algorithms.dp-penalty.sampler: must be a string, not 3"),
+    ("algorithms/dp-penalty/sampler", 3, "algorithms.dp-penalty.sampler: must be a text, not 3"),
     (
         "algorithms/dp-barker-certified/in_place_of",
         "dp-barkr",
@@ -276,7 +285,7 @@ BAD = [
         100_001,
         "models.tempered-banana-2d.tempered_rows: must be at most num_rows = 100000, not 100001",
     ),
-    ("models/gauss-30d/num_rows", 1e5, "num_rows: must be a whole number without a decimal point"),
+    ("models/gauss-30d/num_rows", 1e5, "num_rows: must be a whole number, not 100000.0"),
     ("models/flat-banana-2d/true_position", [0, 3, 0], "at most dimension = 2 entries, not 3"),
     ("models/correlated-gauss-2d/covariance", [[1, 2], [2, 1]], "positive definite 2 x 2 matrix"),
     ("models/correlated-gauss-2d/covariance", [[1, 0.5], [0.4, 1]], "symmetric positive"),
@@ -299,22 +308,22 @@ BAD = [
     (
         "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/noise_variance",
         0,
-        "noise_variance: must be greater than 0, not 0",
+        "noise_variance: must be a number > 0.0, not 0",
     ),
     (
         "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/sensitivity",
         "loose",
-        "sensitivity: unknown value 'loose'; valid values: exact, published",
+        "sensitivity: unknown value 'loose'; valid values: published, exact",
     ),
-    ("runs/4/iterations", [0], "runs[4].iterations[0]: must be at least 1, not 0"),
+    ("runs/4/iterations", [0], "runs[4].iterations[0]: must be a whole number >= 1, not 0"),
     ("runs/4/iterations", [3, 3], "runs[4].iterations: lists 3 twice"),
     ("runs/4/iterations", ..., "runs[4]: needs one of the keys epsilons, iterations"),
     ("runs/4/epsilons", [1], "runs[4]: needs one of the keys epsilons, iterations"),
-    ("runs/4/start_sd", 0, "runs[4].start_sd: must be greater than 0, not 0"),
-    ("runs/4/vary", {}, "runs[4].vary: has too few entries"),
+    ("runs/4/start_sd", 0, "runs[4].start_sd: must be a number > 0.0, not 0"),
+    ("runs/4/vary", {}, "runs[4].vary: must be a map of length >= 1"),
     ("runs/4/vary/clip_bound", [1, 2, 1.0], "runs[4].vary.clip_bound: lists 1 twice"),
-    ("runs/4/vary/clip_bound", [1, 0], "clip_bound-0.clip_bound: must be greater than 0, not 0"),
-    ("runs/4/vary/clip_bound", ["loose"], "clip_bound: must be a finite number, not 'loose'"),
+    ("runs/4/vary/clip_bound", [1, 0], "clip_bound-0.clip_bound: must be a number > 0.0, not 0"),
+    ("runs/4/vary/clip_bound", ["loose"], "clip_bound: must be a number, not 'loose'"),
     ("runs/4/vary", {"iterations": [5]}, "runs[4].vary.iterations: is a column of the tables"),
     ("runs/4/vary", {"clip": [1]}, "unknown key clip; valid keys: clip_bound, proposal_scale"),
     (
@@ -328,7 +337,11 @@ BAD = [
         "algorithms.rwmh.settings: no settings for model circle, which runs; there are settings",
     ),
     ("accounting_curves/curves", {"dp-penalty": ["rdp"]}, "accountant rdp prices a Subsampled"),
-    ("accounting_curves/curves", {"dp-penalty": ["x"]}, "dp-penalty: unknown value x; valid valu"),
+    (
+        "accounting_curves/curves",
+        {"dp-penalty": ["x"]},
+        "dp-penalty: unknown accountant x; valid",
+    ),
     ("accounting_curves/epsilons/from", 6, "accounting_curves.epsilons: from must be less than"),
     ("accounting_curves/model", "circle", "minibatch-dp-penalty has no settings for model circle"),
     ("accounting_curves/model", "x", "accounting_curves.model: unknown model x; valid models: fl"),
@@ -339,17 +352,17 @@ BAD = [
         AUDIT | {"seeds": 1},
         "audit: unknown key seeds; valid keys: runs, delta, confidence, cases",
     ),
-    ("audit", AUDIT | {"runs": 99}, "audit.runs: must be at least 100, not 99"),
-    ("audit", AUDIT | {"runs": 1e4}, "audit.runs: must be a whole number without a decimal point"),
-    ("audit", AUDIT | {"delta": 1e-6}, "audit.delta: must be at least 0.001, not 1e-06"),
-    ("audit", AUDIT | {"delta": 0.1}, "audit.delta: must be at most 0.01, not 0.1"),
+    ("audit", AUDIT | {"runs": 99}, "audit.runs: must be a whole number >= 100, not 99"),
+    ("audit", AUDIT | {"runs": 1e4}, "audit.runs: must be a whole number, not 10000.0"),
+    ("audit", AUDIT | {"delta": 1e-6}, "audit.delta: must be a number >= 0.001, not 1e-06"),
+    ("audit", AUDIT | {"delta": 0.1}, "audit.delta: must be a number <= 0.01, not 0.1"),
     ("audit", AUDIT | {"delta": math.nan}, "audit.delta: must be a finite number, not nan"),
-    ("audit", AUDIT | {"confidence": 1}, "audit.confidence: must be at most 0.999999, not 1"),
-    ("audit", AUDIT | {"confidence": "99 %"}, "audit.confidence: must be a finite number, not '99"),
+    ("audit", AUDIT | {"confidence": 1}, "audit.confidence: must be a number <= 0.999999, not 1"),
+    ("audit", AUDIT | {"confidence": "99 %"}, "audit.confidence: must be a number, not '99"),
     ("tuning/trial", 5, "tuning: unknown key trial; valid keys: epsilon, trials, seeds,"),
-    ("tuning/trials", 0, "tuning.trials: must be at least 1, not 0"),
+    ("tuning/trials", 0, "tuning.trials: must be a whole number >= 1, not 0"),
     ("tuning/epsilon", ..., "tuning: missing key epsilon"),
-    ("tuning/largest_clip_fraction", 2, "largest_clip_fraction: must be at most 1, not 2"),
+    ("tuning/largest_clip_fraction", 2, "largest_clip_fraction: must be a number <= 1.0, not 2"),
     ("tuning/models", ["x"], "tuning.models: unknown model x; valid models: flat-banana-2d"),
     ("tuning/algorithms", ["x"], "tuning.algorithms: unknown algorithm x; valid algorithms: dp-"),
     (
@@ -359,7 +372,7 @@ BAD = [
         "tuning asks for",
     ),
     ("tuning/factors/noise", 5, "tuning.factors: unknown key noise; valid keys: noise_scale"),
-    ("tuning/factors/noise_scale", 1, "noise_scale: must be greater than 1, not 1"),
+    ("tuning/factors/noise_scale", 1, "noise_scale: must be a number > 1.0, not 1"),
     (
         "tuning/factors",
         {"clip_bound": 2},
@@ -369,10 +382,10 @@ BAD = [
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "Circle"}, "is not a valid id"),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
-    ("seed", 10**400, "seed: must be a whole number"),
+    ("seed", 10**400, "seed: must be a finite number, not 1000"),
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
-    ("delta_times_n", 2, "delta_times_n: must be at most 1, not 2"),
-    ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be at most 100"),
+    ("delta_times_n", 2, "delta_times_n: must be a number <= 1.0, not 2"),
+    ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be a number <= 100"),
     (f"{PENALTY}/noise_scale", 1e200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
     (f"{PENALTY}/noise_scale", 1e-200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
     (f"{PENALTY}/proposal_scale", [1, 1e10], "proposal_scale[1]: must be between 1e-12 and 1e+09"),
@@ -386,14 +399,14 @@ BAD = [
 
 
 @pytest.mark.parametrize(("path", "value", "message"), BAD)
-def test_a_bad_configuration_gets_one_line_that_names_the_key(config, schema, path, value, message):
+def test_a_bad_configuration_gets_one_line_that_names_the_key(config, path, value, message):
     change(path, value)(config)
     with pytest.raises(ConfigError, match=re.escape(message)) as error:
-        Study(config, schema, ROOT)
+        Study(config, ROOT)
     assert "\n" not in str(error.value)
 
 
-def test_a_small_study_leaves_out_what_it_does_not_have(config, schema):
+def test_a_small_study_leaves_out_what_it_does_not_have(config):
     for section in ("tuning", "accounting_curves", "claims"):
         del config[section]
     for name in ("accounting", "clipping"):
@@ -408,31 +421,31 @@ def test_a_small_study_leaves_out_what_it_does_not_have(config, schema):
         "circle": {"models": ["circle"]},
         "gradient-clipping": {"algorithms": ["dp-hmc"]},
     }
-    study = Study(config, schema, ROOT)
+    study = Study(config, ROOT)
     assert list(study.notebooks) == ["summary", "circle", "gradient-clipping"]
     assert "clipping-effects" not in study.all_tables and "accounting" not in study.all_tables
     json.dumps(study.description())
 
 
-def test_an_audit_is_run_where_the_configuration_asks_for_it(config, schema):
-    study = Study(config, schema, ROOT)
+def test_an_audit_is_run_where_the_configuration_asks_for_it(config):
+    study = Study(config, ROOT)
     assert study.audited_cases == [] and "audit" not in study.all_tables
-    study = Study(config | {"audit": AUDIT}, schema, ROOT)
+    study = Study(config | {"audit": AUDIT}, ROOT)
     assert study.audited_cases == ["dp-hmc-1"] and "audit" in study.all_tables
     told = {key: AUDIT[key] for key in ("runs", "delta", "confidence")}
     assert study.audited_case("dp-hmc-1") == told | {"study_seed": 2021, "case": "dp-hmc-1"}
 
 
-def test_a_pair_without_settings_is_named(config, schema):
+def test_a_pair_without_settings_is_named(config):
     del config["algorithms"]["dp-hmc"]["settings"]["circle"]
     config["runs"][1]["algorithms"] = ["dp-penalty", "dp-hmc"]
     with pytest.raises(ConfigError, match=r"dp-hmc\.settings: no settings for model circle"):
-        Study(config, schema, ROOT)
+        Study(config, ROOT)
 
 
-def test_the_same_cell_in_two_runs_runs_once(config, schema):
+def test_the_same_cell_in_two_runs_runs_once(config):
     config["runs"].append(copy.deepcopy(config["runs"][1]))
-    assert len(Study(config, schema, ROOT).cells) == 219 + 32
+    assert len(Study(config, ROOT).cells) == 219 + 32
 
 
 @pytest.mark.parametrize(
@@ -443,11 +456,11 @@ def test_values_in_paths(value, text):
     assert text_of(value) == text
 
 
-def test_one_name_of_a_cell_for_two_things_is_refused(config, schema):
+def test_one_name_of_a_cell_for_two_things_is_refused(config):
     again = copy.deepcopy(config["runs"][4])
     config["runs"].append(again | {"start_sd": 0.1})
     with pytest.raises(ConfigError, match="rwmh on flat-banana-2d is asked for twice as iter"):
-        Study(config, schema, ROOT)
+        Study(config, ROOT)
 
 
 def test_covariances():
@@ -456,13 +469,13 @@ def test_covariances():
     assert not is_covariance([[1, 0]], 2)
 
 
-def test_null_removes_and_maps_are_merged(config, schema):
+def test_null_removes_and_maps_are_merged(config):
     changes = {
         "accounting_curves": None,
         "notebooks": {"accounting": None},
         "models": {"circle": {"num_rows": 9}},
     }
-    study = Study(merged(config, changes), schema, ROOT)
+    study = Study(merged(config, changes), ROOT)
     assert not study.accounting_curves and "accounting" not in study.notebooks
     assert study.models["circle"].model.num_rows == 9
     assert study.models["circle"].model.sharpness == config["models"]["circle"]["sharpness"]
@@ -470,15 +483,89 @@ def test_null_removes_and_maps_are_merged(config, schema):
     assert merged({"a": 1}, {"a": {"b": None, "c": 2}}) == {"a": {"c": 2}}
 
 
-def test_stand_ins_double_the_cells_in_which_both_run(quick, schema):
-    study = Study(quick, schema, ROOT)
+def test_stand_ins_double_the_cells_in_which_both_run(quick):
+    study = Study(quick, ROOT)
     assert study.stand_ins["dp-barker-certified"] == "dp-barker"
-    assert len(study.doubled_cells) == 2 * 3 + 1  # and DP-SGNHT on one model
-    assert all(cell.run == "epsilon-4" for cell, _ in study.doubled_cells)
-    cell, stand_in = study.doubled_cells[0]
-    assert study.certification(cell, stand_in)["accountant"] == "certified"
-    assert study.certification(cell, stand_in)["sampler"] == study.sampler(cell)["sampler"]
+    assert len(study.replaced_cells) == 2 * 3 + 1  # and DP-SGNHT on one model
+    assert all(cell.run == "epsilon-4" for cell, _ in study.replaced_cells)
+    cell, _ = study.replaced_cells[0]
+    assert study.certification(cell)["accountant"] == "certified"
+    assert study.certification(cell)["sampler"] == study.sampler(cell)["sampler"]
     alone = ["dp-barker-certified"]
     quick["runs"] = [{"models": ["flat-banana-2d"], "algorithms": alone, "epsilons": [4]}]
     quick["notebooks"] = {}
-    assert not Study(quick, schema, ROOT).doubled_cells
+    assert not Study(quick, ROOT).replaced_cells
+
+
+# -- Files ----------------------------------------------------------------------------------------
+
+
+def test_a_study_stands_on_the_library_and_on_what_it_extends(tmp_path):
+    """Not on config.yaml, unless it says so; null takes out what it has from elsewhere."""
+    runs = [{"models": ["circle"], "algorithms": ["dp-penalty"], "epsilons": [1]}]
+    (tmp_path / "one").mkdir()
+    alone = {"study": "alone", "runs": runs, "tuning": {"factors": {"clip_bound": None}}}
+    (tmp_path / "one/study.yaml").write_text(yaml.safe_dump(alone))
+    study = load_study(ROOT, [tmp_path / "one/study.yaml"])
+    assert not study.claims and not study.notebooks and not study.searches
+    assert len(study.seeds) == 20 and "clip_bound" not in study.tuning["factors"]
+    (tmp_path / "two.yaml").write_text("extends: one/study.yaml\nstudy: two\nseeds: 3\n")
+    study = load_study(ROOT, [tmp_path / "two.yaml"], {"delta_times_n": 0.2})
+    assert (study.name, len(study.seeds), len(study.cells)) == ("two", 3, 1)
+    assert study.config["delta_times_n"] == 0.2 and "extends" not in study.config
+    (tmp_path / "one/study.yaml").write_text("extends: ../two.yaml\n")
+    with pytest.raises(ConfigError, match=r"extends: .* extends this file"):
+        load_study(ROOT, [tmp_path / "two.yaml"])
+    (tmp_path / "two.yaml").write_text("extends: nowhere.yaml\n")
+    with pytest.raises(ConfigError, match=r"nowhere.yaml: cannot be read: No such file"):
+        load_study(ROOT, [tmp_path / "two.yaml"])
+
+
+def test_numbers_are_numbers_as_people_write_them(tmp_path):
+    text = "a: [1e4, 8e-3, -1E+2, .5e1, 2.0e3, 1_000, 1.0e-5, e4, 1e, x1e4]\n"
+    (tmp_path / "a.yaml").write_text(text)
+    values = read_config(tmp_path / "a.yaml")["a"]
+    assert values == [10_000, 0.008, -100, 5, 2000, 1000, 1e-5, "e4", "1e", "x1e4"]
+    assert [type(value) for value in values[:2]] == [int, float]
+
+
+ACCOUNTANT = """
+from dpmcmc.accounting.gaussian import check, delta
+"""
+
+
+def test_an_accountant_of_ones_own_lies_beside_the_study(tmp_path):
+    """In paths and tables it has the name of its file, with hyphens."""
+    (tmp_path / "my_own.py").write_text(ACCOUNTANT)
+    (tmp_path / "none.py").write_text("delta = 1")
+    file = tmp_path / "study.yaml"
+
+    def study(accountant):
+        changes = {
+            "study": "own",
+            "runs": [{"models": ["circle"], "algorithms": ["dp-penalty"], "epsilons": [1]}],
+            "algorithms": {"dp-penalty": {"accountant": accountant}},
+            "accounting_curves": {
+                "model": "circle",
+                "epsilons": {"from": 1, "to": 2, "count": 2},
+                "curves": {"dp-penalty": ["zcdp", accountant]},
+            },
+        }
+        file.write_text(yaml.safe_dump(changes))
+        return load_study(ROOT, [file])
+
+    found = study("my_own.py")
+    (cell,) = found.cells
+    assert found.budget(cell)["accountant"].endswith("/my_own.py")
+    assert found.description()["algorithms"]["dp-penalty"]["accountant"] == "my-own"
+    assert found.accounting_curves == [("dp-penalty", "zcdp"), ("dp-penalty", "my-own")]
+    budgets.budget(found.budget(cell), tmp_path / "own.json")
+    budgets.budget(study("gaussian").budget(cell), tmp_path / "package.json")
+    own, package = (json.loads((tmp_path / f"{n}.json").read_text()) for n in ("own", "package"))
+    assert own == package | {"accountant": "my-own"}
+    for wrong, message in [
+        ("yours.py", "dp-penalty.accountant: no file yours.py in"),
+        ("none.py", "none.py has no check, so it is no accountant"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            study(wrong)

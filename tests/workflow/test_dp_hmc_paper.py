@@ -8,8 +8,7 @@ import yaml
 from conftest import ROOT
 from running import snakemake
 
-from dpmcmc.study.config import merged
-from dpmcmc.study.study import Study
+from dpmcmc.study.loading import load_study
 
 PUBLISHED = ["dp-penalty", "dp-hmc", "dp-sgld", "dp-sgnht"]
 CERTIFIED = ["dp-sgld-certified", "dp-sgld-corrected", "dp-sgnht-certified"]
@@ -58,10 +57,8 @@ def overlay():
 
 
 @pytest.fixture
-def study(config, schema, overlay):
-    return Study(
-        merged(config, overlay), schema, ROOT, {"notebooks": [ROOT / "studies/dp-hmc-paper"]}
-    )
+def study():
+    return load_study(ROOT, [ROOT / "studies/dp-hmc-paper/study.yaml"])
 
 
 def test_settings_are_those_of_the_paper(study):

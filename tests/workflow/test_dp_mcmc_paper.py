@@ -12,8 +12,7 @@ from running import snakemake
 import dpmcmc
 from dpmcmc import registry
 from dpmcmc.reporting.study import Study as Reported
-from dpmcmc.study.config import merged
-from dpmcmc.study.study import Study
+from dpmcmc.study.loading import load_study
 
 BANANAS = ["flat-banana-2d", "tempered-banana-2d"]
 ON_BATCHES = ["dp-barker", "minibatch-dp-penalty", "minibatch-dp-penalty-ocu-gwmh"]
@@ -70,10 +69,8 @@ def overlay():
 
 
 @pytest.fixture
-def study(config, schema, overlay):
-    return Study(
-        merged(config, overlay), schema, ROOT, {"notebooks": [ROOT / "studies/dp-mcmc-paper"]}
-    )
+def study():
+    return load_study(ROOT, [ROOT / "studies/dp-mcmc-paper/study.yaml"])
 
 
 def test_settings_are_those_of_the_paper(study, overlay):

@@ -39,6 +39,7 @@ def test_an_example_passes_its_check(with_examples, name):
     assert re.search(r"[1-9]\d* ok, 0 FAILED", run(with_examples, *command).stdout)
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("name", CHECKS)
 def test_an_example_runs_to_the_last_page(with_examples, name):
     study = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())

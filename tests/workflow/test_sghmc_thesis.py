@@ -8,8 +8,7 @@ import yaml
 from conftest import ROOT
 from running import snakemake
 
-from dpmcmc.study.config import merged
-from dpmcmc.study.study import Study
+from dpmcmc.study.loading import load_study
 
 HOUSES = {"classes": [1, 9, 0]}  # the others are too few
 COMPARED = [
@@ -89,10 +88,8 @@ def overlay():
 
 
 @pytest.fixture
-def study(config, schema, overlay):
-    beside = {("models", name, "data"): ROOT / "studies/sghmc-thesis" for name in overlay["models"]}
-    beside["notebooks"] = [ROOT / "studies/sghmc-thesis"]
-    return Study(merged(config, overlay), schema, ROOT, beside)
+def study():
+    return load_study(ROOT, [ROOT / "studies/sghmc-thesis/study.yaml"])
 
 
 def settings(study, algorithm, model):
@@ -156,7 +153,10 @@ def test_settings_are_those_of_the_thesis(study):
         if algorithm != "sghmc":
             twin = settings(study, f"{algorithm}-certified", rows)
             assert twin == published | changed
-            assert study.algorithms[algorithm].accountant == "add-remove-pld"
+            accountant = study.algorithms[algorithm].accountant
+            assert accountant.endswith("studies/sghmc-thesis/add_remove_pld.py")
+            told = study.description()["algorithms"][algorithm]
+            assert told["accountant"] == "add-remove-pld"  # as in tables
     iterations = {
         cell.algorithm: run.iterations
         for cell, run in study.runs.items()

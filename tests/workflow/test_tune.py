@@ -13,8 +13,7 @@ import pandas as pd
 import yaml
 from running import environment, has_not_ended, jobs, run, running_in, snakemake
 
-from dpmcmc.study.config import merged
-from dpmcmc.study.study import load_study
+from dpmcmc.study.loading import load_study
 
 PAIRS = [("flat-banana-2d", "dp-penalty"), ("flat-banana-2d", "dp-barker")]
 FILES = ["trials.csv", "summary.csv", "settings.yaml"]
@@ -53,7 +52,7 @@ def trials_of(directory):
     return [len(json.loads(path.read_text())["trials"]) for path in journals]
 
 
-def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory, schema):
+def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory):
     for _ in range(10):
         if killed(fresh):
             break
@@ -79,8 +78,7 @@ def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory, schema):
     assert len(trials) == len(PAIRS) * 5
     settings = yaml.safe_load((results / "settings.yaml").read_text())
     overlays = [fresh / "studies/quick/study.yaml", results / "settings.yaml"]
-    quick = merged(yaml.safe_load(overlays[0].read_text()), settings)
-    study = load_study(fresh / "config.yaml", overlays, quick, schema)
+    study = load_study(fresh, overlays)
     for row in summary[summary["feasible_trials"] > 0].itertuples():
         found = settings["algorithms"][row.algorithm]["settings"][row.model]
         own = study.algorithms[row.algorithm].settings_on(row.model)
@@ -89,7 +87,7 @@ def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory, schema):
 
 
 def test_a_study_without_a_section_has_nothing_to_tune(fresh):
-    (fresh / "none.yaml").write_text("tuning: null\n")
+    (fresh / "none.yaml").write_text("extends: config.yaml\nstudy: none\ntuning: null\n")
     result = snakemake(fresh, "--cores", 1, "tune", "--configfile", "none.yaml", check=False)
     output = result.stdout + result.stderr
     assert result.returncode and "Traceback" not in output

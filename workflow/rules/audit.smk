@@ -9,11 +9,10 @@ rule audit_case:
     conda:
         CONDA
     resources:
-        mem_mb=table_memory,
-        runtime=audit_runtime,
+        mem_mb=megabytes(1000),
+        runtime=minutes(lambda wildcards: 10 + study.config["audit"]["runs"] // 10_000),
     params:
-        spec=audit_settings,
-        source=AUDIT_SOURCE,
+        **job("audit-case"),
     message:
         "Audit of {wildcards.case}"
     shell:
@@ -24,16 +23,16 @@ rule tabulate_audit:
     input:
         bounds=expand(f"{RESULTS}/audit/{{case}}.csv", case=study.audited_cases),
     output:
-        table=reported_table("audit"),
+        table=f"{RESULTS}/tables/audit.csv",
     log:
         f"{RESULTS}/logs/audit-table.log",
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        source=TABLES_SOURCE,
+        **job("joined-table"),
     message:
         "Table of the audit"
     shell:

@@ -9,11 +9,10 @@ rule compute_budget:
     conda:
         CONDA
     resources:
-        mem_mb=table_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(1000),
+        runtime=minutes(10),
     params:
-        spec=budget_settings,
-        source=budget_source,
+        **job("budget"),
     message:
         "Budget of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
@@ -30,11 +29,10 @@ rule certify_budget:
     conda:
         CONDA
     resources:
-        mem_mb=table_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(1000),
+        runtime=minutes(10),
     params:
-        spec=certification_settings,
-        source=certification_source,
+        **job("certification"),
     message:
         "Cost by its stand-in of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
@@ -50,11 +48,10 @@ rule compute_accounting_curve:
     conda:
         CONDA
     resources:
-        mem_mb=table_memory,
-        runtime=table_runtime,
+        mem_mb=megabytes(1000),
+        runtime=minutes(60),
     params:
-        spec=accounting_curve_settings,
-        source=curve_source,
+        **job("accounting-curve"),
     message:
         "Iterations of {wildcards.algorithm} against epsilon by accountant {wildcards.accountant}"
     shell:
@@ -62,20 +59,19 @@ rule compute_accounting_curve:
         " > {log:q} 2>&1"
 
 
-rule compute_needed:
+rule precompute:
     output:
-        needed=f"{RESULTS}/needed/{{needed}}.json",
+        precomputed=f"{RESULTS}/precomputed/{{precomputed}}.json",
     log:
-        f"{RESULTS}/logs/needed/{{needed}}.log",
+        f"{RESULTS}/logs/precomputed/{{precomputed}}.log",
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        spec=needed_settings,
-        source=needed_source,
+        **job("precomputed"),
     message:
-        "Compute what samplers need: {wildcards.needed}"
+        "Compute once for all chains: {wildcards.precomputed}"
     shell:
-        "python -m dpmcmc needed --spec {params.spec:q} --output {output.needed:q} > {log:q} 2>&1"
+        "python -m dpmcmc precomputed --spec {params.spec:q} --output {output.precomputed:q} > {log:q} 2>&1"

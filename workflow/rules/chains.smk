@@ -7,7 +7,7 @@ rule run_chain:
         dataset=f"{RESULTS}/data/{{model}}.npy",
         reference=f"{RESULTS}/reference/{{model}}.npy",
         budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
-        needed=needed_files,
+        precomputed=precomputed_files,
     output:
         chain=f"{RESULTS}/chains/{{model}}/{{algorithm}}/{{run}}/seed-{{seed}}.npz",
     log:
@@ -16,14 +16,14 @@ rule run_chain:
     conda:
         CONDA
     resources:
-        mem_mb=chain_memory,
-        runtime=chain_runtime,
+        mem_mb=megabytes(500, data_sets=1),
+        runtime=minutes(30),
     params:
-        spec=chain_settings,
-        source=chain_source,
+        **job("chain"),
     message:
         "Chain {wildcards.seed} of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
         "python -m dpmcmc chain --spec {params.spec:q} --dataset {input.dataset:q}"
-        " --reference {input.reference:q} --budget {input.budget:q} --needed {input.needed:q} --output {output.chain:q}"
+        " --reference {input.reference:q} --budget {input.budget:q} --precomputed {input.precomputed:q}"
+        " --output {output.chain:q}"
         " > {log:q} 2>&1"

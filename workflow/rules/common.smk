@@ -1,15 +1,11 @@
 # What all rules share: the validated study, where files are, wildcards, resources.
 
-import json
-import math
 import os
 import re
 import shutil
 import sys
-from functools import cache
 from pathlib import Path
-
-import yaml
+from types import SimpleNamespace
 
 ROOT = Path(workflow.basedir)
 SOURCE = ROOT / "src"
@@ -24,23 +20,16 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
-from dpmcmc.accounting.accountants import module_name
-from dpmcmc.jobs.data import FILES, REFERENCES
-from dpmcmc.reporting.captions import TABLES
-from dpmcmc.reporting.provenance import tree_digest
+from dpmcmc.jobs.table import JOBS
 from dpmcmc.study.config import ConfigError
-from dpmcmc.study.notebooks import listed
-from dpmcmc.study.runs import Cell
-from dpmcmc.study.sources import digest as digest_of
-from dpmcmc.study.study import load_study
+from dpmcmc.study.loading import load_study
+
+overrides = dict(workflow.config_settings.config)
+# Pages may be rendered from the committed tables of a study, without its chains.
+is_committed = overrides.pop("committed", False)
 
 try:
-    study = load_study(
-        ROOT / "config.yaml",
-        workflow.configfiles,
-        config,
-        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
-    )
+    study = load_study(ROOT, workflow.configfiles, overrides)
 except ConfigError as error:
     sys.exit(f"Configuration error: {error}")
 
@@ -59,170 +48,46 @@ wildcard_constraints:
     algorithm=any_of(study.algorithms),
     run=any_of(cell.run for cell in study.cells),
     case=any_of(study.audited_cases),
-    needed=any_of(study.needed),
+    precomputed=any_of(study.precomputed),
     seed=r"\d+",
 
 
-# Digests of the source that results depend on: what a job, its model and its sampler import. Asked
-# for by every job, and the same for thousands of them.
-digest = cache(digest_of)
+def job(name, of=None):
+    """Parameters of a rule: settings of its job, and the digest of the source behind its result.
 
+    Snakemake reruns jobs whose parameters change, but does not look into imported modules.
+    """
+    entry = JOBS[name]
+    params = {"source": lambda wildcards: entry.source(study, of or wildcards)}
+    if entry.spec:
+        params["spec"] = lambda wildcards: entry.settings(study, of or wildcards)
+    return params
 
-def module_of(reference):
-    return reference.rpartition(":")[0]
 
+# Memory in megabytes and run time in minutes: generous, and doubled by a second attempt
+# (`--retries 1`).
 
-def model_modules(model):
-    return [module_of(study.models[model].spec["class"])]
 
+def megabytes(base, data_sets=0):
+    """So many, and so many times the data set of the job's model."""
+    return lambda wildcards, attempt: attempt * (
+        base + (data_sets * study.megabytes_of_dataset(wildcards.model) if data_sets else 0)
+    )
 
-def sampler_modules(algorithm):
-    entry = study.algorithms[algorithm]
-    return [module_of(reference) for reference in (entry.sampler, entry.move) if reference]
 
+def minutes(count):
+    """So many; `count` may be a function of wildcards."""
+    return lambda wildcards, attempt: attempt * (count(wildcards) if callable(count) else count)
 
-def dataset_source(wildcards):
-    files = [FILES] if study.models[wildcards.model].data else []
-    return digest("dpmcmc.jobs.data", *model_modules(wildcards.model), *files)
 
+def reference_minutes(wildcards):
+    return 10 if study.models[wildcards.model].reference == "exact" else 240
 
-def reference_modules(model):
-    kind = study.models[model].reference
-    return [REFERENCES[kind]] if kind in REFERENCES else []
 
-
-def reference_source(wildcards):
-    model = wildcards.model
-    return digest("dpmcmc.jobs.data", *model_modules(model), *reference_modules(model))
-
-
-def needed_source(wildcards):
-    return digest("dpmcmc.jobs.samplers", module_of(study.needed[wildcards.needed]))
-
-
-def budget_source(wildcards):
-    accountant = study.algorithms[wildcards.algorithm].accountant
-    priced = [module_name(accountant)] if accountant else []
-    return digest("dpmcmc.jobs.budgets", *sampler_modules(wildcards.algorithm), *priced)
-
-
-def certification_source(wildcards):
-    accountant = certification_spec(wildcards)["accountant"]
-    modules = sampler_modules(wildcards.algorithm)
-    return digest("dpmcmc.jobs.budgets", *modules, module_name(accountant))
-
-
-def curve_source(wildcards):
-    modules = sampler_modules(wildcards.algorithm)
-    return digest("dpmcmc.jobs.budgets", *modules, module_name(wildcards.accountant))
-
-
-def chain_source(wildcards):
-    modules = model_modules(wildcards.model) + sampler_modules(wildcards.algorithm)
-    return digest("dpmcmc.jobs.chains", *modules)
-
-
-def chain_table_source(wildcards):
-    data = study.models[wildcards.model].data
-    files = [FILES] if data and "held_out" in data else []
-    return digest("dpmcmc.jobs.metrics", *model_modules(wildcards.model), *files)
-
-
-def notebook_source(notebook):
-    """With the classes of what it may build: models whose data it reads, algorithms it is told."""
-    lists = [
-        listed(value) for value in notebook.parameters.values() if isinstance(value, str | list)
-    ]
-    told = {name for names in lists for name in names if isinstance(name, str)}
-    modules = [module for model in notebook.data_models for module in model_modules(model)]
-    for name in study.algorithm_ids:
-        modules += sampler_modules(name) if name in told else []
-    return digest("dpmcmc.jobs.reports", *TEMPLATES, str(notebook.path), *modules)
-
-
-def search_source(wildcards):
-    entry = study.algorithms[wildcards.algorithm]
-    modules = model_modules(wildcards.model) + sampler_modules(wildcards.algorithm)
-    modules += reference_modules(wildcards.model)
-    return digest("dpmcmc.jobs.tuning", *modules, module_name(entry.accountant))
-
-
-# Of jobs that know no model and no sampler.
-TABLES_SOURCE = digest("dpmcmc.jobs.tables")
-AUDIT_SOURCE = digest("dpmcmc.jobs.audits")
-TUNING_SOURCE = digest("dpmcmc.jobs.tuning")
-TEMPLATES = sorted(map(str, (SOURCE / "dpmcmc/reporting/templates").glob("*")))
-PAGES_SOURCE = digest("dpmcmc.jobs.reports", *TEMPLATES)
-
-
-def as_json(settings):
-    """Settings of one job, as they go onto its command line."""
-    return json.dumps(settings, sort_keys=True)
-
-
-# Settings of a job, as parameters of its rule.
-
-
-def cell_of(wildcards):
-    return Cell(wildcards.model, wildcards.algorithm, wildcards.run)
-
-
-def dataset_settings(wildcards):
-    return as_json(study.dataset(wildcards.model))
-
-
-def reference_settings(wildcards):
-    return as_json(study.reference(wildcards.model))
-
-
-def baseline_settings(wildcards):
-    return as_json(study.baselines(wildcards.model))
-
-
-def needed_settings(wildcards):
-    return as_json({"class": study.needed[wildcards.needed]})
-
-
-def budget_settings(wildcards):
-    return as_json(study.budget(cell_of(wildcards)))
-
-
-def certification_spec(wildcards):
-    cell = cell_of(wildcards)
-    return study.certification(cell, dict(study.doubled_cells)[cell])
-
-
-def certification_settings(wildcards):
-    return as_json(certification_spec(wildcards))
-
-
-def accounting_curve_settings(wildcards):
-    return as_json(study.accounting_curve(wildcards.algorithm, wildcards.accountant))
-
-
-def audit_settings(wildcards):
-    return as_json(study.audited_case(wildcards.case))
-
-
-def chain_settings(wildcards):
-    return as_json(study.chain(cell_of(wildcards), int(wildcards.seed)))
-
-
-def chain_table_settings(wildcards):
-    return as_json(study.chain_table(wildcards.model))
-
-
-def baseline_table_settings(wildcards):
-    return as_json(study.baseline_table(wildcards.model))
-
-
-def search_settings(wildcards):
-    spec = study.search(wildcards.model, wildcards.algorithm)
-    return as_json(spec | {"source": search_source(wildcards)})
-
-
-def provenance_settings():
-    return as_json({"config": study.config, "source": tree_digest(ROOT)})
+def chain_priority(wildcards):
+    """After all else that is ready, and one model after another: most chains that run side by side
+    then read the same data, which the cache of the processor holds but once."""
+    return -1 - study.model_ids.index(wildcards.model)
 
 
 # Files that a rule gathers.
@@ -237,8 +102,9 @@ def chains_of_model(wildcards):
     return [path for cell in study.cells_of(wildcards.model) for path in chain_files(cell)]
 
 
-def needed_files(wildcards):
-    return [f"{RESULTS}/needed/{name}.json" for name in study.needed_by(wildcards.algorithm)]
+def precomputed_files(wildcards):
+    names = study.precomputed_by(wildcards.algorithm)
+    return [f"{RESULTS}/precomputed/{name}.json" for name in names]
 
 
 def accounting_curves(wildcards):
@@ -258,7 +124,7 @@ def budgets_of_model(wildcards):
 def certifications(wildcards):
     return [
         f"{RESULTS}/certified/{cell.model}/{cell.algorithm}/{cell.run}.csv"
-        for cell, _ in study.doubled_cells
+        for cell, _ in study.replaced_cells
     ]
 
 
@@ -266,39 +132,22 @@ def table_files(names):
     return [f"{RESULTS}/tables/{name}.csv" for name in names]
 
 
-# Notebooks: what they read, draw and are told.
-
-
-def notebook_settings(notebook):
-    return as_json(notebook.parameters | {"results": RESULTS})
-
-
 def notebook_inputs(notebook):
     yield f"{RESULTS}/study.json"
-    yield from table_files(notebook.tables)
+    yield from table_files(study.all_tables)
     for model in notebook.data_models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"
-    for model in notebook.chain_models:
-        for cell in study.cells_of(model):
-            yield from chain_files(cell)
+    if not is_committed:
+        for model in notebook.chain_models:
+            for cell in study.cells_of(model):
+                yield from chain_files(cell)
 
 
 def figure_files(notebook):
     for figure in notebook.figures:
         yield f"{RESULTS}/figures/{figure}.pdf"
         yield f"{RESULTS}/figures/{figure}.png"
-
-
-def reported_figures(notebook):
-    for path in figure_files(notebook):
-        name = Path(path).stem
-        labels = {"figure": name.removeprefix("figure-"), "shows": notebook.figures[name]}
-        yield path if path.endswith(".pdf") else reported(path, "figure", labels)
-
-
-def reported_page(name):
-    return reported(f"{RESULTS}/notebooks/{name}.html", "notebook", {"notebook": name})
 
 
 def pages_and_figures(wildcards):
@@ -315,82 +164,6 @@ def tuning_files(wildcards):
     if not study.searches:
         sys.exit("Configuration error: missing key tuning, which says what is searched")
     return [f"{RESULTS}/tuning/{name}" for name in ("trials.csv", "summary.csv", "settings.yaml")]
-
-
-# Outputs that `snakemake --report` shows.
-
-
-def reported_table(name):
-    labels = {"table": name, "holds": TABLES[name]}
-    return reported(f"{RESULTS}/tables/{name}.csv", "table", labels)
-
-
-def reported(path, kind, labels):
-    caption, category = f"../report/{kind}.rst", f"{kind.capitalize()}s"
-    flagged = report(path, caption=caption, category=category, labels=labels)
-    return flagged
-
-
-# Memory in megabytes (the libraries and copies of the data set) and run time in minutes: generous,
-# and doubled by a second attempt (`--retries 1`).
-
-
-def dataset_memory(wildcards, attempt):
-    return attempt * (500 + 3 * megabytes_of_dataset(wildcards.model))
-
-
-def chain_memory(wildcards, attempt):
-    return attempt * (500 + megabytes_of_dataset(wildcards.model))
-
-
-def small_memory(wildcards, attempt):
-    return attempt * 500
-
-
-def table_memory(wildcards, attempt):
-    return attempt * 1000
-
-
-def notebook_memory(wildcards, attempt):
-    return attempt * 1500
-
-
-def short_runtime(wildcards, attempt):
-    return attempt * 10
-
-
-def reference_runtime(wildcards, attempt):
-    return attempt * (240 if reference_modules(wildcards.model) else 10)
-
-
-def chain_runtime(wildcards, attempt):
-    return attempt * 30
-
-
-def audit_runtime(wildcards, attempt):
-    return attempt * (10 + study.config["audit"]["runs"] // 10_000)
-
-
-def search_memory(wildcards, attempt):
-    return attempt * (1500 + 3 * megabytes_of_dataset(wildcards.model))
-
-
-def search_runtime(wildcards, attempt):
-    return attempt * 720
-
-
-def table_runtime(wildcards, attempt):
-    return attempt * 60
-
-
-def chain_priority(wildcards):
-    """After all else that is ready, and one model after another: most chains that run side by side
-    then read the same data, which the cache of the processor holds but once."""
-    return -1 - study.model_ids.index(wildcards.model)
-
-
-def megabytes_of_dataset(model):
-    return math.prod(study.models[model].model.data_shape) * 8 // 2**20
 
 
 def report_full_disk():

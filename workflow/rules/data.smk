@@ -9,11 +9,10 @@ rule simulate_dataset:
     conda:
         CONDA
     resources:
-        mem_mb=dataset_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500, data_sets=3),
+        runtime=minutes(10),
     params:
-        spec=dataset_settings,
-        source=dataset_source,
+        **job("dataset"),
     message:
         "Make the data set of {wildcards.model}"
     shell:
@@ -30,11 +29,10 @@ rule draw_reference:
     conda:
         CONDA
     resources:
-        mem_mb=dataset_memory,
-        runtime=reference_runtime,
+        mem_mb=megabytes(500, data_sets=3),
+        runtime=minutes(reference_minutes),
     params:
-        spec=reference_settings,
-        source=reference_source,
+        **job("reference"),
     message:
         "Draw the reference sample of {wildcards.model}"
     shell:
@@ -52,11 +50,10 @@ rule draw_baselines:
     conda:
         CONDA
     resources:
-        mem_mb=dataset_memory,
-        runtime=reference_runtime,
+        mem_mb=megabytes(500, data_sets=3),
+        runtime=minutes(reference_minutes),
     params:
-        spec=baseline_settings,
-        source=reference_source,
+        **job("baselines"),
     message:
         "Draw the baseline samples of {wildcards.model}"
     shell:

@@ -12,19 +12,18 @@ for name, notebook in study.notebooks.items():
             files=list(notebook_inputs(notebook)),
         output:
             notebook=f"{RESULTS}/notebooks/{name}.ipynb",
-            html=reported_page(name),
-            figures=list(reported_figures(notebook)),
+            html=f"{RESULTS}/notebooks/{name}.html",
+            figures=list(figure_files(notebook)),
         log:
             f"{RESULTS}/logs/notebooks/{name}.log",
         conda:
             CONDA
         resources:
-            mem_mb=notebook_memory,
-            runtime=short_runtime,
+            mem_mb=megabytes(1500),
+            runtime=minutes(10),
         params:
-            spec=notebook_settings(notebook),
+            **job("notebook", SimpleNamespace(notebook=name)),
             failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",
-            source=notebook_source(notebook),
         message:
             f"Execute and render the notebook {name}"
         shell:
@@ -41,10 +40,10 @@ rule describe_study:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        spec=json.dumps(study.description()),  # in the order of the configuration
+        **job("study"),
     message:
         "Describe the study to its pages"
     shell:
@@ -59,10 +58,10 @@ rule record_provenance:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        spec=provenance_settings(),
+        **job("provenance"),
     message:
         "Record what makes the study"
     shell:
@@ -84,10 +83,10 @@ rule build_index:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        source=PAGES_SOURCE,
+        **job("index"),
         results=subpath(output[0], parent=True),
     message:
         "Index of all results"

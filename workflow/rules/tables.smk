@@ -18,11 +18,10 @@ rule tabulate_chains:
     conda:
         CONDA
     resources:
-        mem_mb=table_memory,
-        runtime=table_runtime,
+        mem_mb=megabytes(1000),
+        runtime=minutes(60),
     params:
-        spec=chain_table_settings,
-        source=chain_table_source,
+        **job("chain-table"),
         chains=f"{RESULTS}/chains/{{model}}",
         budgets=f"{RESULTS}/budgets/{{model}}",
     message:
@@ -46,11 +45,10 @@ rule tabulate_baselines:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        spec=baseline_table_settings,
-        source=chain_table_source,
+        **job("baseline-table"),
     message:
         "Metrics of exact samples and start points of {wildcards.model}"
     shell:
@@ -63,16 +61,16 @@ rule tabulate_accounting_curves:
     input:
         curves=accounting_curves,
     output:
-        table=reported_table("accounting"),
+        table=f"{RESULTS}/tables/accounting.csv",
     log:
         f"{RESULTS}/logs/accounting-table.log",
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        source=TABLES_SOURCE,
+        **job("joined-table"),
     message:
         "Table of the accounting curves"
     shell:
@@ -84,16 +82,16 @@ rule tabulate_certifications:
     input:
         certifications=certifications,
     output:
-        table=reported_table("certified"),
+        table=f"{RESULTS}/tables/certified.csv",
     log:
         f"{RESULTS}/logs/certification-table.log",
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        source=TABLES_SOURCE,
+        **job("joined-table"),
     message:
         "Table of the certified costs"
     shell:
@@ -110,17 +108,16 @@ rule tabulate_study:
         budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
         mixing=expand(f"{PARTS}/{{model}}/mixing.csv", model=study.model_ids),
     output:
-        tables=map(reported_table, study.tables),
+        tables=table_files(study.tables),
     log:
         f"{RESULTS}/logs/study-tables.log",
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        spec=as_json(study.study_tables()),
-        source=TABLES_SOURCE,
+        **job("study-tables"),
         directory=subpath(output[0], parent=True),
     message:
         "Tables of the study"
@@ -142,17 +139,16 @@ if study.analysis_tables:
             summary=table_files(["summary"] if "summary" in study.tables else []),
             accounting=table_files(["accounting"] if study.accounting_curves else []),
         output:
-            tables=map(reported_table, study.analysis_tables),
+            tables=table_files(study.analysis_tables),
         log:
             f"{RESULTS}/logs/analysis-tables.log",
         conda:
             CONDA
         resources:
-            mem_mb=small_memory,
-            runtime=short_runtime,
+            mem_mb=megabytes(500),
+            runtime=minutes(10),
         params:
-            spec=as_json(study.analysis()),
-            source=TABLES_SOURCE,
+            **job("analysis-tables"),
             directory=subpath(output[0], parent=True),
         message:
             "Ranking of the algorithms and the chapter's claims"

@@ -5,7 +5,7 @@ SEARCH = f"{RESULTS}/tuning/{{model}}/{{algorithm}}"
 
 rule search_settings:
     input:
-        needed=needed_files,
+        precomputed=precomputed_files,
     output:
         trials=f"{SEARCH}.csv",
         best=f"{SEARCH}.json",
@@ -17,16 +17,16 @@ rule search_settings:
     conda:
         CONDA
     resources:
-        mem_mb=search_memory,
-        runtime=search_runtime,
+        mem_mb=megabytes(1500, data_sets=3),
+        runtime=minutes(720),
     params:
-        spec=search_settings,
+        **job("search"),
         # No output, which Snakemake would delete: a search that was killed goes on from it.
         journal=f"{SEARCH}.journal",
     message:
         "Search settings of {wildcards.algorithm} on {wildcards.model}"
     shell:
-        "python -m dpmcmc search --spec {params.spec:q} --needed {input.needed:q}"
+        "python -m dpmcmc search --spec {params.spec:q} --precomputed {input.precomputed:q}"
         " --journal {params.journal:q} --output {output.trials:q} --best {output.best:q}"
         " > {log:q} 2>&1"
 
@@ -44,10 +44,10 @@ rule tabulate_searches:
     conda:
         CONDA
     resources:
-        mem_mb=small_memory,
-        runtime=short_runtime,
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
     params:
-        source=TUNING_SOURCE,
+        **job("tuning-tables"),
         directory=subpath(output[0], parent=True),
     message:
         "Settings found, and how far the study's own are from them"

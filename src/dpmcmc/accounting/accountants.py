@@ -1,7 +1,8 @@
 """Accountants by name, and where the search of a slow one starts."""
 
+import importlib.util
 import math
-import re
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -10,33 +11,68 @@ from dpmcmc.accounting.growing_noise import GrowingNoise, grouped
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.accounting.search import cost_epsilon, max_iterations
 
+# Modules with `check` and `delta`: see dpmcmc.accounting.
+ACCOUNTANTS = {
+    "barker-rdp": "dpmcmc.accounting.barker_rdp",
+    "certified": "dpmcmc.accounting.certified",
+    "gaussian": "dpmcmc.accounting.gaussian",
+    "published-pld": "dpmcmc.accounting.published_pld",
+    "rdp": "dpmcmc.accounting.rdp",
+    "zcdp": "dpmcmc.accounting.zcdp",
+}
 ROUGHLY = 1.05  # ratio of noise variances that are alike in a guess
 
 
-@cache
 def accountants() -> list[str]:
-    """Names of the accountants: their files, with hyphens."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    is_accountant = re.compile(r"^def check\(mechanism\)", re.MULTILINE)
-    return [f.stem.replace("_", "-") for f in files if is_accountant.search(f.read_text())]
+    """Names of the accountants of the package."""
+    return list(ACCOUNTANTS)
 
 
 def accountant(name):
-    """Module of the accountant of that name; imported when asked for, as it brings SciPy.
+    """Module of an accountant; imported when asked for, as it brings SciPy.
+
+    Parameters
+    ----------
+    name : str
+        A name of the package's, or the path of a file of one's own, with `check` and `delta`.
 
     Raises
     ------
     ValueError
         If there is none; with the valid names.
     """
-    if name not in accountants():
-        raise ValueError(f"unknown accountant {name}; valid names: {', '.join(accountants())}")
-    return import_module(module_name(name))
+    if not name.endswith(".py"):
+        return import_module(module_name(name))
+    module = load_file(Path(name).resolve())
+    if missing := [member for member in ("check", "delta") if not hasattr(module, member)]:
+        raise ValueError(f"{name} has no {' and no '.join(missing)}, so it is no accountant")
+    return module
+
+
+@cache
+def load_file(path):
+    """A file as a module; what lies beside it can be imported."""
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def module_name(name):
-    """Name of the module of an accountant."""
-    return f"dpmcmc.accounting.{name.replace('-', '_')}"
+    """Module of an accountant; for one's own the path of the file."""
+    if name.endswith(".py"):
+        return name
+    if name not in ACCOUNTANTS:
+        valid = ", ".join(ACCOUNTANTS)
+        raise ValueError(f"unknown accountant {name}; valid names: {valid}, or one's own file.py")
+    return ACCOUNTANTS[name]
+
+
+def name_in_tables(name):
+    """Name of an accountant in tables: for one's own that of the file, with hyphens."""
+    return Path(name).stem.replace("_", "-") if name.endswith(".py") else name
 
 
 def first_guess(module, mechanism, epsilon, target_delta):

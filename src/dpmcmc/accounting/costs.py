@@ -40,9 +40,8 @@ def iterations(
     epsilon, delta : float
         Bound under substitution of one row. By default delta = 0.1 / n, as in the studies.
     accountant : str
-        By default `certified`, which is sound and tight for every mechanism of this package. Those
-        named add-remove are of another relation, and of batches by Poisson sampling, which no
-        sampler here draws: for beside what others have published.
+        By default `certified`, which is sound and tight for every mechanism of this package. A path
+        that ends in .py is an accountant of one's own.
     likelihood_power : float
         Tempering T of the model, `model.likelihood_power`. What FullDataDPBarker and the samplers
         of stochastic gradients release depends on it.

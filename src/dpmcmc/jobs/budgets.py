@@ -3,7 +3,7 @@
 from functools import cache
 from math import inf
 
-from dpmcmc.accounting.accountants import accountant, epsilon_of, first_guess
+from dpmcmc.accounting.accountants import accountant, epsilon_of, first_guess, name_in_tables
 from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
 from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.jobs.samplers import build_sampler
@@ -20,7 +20,7 @@ def budget(spec, output):
         cost |= dict.fromkeys(["allowed_iterations", "spent_epsilon", "delta"])
     else:
         privacy = {"epsilon": spec.get("epsilon"), "target_delta": spec["delta"]}
-        privacy["accountant"] = spec["accountant"]
+        privacy["accountant"] = name_in_tables(spec["accountant"])
         cost = given_epsilon(spec) if "epsilon" in spec else given_iterations(spec)
     write_json(keys | privacy | cost | spec["varied"], output)
 
@@ -108,7 +108,8 @@ def accounting_curve(spec, output):
         start = round(ratio * guess) or iterations
         iterations = max_iterations(module.delta, mechanism, *bound, start, spread)
         ratio = iterations / guess if guess else 1.0
-        keys = {key: spec[key] for key in ("model", "algorithm", "accountant")}
+        keys = {key: spec[key] for key in ("model", "algorithm")}
+        keys["accountant"] = name_in_tables(spec["accountant"])
         rows.append(keys | {"epsilon": epsilon, "iterations": iterations})
     write_rows(rows, output)
 

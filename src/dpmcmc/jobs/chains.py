@@ -19,13 +19,13 @@ from dpmcmc.study.streams import chain_streams, start_point
 STARTED = time.perf_counter()
 
 
-def chain(spec, dataset, reference, budget, needed, output):
+def chain(spec, dataset, reference, budget, precomputed, output):
     """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz.
 
     With `stored_draws` in the spec the positions are thinned to at most so many.
     """
     model = registry.build(spec["model_entry"])
-    sampler = build_sampler(spec, needed)
+    sampler = build_sampler(spec, precomputed)
     imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
     data = read_npy(dataset)

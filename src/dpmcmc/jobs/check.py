@@ -11,7 +11,7 @@ from dpmcmc.jobs.data import read
 from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.models.model import Model
 from dpmcmc.settings import schema
-from dpmcmc.study.config import ConfigError, check_schema, listed
+from dpmcmc.study.config import ConfigError, check_type, listed, read_yaml
 from dpmcmc.study.entries import load_class, read_algorithm, read_model
 
 WIDTHS = 64, 51, 17  # characters of the columns; longer texts stick out
@@ -43,7 +43,7 @@ def check(name, settings):
 
 def check_of_model(name, settings):
     """Checks of a model with settings; raises a ConfigError before the first."""
-    entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ".", ".")
+    entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ["."])
     spec = {"study_seed": 0, "model": entry.id, "model_entry": entry.spec, "data": entry.data}
     return check_model(entry.model, read(spec) if entry.data else None)
 
@@ -54,15 +54,15 @@ def check_of_sampler(name, settings):
     cls = registry.load(registry.resolve("sampler", name))
     if hasattr(cls, "mechanism"):
         keys = {"accountant": "certified"} | keys
-    entry = read_algorithm(name.rpartition(":")[2], {"sampler": name} | keys, ".", ".")
-    check_schema(settings, entry.schema(), entry.id)
+    entry = read_algorithm(name.rpartition(":")[2], {"sampler": name} | keys, ["."])
+    check_type(settings, entry.schema(), entry.id)
     return check_sampler(with_needed(built(entry.id, entry.spec(settings))))
 
 
 def check_of_move(name, settings):
     """Checks of a move with settings."""
-    reference, cls = load_class("move", name, name.rpartition(":")[2], ".")
-    check_schema(settings, schema(cls), cls.__name__)
+    reference, cls = load_class("move", name, name.rpartition(":")[2], ["."])
+    check_type(settings, schema(cls), cls.__name__)
     return check_move(built(cls.__name__, {"class": reference} | settings))
 
 
@@ -99,7 +99,7 @@ def kind_of_class(name):
         raise ConfigError(f"{name} cannot be imported: {type(error).__name__}: {error}") from None
     if issubclass(cls, Model):
         return "model"
-    methods = {method: kind for kind, (_, method) in registry.KINDS.items()}
+    methods = {method: kind for kind, (method, _) in registry.KINDS.items()}
     kinds = [kind for method, kind in methods.items() if hasattr(cls, method)]
     if not kinds:
         raise ConfigError(
@@ -116,18 +116,10 @@ def read_settings(settings):
         if not (key and equals):
             raise ConfigError(f"{setting}: must be key=value")
         try:
-            read[key] = number_or(yaml.safe_load(value))
+            read[key] = read_yaml(value)
         except yaml.YAMLError:
             raise ConfigError(f"{key}: {value} is no valid YAML") from None
     return read
-
-
-def number_or(value):
-    """A value of YAML 1.1, to which 1e-5 is a text, as a number if it is one to people."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def report(name, findings):

@@ -55,35 +55,15 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
 
     Chains that share a budget are one sample: a row of `chains`, whose `seed` is its number.
     """
-    sample = read_npy(reference)
-    model, m = registry.build(spec["model_entry"]), spec["chains_per_sample"]
+    model, sample = registry.build(spec["model_entry"]), read_npy(reference)
     others = held_out(spec)
     rows, costs, allowed, cells = [], [], [], []
     for algorithm, run, stream, seeds in spec["cells"]:
         allowed.append(read_json(Path(budgets, algorithm, f"{run}.json")))
-        found = [
-            read_chain(Path(chains, algorithm, run, f"seed-{seed}.npz")) for seed in range(seeds)
-        ]
-        for number in range(seeds // m):
-            part = found[number * m : (number + 1) * m]
-            kept = np.array([chain.kept for chain in part])
-            draws = np.concatenate(kept)
-            rng = generator(
-                spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number
-            )
-            metrics = compare(rng, draws, sample, model, **spec["mmd"], held_out=others)
-            of_draws = {"kept_draws": len(draws), "ess": effective_sample_size(kept)}
-            if m > 1:
-                of_draws["r_hat"] = split_r_hat(kept)
-            rows.append(
-                part[0].record
-                | {"seed": number}
-                | {key: mean_of(chain.record[key] for chain in part) for key in AVERAGED}
-                | of_draws
-                | metrics
-                | {key: sum(chain.changed[key] for chain in part) for key in part[0].changed}
-                | part[0].varied
-            )
+        found = [read_chain(chains, algorithm, run, seed) for seed in range(seeds)]
+        for number in range(seeds // spec["chains_per_sample"]):
+            labels = algorithm, stream, number
+            rows.append(sample_row(spec, model, sample, others, found, *labels))
         for chain in found:
             keys = {key: row for key, row in chain.record.items() if key in KEYS}
             costs.append(keys | chain.timing | chain.varied)
@@ -97,6 +77,44 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
     write_csv(whole(pd.DataFrame(allowed), "allowed_iterations"), budget_table)
 
 
+def sample_row(spec, model, reference, held_out, chains, algorithm, stream, number):
+    """Row of the table `chains` for the sample with a number.
+
+    Parameters
+    ----------
+    spec : dict
+        From `dpmcmc.study.study.Study.chain_table`.
+    model : Model
+    reference : (size, d) array
+    held_out : (k, p) array or None
+        Rows to measure accuracy on.
+    chains : list of ChainFile, or dict of int to ChainFile
+        By seed; with those of the sample.
+    algorithm, stream : str
+        What seeds the sample's random pairs, with the number.
+    number : int
+        Of the sample; its chains have the seeds m number, ..., m number + m - 1.
+    """
+    m = spec["chains_per_sample"]
+    part = [chains[seed] for seed in range(number * m, (number + 1) * m)]
+    kept = np.array([chain.kept for chain in part])
+    draws = np.concatenate(kept)
+    rng = generator(spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number)
+    metrics = compare(rng, draws, reference, model, **spec["mmd"], held_out=held_out)
+    of_draws = {"kept_draws": len(draws), "ess": effective_sample_size(kept)}
+    if m > 1:
+        of_draws["r_hat"] = split_r_hat(kept)
+    return (
+        part[0].record
+        | {"seed": number}
+        | {key: mean_of(chain.record[key] for chain in part) for key in AVERAGED}
+        | of_draws
+        | metrics
+        | {key: sum(chain.changed[key] for chain in part) for key in part[0].changed}
+        | part[0].varied
+    )
+
+
 class ChainFile(NamedTuple):
     """What the job of a chain has written."""
 
@@ -107,8 +125,9 @@ class ChainFile(NamedTuple):
     kept: np.ndarray  # draws after burn-in, (k, d)
 
 
-def read_chain(path):
-    """`ChainFile` of a path."""
+def read_chain(chains, algorithm, run, seed):
+    """`ChainFile` of a seed, below the directory of a model's chains."""
+    path = Path(chains, algorithm, run, f"seed-{seed}.npz")
     contents = read_npz(path)
     with reading(path):
         texts = (contents[key] for key in ("record", "changed", "varied", "timing"))

@@ -76,7 +76,7 @@ def refused(kind, file):
         return (
             f"{file}: its class would be {class_of(file)}, which it imports; give it another name"
         )
-    known = read_config("config.yaml")[f"{kind}s"] if Path("config.yaml").is_file() else {}
+    known = read_config("library.yaml")[f"{kind}s"] if Path("library.yaml").is_file() else {}
     if id_of(file) in known:
-        return f"{file}: config.yaml has {id_of(file)} among its {kind}s; give it another name"
+        return f"{file}: library.yaml has {id_of(file)} among its {kind}s; give it another name"
     return None

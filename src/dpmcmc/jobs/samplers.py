@@ -9,17 +9,17 @@ from dpmcmc.files import read_json, reading, write_json
 from dpmcmc.settings import needed, plain
 
 
-def compute_needed(spec, output):
-    """Compute what a sampler needs beside its settings, as JSON."""
+def precompute(spec, output):
+    """Compute what samplers take beside their settings, once a study, as JSON."""
     result = registry.load(spec["class"]).compute()
     fields = {f.name: plain(getattr(result, f.name)) for f in dataclasses.fields(result)}
     write_json({"class": spec["class"], "fields": fields}, output)
 
 
-def build_sampler(spec, needed_files=()):
-    """Sampler of a spec; to run, some need what `compute_needed` has written."""
+def build_sampler(spec, precomputed=()):
+    """Sampler of a spec; to run, some need what `precompute` has written."""
     sampler = registry.build(spec["sampler"])
-    found = dict(map(read_needed, needed_files))
+    found = dict(map(read_precomputed, precomputed))
     parts = {
         field: found[cls.__name__]
         for field, cls in needed(type(sampler)).items()
@@ -34,8 +34,8 @@ def with_needed(sampler):
     return dataclasses.replace(sampler, **parts)
 
 
-def read_needed(path):
-    """Name of a class, and its object, from what `compute_needed` has written."""
+def read_precomputed(path):
+    """Name of a class, and its object, from what `precompute` has written."""
     contents = read_json(path)
     with reading(path):
         cls = registry.load(contents["class"])

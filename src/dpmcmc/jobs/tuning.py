@@ -11,6 +11,7 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -26,7 +27,7 @@ from dpmcmc.jobs.data import draw_reference, simulate
 from dpmcmc.jobs.samplers import build_sampler
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.settings import schema
+from dpmcmc.settings import annotations
 from dpmcmc.study.streams import generator, seed_sequence, three_streams
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
@@ -42,21 +43,21 @@ HEADER = """\
 """
 
 
-def search(spec, needed, journal, output, best):
+def search(spec, precomputed, journal, output, best):
     """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
 
     Parameters
     ----------
     spec : dict
         From `dpmcmc.study.Study.search`, with the digest of the source.
-    needed : list of path
+    precomputed : list of path
         What the sampler needs beside its settings.
     journal : path
         The finished trials; those of the same search are taken up.
     output, best : path
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
-    runner = Runner(spec, needed)
+    runner = Runner(spec, precomputed)
     digest = digest_of({key: value for key, value in spec.items() if key not in LATER})
     trials = finished_trials(journal, digest)[: spec["trials"]]
     if trials:
@@ -82,8 +83,8 @@ def with_settings(entry, settings):
 class Runner:
     """Runs trials: a data set and a reference sample of their own, and chains on them."""
 
-    def __init__(self, spec, needed):
-        self.spec, self.needed = spec, needed
+    def __init__(self, spec, precomputed):
+        self.spec, self.precomputed = spec, precomputed
         self.model = registry.build(spec["model_entry"])
         data = simulate(spec, "tuning-data")
         rng = generator(spec["study_seed"], "tuning-reference", spec["model"])
@@ -112,7 +113,7 @@ class Runner:
         except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
-        sampler = build_sampler(spec, self.needed)
+        sampler = build_sampler(spec, self.precomputed)
         samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]
         mmd, clip_fraction = (list(values) for values in zip(*samples, strict=True))
         return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
@@ -176,8 +177,8 @@ def search_space(spec):
 def field_of(spec, key):
     """JSON schema of a setting: the field of the sampler's class, or of its move's."""
     entries = [spec["sampler"], spec["sampler"].get("move")]
-    fields = [schema(registry.load(entry["class"]))["properties"] for entry in entries if entry]
-    return next(properties[key] for properties in fields if key in properties)
+    fields = [annotations(registry.load(entry["class"])) for entry in entries if entry]
+    return msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
 
 
 def is_whole(spec, key):

@@ -7,7 +7,7 @@ SIDES = ("for", "against", "open")
 
 
 def capped(study, budgets):
-    """Cells whose chains a cap ended before their budget did, with the epsilon that they spent.
+    """Cells whose chains a cap ended before their budget was spent, with the epsilon spent.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def capped(study, budgets):
 
 
 def both_verdicts(before, after, kinds):
-    """What two sets of chains say of each claim, and which of the verdicts are others.
+    """Verdicts on each claim by two sets of chains, and which of them differ.
 
     Parameters
     ----------
@@ -69,12 +69,13 @@ def both_verdicts(before, after, kinds):
     ]
     is_judged = (before["verdict"] != ABSENT) & (after["verdict"] != ABSENT)
     others = before.index[is_judged & (before["verdict"] != after["verdict"])]
-    said = (
+    changes = (
         f"claim {number}, “{before['statement'][number]}”, was {before['verdict'][number]} and is "
         f"{after['verdict'][number]}"
         for number in others
     )
-    sentence = f"**{len(others)} of {is_judged.sum()} verdicts change**: {'; '.join(said)}."
+    verb = "changes" if len(others) == 1 else "change"
+    sentence = f"**{len(others)} of {is_judged.sum()} verdicts {verb}**: {'; '.join(changes)}."
     if others.empty:
         sentence = "**No verdict changes.**"
     return sentence, rows, list(before.index[is_changed])

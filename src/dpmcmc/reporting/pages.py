@@ -1,15 +1,13 @@
 """Pages to read: rendered notebooks, and the index of a study. They fetch nothing."""
 
-import re
 from pathlib import Path
 
 import jinja2
-import nbconvert.filters
 import nbformat
 import pandas as pd
-import yaml
 from markupsafe import Markup
 from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -17,32 +15,29 @@ from pygments.lexers import PythonLexer
 from dpmcmc.evaluation.claims import ABSENT
 from dpmcmc.files import read_json
 from dpmcmc.frames import read_csv
-from dpmcmc.reporting.captions import TABLES
 from dpmcmc.reporting.recommendation import (
     described,
-    problem_rows,
+    problem_table,
     problems,
     recommendations,
 )
-from dpmcmc.reporting.words import about_seeds
+from dpmcmc.reporting.words import NUMBER, about_seeds, markdown_table
 from dpmcmc.study.notebooks import heading
+from dpmcmc.study.tables import TABLES
 
 TEMPLATES = Path(__file__).with_name("templates")
-PREVIEWED_ROWS = 20  # of a table, on the index
-# A number, an interval after it, or what stands for none: texts of a column of numbers.
-NUMBER = re.compile(r"[-+<]?[\d.,]+( ?%)?( \[.*\])?|–|none|nan")
-LONG = 30  # letters: a column of longer texts stays wide on a phone
+LONG_TEXT = 30  # letters: a column of longer texts stays wide on a phone
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.FileSystemLoader(TEMPLATES),
-    autoescape=True,
+    autoescape=lambda template: not template.endswith(".md.j2"),
     trim_blocks=True,
     lstrip_blocks=True,
 )
 
 
 def render(template, **values):
-    """HTML of a template; values are escaped unless they are Markup."""
+    """Text of a template; in HTML, values are escaped unless they are Markup."""
     return ENVIRONMENT.get_template(template).render(**values)
 
 
@@ -69,23 +64,20 @@ def notebook_page(path, name, notebooks):
     code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     names = list(notebooks)
     place = names.index(name) if names else 0
-    around = {"previous": names[:place][-1:], "next": names[place + 1 :][:1]}
     return render(
         "page.html.j2",
         title=heading(notebook.cells)[0] or "A notebook",
         body=Markup(body),
         code=Markup(highlight(code, PythonLexer(), HtmlFormatter())),
-        around={
-            side: {"name": other, "title": notebooks[other]["title"]}
-            for side, found in around.items()
-            for other in found
-        },
+        previous=names[:place][-1:],
+        next=names[place + 1 :][:1],
+        notebooks=notebooks,
         highlight_css=HtmlFormatter().get_style_defs(".highlight"),
     )
 
 
-def contents(directory):
-    """What the index of a study shows, for the templates index.html.j2 and readme.md.j2.
+def index(directory):
+    """Index of a study in Markdown: what to use, and the way to all pages, figures and tables.
 
     Parameters
     ----------
@@ -94,77 +86,49 @@ def contents(directory):
         what is not there is left out.
     """
     directory = Path(directory)
-    provenance = read_json(directory / "provenance.json")
     study = read_json(directory / "study.json")
-    notebooks = [entry | {"name": name} for name, entry in study["notebooks"].items()]
-    pdfs = {path.stem for path in directory.glob("figures/*.pdf")}
-    claims, ranking, timings = (
-        read_csv(path) if (path := directory / f"tables/{name}.csv").exists() else None
-        for name in ("claims", "ranking", "timings")
-    )
-    judged = [] if claims is None else claims[claims["verdict"] != ABSENT].to_dict("records")
-    answers, solved, algorithms = [], [], []
-    if ranking is not None:
+    tables = {name: directory / f"tables/{name}.csv" for name in TABLES}
+    tables = {name: path for name, path in tables.items() if path.exists()}
+    values = {"answers": [], "problem_table": "", "algorithms": [], "claim_table": ""}
+    if "ranking" in tables:
+        ranking, timings = (read_csv(tables[name]) for name in ("ranking", "timings"))
         labels = study["models"], study["algorithms"]
         best = problems(ranking, timings)
-        answers, solved = recommendations(*labels, best), problem_rows(*labels, best)
-        answers.insert(0, about_seeds(study["seeds"] // study["chains_per_sample"]))
-        algorithms = described(study["algorithms"], ranking)
-    tables = [
-        {"name": name, "caption": caption} | describe_table(path)
-        for name, caption in TABLES.items()
-        if (path := directory / f"tables/{name}.csv").exists()
-    ]
-    made = {
-        "Date": provenance["date"],
-        "Source digest": provenance["source"],
-        "Platform": f"{provenance['platform']}, {provenance['processor']}",
-        "Python": provenance["python"],
-    }
-    return {
-        "title": f"Results of the study {provenance['study']}",
-        "provenance": provenance,
-        "notebooks": notebooks,
-        "pdfs": pdfs,
-        "tables": tables,
-        "answers": answers,
-        "algorithms": algorithms,
-        "problems": solved,
-        "problem_table": problem_table(solved) if solved else "",
-        "remarks": study["remarks"],
-        "related": study["related"],
-        "claims": judged,
-        "made": made,
-        "settings": yaml.safe_dump(provenance["config"], sort_keys=False, width=100),
-    }
+        warning = about_seeds(study["seeds"] // study["chains_per_sample"])
+        values["answers"] = [*filter(None, [warning]), *recommendations(*labels, best)]
+        values["problem_table"] = problem_table(*labels, best)
+        values["algorithms"] = described(study["algorithms"], ranking)
+    if "claims" in tables:
+        values["claim_table"] = claim_table(read_csv(tables["claims"]))
+    return render(
+        "index.md.j2",
+        title=f"Results of the study {study['study']}",
+        study=study,
+        provenance=read_json(directory / "provenance.json"),
+        pdfs={path.stem for path in directory.glob("figures/*.pdf")},
+        captions={name: TABLES[name] for name in tables},
+        **values,
+    )
 
 
-def markdown(text):
-    """HTML of Markdown, as notebooks show it."""
-    return Markup(nbconvert.filters.markdown2html(text))
+def index_page(text):
+    """HTML of an index in Markdown; its links to other studies lead to their pages."""
+    renderer = IPythonRenderer(escape=False, exclude_anchor_links=True)
+    body = MarkdownWithMath(renderer).render(text.replace("/README.md)", "/index.html)"))
+    title = text.partition("\n")[0].removeprefix("# ")
+    return render("page.html.j2", title=title, body=Markup(body))
 
 
-ENVIRONMENT.filters["markdown"] = markdown
+def claim_table(claims):
+    """The claims of a study that are judged, as a Markdown table."""
+    columns = {"claim": "no.", "section": "section", "statement": "claim", "comparisons": "count"}
+    columns |= {"left_out": "left out", "for": "for", "against": "against", "open": "open"}
+    judged = claims[claims["verdict"] != ABSENT].rename(columns=columns)
+    verdicts = judged["verdict"] + judged["one_decides"].map({True: " (one decides)", False: ""})
+    return markdown_table(judged[list(columns.values())].assign(verdict=verdicts))
 
 
-def problem_table(rows):
-    """HTML of rows of `problem_rows`, with ε and names, which are long, in a line above each."""
-    titled = [
-        {key: value for key, value in row.items() if key not in ("ε", "nearest")}
-        | {"title": f"ε = {row['ε']}: {row['nearest']}"}
-        for row in rows
-    ]
-    return Markup(table_html(titled, group="posterior", title="title"))
-
-
-def describe_table(path):
-    """How many rows a table has, and what the first of them hold."""
-    table = read_csv(path)
-    shown = min(len(table), PREVIEWED_ROWS)
-    return {"rows": len(table), "shown": shown, "preview": Markup(table_html(table.head(shown)))}
-
-
-def table_html(table, formats=None, group=None, title=None):
+def table_html(table, formats=None, group=None):
     """HTML of a data frame for a page: text escaped, numbers to the right.
 
     Parameters
@@ -174,9 +138,8 @@ def table_html(table, formats=None, group=None, title=None):
     formats : dict of str to str, optional
         Format specification of a column's numbers, e.g. ".3f"; by default ".4g". Missing values
         show as a dash.
-    group, title : str, optional
-        Columns that are shown as lines above rows: where the value of `group` changes, and above
-        each row.
+    group : str, optional
+        A column that is shown as a line above the rows where its value changes.
     """
     table = pd.DataFrame(table)
     formats = formats or {}
@@ -193,17 +156,11 @@ def table_html(table, formats=None, group=None, title=None):
         texts = values.map(str)
         if pd.api.types.is_numeric_dtype(values) or texts.str.fullmatch(NUMBER).all():
             return "number"
-        return "long" if texts.map(len).max() > LONG else ""
+        return "long" if texts.map(len).max() > LONG_TEXT else ""
 
-    names = [column for column in table if column not in (group, title)]
-    columns = [{"name": column, "kind": kind(table[column])} for column in names]
-    rows, previous = [], object()
-    for record in table.to_dict("records"):
-        lines = []
-        if group is not None and record[group] != previous:
-            lines.append({"kind": "group", "text": text(group, record[group])})
-            previous = record[group]
-        if title is not None:
-            lines.append({"kind": "title", "text": record[title]})
-        rows.append({"lines": lines, "cells": [text(name, record[name]) for name in names]})
-    return render("table.html.j2", columns=columns, rows=rows)
+    kinds = {column: kind(table[column]) for column in table if column != group}
+    rows = [
+        {column: text(column, value) for column, value in record.items()}
+        for record in table.to_dict("records")
+    ]
+    return render("table.html.j2", kinds=kinds, rows=rows, group=group)

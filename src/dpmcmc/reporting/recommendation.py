@@ -9,12 +9,18 @@ from itertools import groupby
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import KEYS, LARGEST_R_HAT, MOST_TIMES_EXACT
-from dpmcmc.reporting.words import among, interval, listing, number
+from dpmcmc.reporting.words import among, interval, listing, markdown_table, number
 
 RULE = (
     f"An algorithm is *usable* where split R-hat of its chains (1 where they agree) is at most "
     f"{LARGEST_R_HAT:g} and their median MMD (maximum mean discrepancy from the posterior) at most "
-    f"{MOST_TIMES_EXACT:g} times that of exact samples."
+    f"{MOST_TIMES_EXACT:g} times that of exact samples; the *closest* share the first rank."
+)
+LEGEND = (
+    "*use, or closest*: the usable algorithms; if there are none, those that share the first rank "
+    "and are closer than never moving. The other columns are of the one of them with the lowest "
+    "median MMD. *distance closed*: 0 % is never moving, 100 % exact samples. *ESS* (effective "
+    "sample size), iterations and seconds are of one chain."
 )
 
 
@@ -35,24 +41,25 @@ def problems(ranking, timings):
     Returns
     -------
     DataFrame
-        That row of the ranking with the lowest median MMD, with `seconds`, median CPU time of a
-        chain; and `best`, a list of ids: the usable algorithms, if there are any, else those of
-        the first rank that are nearer than never moving.
+        `best`, a list of ids: the usable algorithms; if there are none, those of the first rank
+        that are closer than never moving. The other columns are the ranking's, with `seconds`, of
+        the one of these with the lowest median MMD; missing if `best` is empty.
     """
     ranking = with_seconds(ranking.dropna(subset="rank"), timings)
     rows = []
-    for _, problem in ranking.groupby(["model", "epsilon"], sort=False):
-        is_best = problem["is_usable"]
-        if not is_best.any():
-            is_best = (problem["rank"] == 1) & problem["is_nearer"]
-        leader = problem[is_best] if is_best.any() else problem
-        leader = leader.loc[leader["mmd"].idxmin()].to_dict()
-        rows.append(leader | {"best": list(problem.loc[is_best, "algorithm"])})
+    for (model, epsilon), problem in ranking.groupby(["model", "epsilon"], sort=False):
+        best = problem[problem["is_usable"]]
+        if best.empty:
+            best = problem[(problem["rank"] == 1) & problem["is_nearer"]]
+        row = {"model": model, "epsilon": epsilon, "is_usable": False}
+        if len(best):
+            row = best.loc[best["mmd"].idxmin()].to_dict()
+        rows.append(row | {"best": list(best["algorithm"])})
     return pd.DataFrame(rows, columns=[*ranking, "best"])
 
 
-def problem_rows(models, algorithms, solved):
-    """Those problems for a table of a page: what to use, what that is worth, what it costs.
+def problem_table(models, algorithms, solved):
+    """Those problems as a Markdown table: what to use, what that is worth, what it costs.
 
     Parameters
     ----------
@@ -61,27 +68,28 @@ def problem_rows(models, algorithms, solved):
     solved : DataFrame
         From `problems`.
     """
-    return [
+    rows = [
         {
             "posterior": models[row["model"]]["label"],
             "ε": f"{row['epsilon']:g}",
-            "nearest": listing([algorithms[name]["label"] for name in row["best"]]) or "–",
+            "use, or closest": listing([algorithms[name]["label"] for name in row["best"]]) or "–",
             "MMD": interval(*(row[name] for name in ("mmd", "mmd_low", "mmd_high"))),
-            "iterations": f"{row['iterations']:,.0f}",
-            "seconds": f"{row['seconds']:.2f}",
+            "iterations": number(row["iterations"], ",.0f"),
+            "seconds": number(row["seconds"], ".2f"),
             **worth(row),
         }
         for row in solved.to_dict("records")
     ]
+    return f"{markdown_table(pd.DataFrame(rows))}\n\n{LEGEND}" if rows else ""
 
 
 def worth(row):
     """What a median MMD is worth, of a row of the ranking: texts of columns."""
     if pd.isna(row["mmd"]):
-        return dict.fromkeys(["times exact", "of the way", "R-hat", "ESS", "usable"], "–")
+        return dict.fromkeys(["times exact", "distance closed", "R-hat", "ESS", "usable"], "–")
     return {
         "times exact": f"{row['times_exact']:.1f}",
-        "of the way": f"{row['way_from_start']:.0%}" if row["is_nearer"] else "none",
+        "distance closed": f"{row['way_from_start']:.0%}" if row["is_nearer"] else "none",
         "R-hat": number(row["r_hat"], ".2f"),
         "ESS": number(row["ess"], ".1f"),
         "usable": "yes" if row["is_usable"] else "no",
@@ -100,37 +108,48 @@ def described(algorithms, ranking):
 
 
 def recommendations(models, algorithms, solved):
-    """What to use on each model, in words, as Markdown; parameters as for `problem_rows`.
+    """What to use on each model, in words, as Markdown; parameters as for `problem_table`.
 
     Returns
     -------
     list of str
         How many problems have a usable algorithm, then an item a model.
     """
-    num_usable, total = solved["is_usable"].sum(), len(solved)
-    count = f"{num_usable} of {total}" if num_usable else f"none of {total}"
-    items = [f"**A usable algorithm is there for {count} problems**, posteriors at one ε. {RULE}\n"]
+    items = [f"**{how_many_usable(solved['is_usable'].sum(), len(solved))}** {RULE}\n"]
     for model, rows in solved.groupby("model", sort=False):
-        label, num_rows = (models[model][key] for key in ("label", "num_rows"))
         stretches = groupby(
-            rows.sort_values("epsilon").to_dict("records"), lambda r: r["is_usable"]
+            rows.sort_values("epsilon").to_dict("records"),
+            lambda row: (row["is_usable"], bool(row["best"])),
         )
-        said = (stretch(algorithms, is_usable, list(rows)) for is_usable, rows in stretches)
-        items.append(f"- **{label}**, n = {num_rows:,}. {' '.join(said)}")
+        sentences = " ".join(stretch(algorithms, list(rows)) for _, rows in stretches)
+        items.append("- **{label}**, n = {num_rows:,}. ".format_map(models[model]) + sentences)
     return items
 
 
-def stretch(algorithms, is_usable, rows):
-    """A sentence on successive ε of one posterior, rows of `problems`, that are usable or not."""
+def how_many_usable(count, total):
+    """A sentence: how many of the problems have a usable algorithm."""
+    if total == 0:
+        return "No algorithm has a rank, so there is nothing to compare."
+    if total == 1:
+        word = "a" if count else "no"
+        return f"The only combination of posterior and ε has {word} usable algorithm."
+    number, verb = count or "None", "has" if count < 2 else "have"
+    return f"{number} of the {total} combinations of posterior and ε {verb} a usable algorithm."
+
+
+def stretch(algorithms, rows):
+    """Sentences on successive ε of one posterior, rows of `problems` that are usable alike."""
     at = f"At ε = {among([row['epsilon'] for row in rows], 'g')}"
-    best = [name for row in rows for name in row["best"]]
-    names = [name for name, _ in Counter(best).most_common()]
-    counts = listing([f"{algorithms[name]['label']} at {best.count(name)}" for name in names])
+    counts = Counter(algorithms[name]["label"] for row in rows for name in row["best"])
+    if not counts:
+        return f"{at}, **nothing is usable**, and nothing is closer than never moving."
     ends = rows[:1] + rows[1:][-1:]
-    far = listing([f"{row['times_exact']:.1f} at ε = {row['epsilon']:g}" for row in ends])
-    if is_usable:
-        return f"{at}, use: {counts} of {len(rows)} ε; times as far as exact samples: {far}."
-    if not names:
-        return f"{at}, **nothing is usable**, and nothing is nearer than never moving."
-    nearest = f"Nearest: {counts} of {len(rows)} ε"
-    return f"{at}, **nothing is usable**. {nearest}; times as far as exact samples: {far}."
+    names, far = list(counts), [f"{row['times_exact']:.1f}" for row in ends]
+    if len(rows) > 1:
+        names = [f"{name} at {count}" for name, count in counts.most_common()]
+        names[-1] += f" of the {len(rows)} ε"
+        far = [f"{ratio} at ε = {row['epsilon']:g}" for ratio, row in zip(far, ends, strict=True)]
+    answer = f"**nothing is usable**. Closest: {listing(names)}"
+    if rows[0]["is_usable"]:
+        answer = f"use {listing(names, 'or')}"
+    return f"{at}, {answer}. The lowest MMD over that of exact samples is {listing(far)}."

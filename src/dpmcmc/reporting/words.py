@@ -1,16 +1,22 @@
-"""Numbers, lists and tables in words, for pages."""
+"""Numbers, lists and tables as text, for pages."""
 
-FEW = 6  # seeds, below which a bootstrap interval is far too short
+import re
+
+FEW_SEEDS = 6  # with fewer, a bootstrap interval is far too short
+# A number, an interval after it, or what stands for none: texts of a column of numbers.
+NUMBER = re.compile(r"[-+<]?[\d.,]+( ?%)?( \[.*\])?|–|none|nan")
 
 
 def interval(value, low, high, spec=".3f"):
-    """Text of an estimate with its interval."""
+    """Text of an estimate with its interval; a dash for NaN."""
+    if value != value:
+        return "–"
     return f"{value:{spec}} [{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
 
 
 def of_chains(estimate, values, spec=".3f"):
-    """Text of a median with its interval, or with the range of values too few for one."""
-    if len(values) >= FEW:
+    """Text of a median with its interval or, of few values, with their range."""
+    if len(values) >= FEW_SEEDS:
         return interval(*estimate, spec)
     return f"{estimate.value:{spec}} ({among(values, spec)})"
 
@@ -27,25 +33,33 @@ def percent(fraction):
 
 def about_seeds(number):
     """A warning for readers of intervals that rest on few samples; empty otherwise."""
-    if number >= FEW:
+    if number >= FEW_SEEDS:
         return ""
     samples = "one sample" if number == 1 else f"{number} samples"
     return (
         f"**This study has {samples} a cell: too few for intervals, ranks and verdicts to mean "
-        "anything.** They are shown as they would be for more.\n\n"
+        "anything.** Pages show them all the same.\n\n"
     )
 
 
-def listing(items):
+def listing(items, word="and"):
     """Words for a list: "a", "a and b", "a, b and c"; empty for none."""
     *rest, last = items or [""]
-    return f"{', '.join(rest)} and {last}" if rest else last
+    return f"{', '.join(rest)} {word} {last}" if rest else last
 
 
 def among(values, spec):
     """Text of numbers: one, or the least to the largest."""
     texts = [format(value, spec) for value in (min(values), max(values))]
     return texts[0] if texts[0] == texts[1] else " to ".join(texts)
+
+
+def markdown_table(table):
+    """A Markdown table of a data frame; columns of numbers to the right."""
+    texts = table.astype(str)
+    marks = ["---:" if texts[name].str.fullmatch(NUMBER).all() else "---" for name in texts]
+    lines = [list(texts), marks, *texts.replace(r"\|", r"\|", regex=True).to_numpy()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def by_epsilon(study, table, column, spec, keys=("model", "algorithm")):

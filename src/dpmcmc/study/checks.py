@@ -1,9 +1,12 @@
 """Checks of a study that span its models, algorithms and sections; each raises a ConfigError."""
 
+import msgspec
+
 from dpmcmc import registry
+from dpmcmc.accounting.accountants import name_in_tables
 from dpmcmc.accounting.growing_noise import GrowingNoise
 from dpmcmc.study.config import ConfigError, listed
-from dpmcmc.study.entries import check_accountant, check_settings, simulates
+from dpmcmc.study.entries import check_settings, find_accountant, simulates
 from dpmcmc.study.runs import check_known
 
 
@@ -53,7 +56,9 @@ def check_samples(study):
 def where_settings(model, algorithm):
     """Keys that lead to settings; a ConfigError if there are none, and some are needed."""
     where = f"algorithms.{algorithm.id}.settings"
-    if model not in algorithm.settings and algorithm.schema()["required"]:
+    if model not in algorithm.settings and any(
+        field.required for field in msgspec.structs.fields(algorithm.schema())
+    ):
         raise ConfigError(
             f"{where}: no settings for model {model}, which runs; "
             f"there are settings for: {listed(algorithm.settings)}"
@@ -88,11 +93,14 @@ def check_places(algorithms):
             )
 
 
-def check_curves(study):
-    """Curves must be of a known model and of algorithms with settings on it."""
+def read_curves(study, folders):
+    """Accountants of the curves, by algorithm and name in tables; checked.
+
+    Curves must be of a known model and of algorithms with settings on it.
+    """
     curves = study.config.get("accounting_curves")
     if curves is None:
-        return
+        return {}
     model, where = curves["model"], "accounting_curves"
     if model not in study.models:
         raise ConfigError(
@@ -100,25 +108,30 @@ def check_curves(study):
         )
     if not curves["epsilons"]["from"] < curves["epsilons"]["to"]:
         raise ConfigError(f"{where}.epsilons: from must be less than to")
+    found = {}
     for name, accountants in curves["curves"].items():
         algorithm = study.algorithms.get(name)
         if algorithm is None or model not in algorithm.settings or not algorithm.is_private:
             raise ConfigError(f"{where}.curves: {name} has no settings for model {model}")
         for accountant in accountants:
-            check_accountant(accountant, f"{where}.curves.{name}")
+            reference = find_accountant(accountant, f"{where}.curves.{name}", folders)
             check_settings(
-                algorithm._replace(accountant=accountant),
+                algorithm._replace(accountant=reference),
                 study.models[model],
                 algorithm.settings[model],
                 f"{where}.curves.{name}",
             )
+            found[name, name_in_tables(reference)] = reference
+    return found
 
 
 def check_tuning(study):
     """Pairs must be known and have settings, and of each some setting must be searched."""
     check_known("tuning", study.tuning, study.models, study.algorithms)
-    schemas = [algorithm.schema()["properties"] for algorithm in study.algorithms.values()]
-    known = list(dict.fromkeys(key for properties in schemas for key in properties))
+    if bool(study.tuning["models"]) != bool(study.tuning["algorithms"]):
+        raise ConfigError("tuning: models and algorithms go together; one of these keys is missing")
+    schemas = [algorithm.schema().__struct_fields__ for algorithm in study.algorithms.values()]
+    known = list(dict.fromkeys(key for fields in schemas for key in fields))
     for key in study.tuning.get("factors", {}):
         if key not in known:
             raise ConfigError(f"tuning.factors: unknown key {key}; valid keys: {listed(known)}")

@@ -1,40 +1,22 @@
 """Claims that a study judges: what the configuration says of each, checked before anything runs.
 
-A claim is a statement, a rule (a function of `dpmcmc.evaluation.claims`) and its arguments: a list
-of maps, `of`, in which a list stands for each of its entries in turn. This module is imported
-whenever the workflow is parsed; it stays clear of everything slow.
+A claim is a statement, a rule (a function of `dpmcmc.evaluation.claims`, whose annotations say what
+its arguments are) and these arguments: a list of maps, `of`, in which a list stands for each of its
+entries in turn. This module is imported whenever the workflow is parsed; it stays clear of
+everything slow.
 """
 
+import inspect
 from itertools import product
+from typing import Annotated, Literal
 
-from dpmcmc.study.config import ConfigError, listed, named, short
+import msgspec
+
+from dpmcmc.study.config import ConfigError, check_type, listed, named
+from dpmcmc.study.schema import Some
 
 METRICS = ("mmd", "mean_error", "covariance_error")
-MODEL, ALGORITHM, ACCOUNTANT = "model", "algorithm", "accountant"
-SHARE, METRIC = "share", "metric"
-OF_STUDY = (MODEL, ALGORITHM)
-PAIR = {"model": MODEL, "lower": ALGORITHM, "higher": ALGORITHM}
-OF_ONE = {"model": MODEL, "algorithm": ALGORITHM}
-# Arguments of the rules, by what they are. Those of OPTIONAL may be left out.
-RULES = {
-    "fewer_iterations": {"algorithm": ALGORITHM, "fewer": ACCOUNTANT, "more": ACCOUNTANT},
-    "undetectable_below": {"clip_fraction": SHARE},
-    "lower": PAIR | {"metric": METRIC},
-    "not_lower": PAIR | {"metric": METRIC},
-    "equal": {"model": MODEL, "one": ALGORITHM, "other": ALGORITHM, "metric": METRIC},
-    "closer_when_tempered": {
-        "flat": MODEL,
-        "tempered": MODEL,
-        "algorithm": ALGORITHM,
-        "reference": ALGORITHM,
-    },
-    "gap_grows_with_epsilon": PAIR | {"metric": METRIC},
-    "falls_with_epsilon": OF_ONE | {"metric": METRIC},
-    "does_not_fall": OF_ONE | {"metric": METRIC},
-    "above_baselines": OF_ONE,
-    "clips_less_than": OF_ONE | {"fraction": SHARE},
-}
-OPTIONAL = {"metric"}
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 def entries(claim):
@@ -63,13 +45,26 @@ def is_of_samples(claim):
 
 def pairs_of(claim):
     """Pairs of a model and an algorithm that each entry of a claim names."""
-    kinds = RULES[claim["rule"]]
+    kinds = {name: kind for name, kind, _ in arguments(claim["rule"])}
     for entry in entries(claim):
         models, algorithms = (
             [value for key, value in entry.items() if kinds[key] == kind]
-            for kind in (MODEL, ALGORITHM)
+            for kind in ("Model", "Algorithm")
         )
         yield list(product(models, algorithms))
+
+
+def rules():
+    """Rules by name."""
+    from dpmcmc.evaluation.claims import RULES
+
+    return RULES
+
+
+def arguments(rule):
+    """Arguments of a rule: name, what it is, and whether it may be left out."""
+    _, *parameters = inspect.signature(rules()[rule]).parameters.values()
+    return [(p.name, p.annotation.__name__, p.default is not p.empty) for p in parameters]
 
 
 def check_claims(claims, models, algorithms, accountants):
@@ -82,38 +77,18 @@ def check_claims(claims, models, algorithms, accountants):
     models, algorithms, accountants : iterable of str
         Valid ids.
     """
-    valid = {MODEL: models, ALGORITHM: algorithms, ACCOUNTANT: accountants, METRIC: METRICS}
+    valid = {"Model": models, "Algorithm": algorithms, "Accountant": accountants, "Metric": METRICS}
+    kinds = {kind: Literal[tuple(ids)] for kind, ids in valid.items()} | {"Share": Share}
     for i, claim in enumerate(claims):
-        if claim["rule"] not in RULES:
-            rule = named(claim["rule"])
+        if claim["rule"] not in rules():
             raise ConfigError(
-                f"claims[{i}].rule: unknown rule {rule}; valid rules: {listed(RULES)}"
+                f"claims[{i}].rule: unknown rule {named(claim['rule'])}; "
+                f"valid rules: {listed(rules())}"
             )
-        kinds = RULES[claim["rule"]]
+        fields = [
+            (name, kinds[kind] | Annotated[list[kinds[kind]], Some], *[None] * is_optional)
+            for name, kind, is_optional in arguments(claim["rule"])
+        ]
+        struct = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
         for j, given in enumerate(claim["of"]):
-            where = f"claims[{i}].of[{j}]"
-            if unknown := [key for key in given if key not in kinds]:
-                raise ConfigError(
-                    f"{where}: unknown key {named(unknown[0])}; valid keys: {listed(kinds)}"
-                )
-            if missing := kinds.keys() - given.keys() - OPTIONAL:
-                raise ConfigError(f"{where}: missing key {min(missing)}")
-            for key, value in given.items():
-                if value == []:
-                    raise ConfigError(f"{where}.{key}: must not be empty")
-                for one in value if isinstance(value, list) else [value]:
-                    check_argument(f"{where}.{key}", kinds[key], one, valid)
-
-
-def check_argument(where, kind, value, valid):
-    """Raise a ConfigError for an argument that is not of its kind."""
-    if kind == SHARE:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-            raise ConfigError(
-                f"{where}: must be a share, above 0 and at most 1, not {short(value)}"
-            )
-    elif not isinstance(value, str) or value not in valid[kind]:
-        hint = "; `claims: null` leaves out those of config.yaml" if kind in OF_STUDY else ""
-        raise ConfigError(
-            f"{where}: unknown {kind} {named(value)}; valid {kind}s: {listed(valid[kind])}{hint}"
-        )
+            check_type(given, struct, f"claims[{i}].of[{j}]")

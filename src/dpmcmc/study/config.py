@@ -1,15 +1,16 @@
-"""Configuration files: reading, merging, and errors that name the key and what would be valid."""
+"""Configuration files: reading, merging, checking; errors name the key and what would be valid."""
 
-import math
+import re
 import reprlib
+import sys
 from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-import jsonschema
+import msgspec
 import yaml
-from yaml.composer import Composer
-from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser
-from yaml.resolver import Resolver
+
+RENAMED = {"chains_per_release": "chains_per_sample"}  # keys that older studies have
 
 
 class ConfigError(ValueError):
@@ -32,19 +33,14 @@ def merged(config, changes):
     return result
 
 
-class _StrictLoader(Composer, CParser, SafeConstructor, Resolver):
-    """Plain YAML; a key that a map has twice is an error.
+# -- Reading --------------------------------------------------------------------------------------
 
-    Parsed in C and composed in Python, where too deep a nesting is an error and not a crash.
-    """
 
-    def __init__(self, stream):
-        CParser.__init__(self, stream)
-        Composer.__init__(self)
-        SafeConstructor.__init__(self)
-        Resolver.__init__(self)
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """YAML in which 1e4 is a number and a key that a map has twice is an error."""
 
     def construct_mapping(self, node, deep=False):
+        """A map."""
         if isinstance(node, yaml.MappingNode):
             given = set()
             for key_node, _ in node.value:
@@ -55,6 +51,22 @@ class _StrictLoader(Composer, CParser, SafeConstructor, Resolver):
                     given.add(key)
         return super().construct_mapping(node, deep)
 
+    def construct_power(self, node):
+        """A number such as 1e4, which is whole, or 8e-3."""
+        value = float(node.value)
+        is_whole = "." not in node.value and value.is_integer()
+        return int(value) if is_whole else value
+
+
+POWER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$")  # YAML 1.1 wants a point and a sign
+Loader.add_implicit_resolver("!power", POWER, list("-+.0123456789"))
+Loader.add_constructor("!power", Loader.construct_power)
+
+
+def read_yaml(text):
+    """Contents of a YAML text, as files of studies are read; raises a ConfigError or YAMLError."""
+    return yaml.load(text, Loader=Loader)
+
 
 def read_config(path):
     """Contents of a configuration file, a map in YAML or JSON.
@@ -63,8 +75,7 @@ def read_config(path):
     to evaluate it as a template.
     """
     try:
-        config = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_StrictLoader)
-        check_extent(config)
+        config = read_yaml(Path(path).read_text(encoding="utf-8"))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     except yaml.MarkedYAMLError as error:
@@ -72,9 +83,8 @@ def read_config(path):
         raise ConfigError(f"{path}: no valid YAML: {error.problem}{where}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        reason = "too deep" if isinstance(error, RecursionError) else cut(str(error))
-        raise ConfigError(f"{path}: no valid YAML: {reason}") from None
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
+        raise ConfigError(f"{path}: no valid YAML: {cut(str(error))}") from None
     if not isinstance(config, dict):
         raise ConfigError(f"{path}: must be a map, not {short(config)}")
     if "__use_yte__" in config:
@@ -82,120 +92,100 @@ def read_config(path):
     return config
 
 
-def _is_number(checker, value):
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond the range of floats
-        return False
+# -- Checking -------------------------------------------------------------------------------------
 
 
-def _is_integer(checker, value):
-    return isinstance(value, int) and _is_number(checker, value)
-
-
-_Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {"number": _is_number, "integer": _is_integer}
-    ),
-)
-
-
-MOST_ENTRIES = 10**6  # of a configuration; those of a part that is repeated by an alias count again
-LONGEST = 1000  # of a list
-DEEPEST = 50  # of maps and lists in one another
-LARGEST = 10**300  # of whole numbers; Python does not even print those of thousands of digits
-
-
-def check_extent(value, path=(), sizes=None):
-    """Raise a ConfigError for what cannot be handled, or printed; return the number of entries."""
-    sizes = {} if sizes is None else sizes
-
-    def refuse(problem):
-        raise ConfigError(f"{'.'.join(map(named, path[:4])) or 'config'}: {problem}")
-
-    if isinstance(value, int | float) and not abs(value) <= LARGEST:
-        refuse(f"must be a finite number, not {short(value)}")
-    if not isinstance(value, dict | list):
-        return 1
-    if len(path) > DEEPEST:
-        refuse(f"has more than {DEEPEST} maps and lists in one another")
-    if isinstance(value, list) and len(value) > LONGEST:
-        refuse(f"has more than {LONGEST} entries")
-    if id(value) not in sizes:
-        entries = value.items() if isinstance(value, dict) else enumerate(value)
-        parts = (check_extent(entry, (*path, key), sizes) for key, entry in entries)
-        sizes[id(value)] = 1 + sum(parts)
-    if sizes[id(value)] > MOST_ENTRIES:
-        refuse(f"has more than {MOST_ENTRIES} entries")
-    return sizes[id(value)]
-
-
-def check_schema(contents, schema, where="config"):
-    """Raise a ConfigError for the first key that does not meet the schema.
+def check_type(value, kind, where=""):
+    """Raise a ConfigError for the first part of a value that is not of its type.
 
     Parameters
     ----------
-    contents : dict
-    schema : dict
-        JSON schema.
+    value
+        As read from a file.
+    kind : type
+        A msgspec Struct, whose fields are the keys of a map, or any other type that msgspec knows.
     where : str
-        Keys that lead to the contents, as messages name them.
+        Keys that lead to the value, as messages name them.
     """
-    error = jsonschema.exceptions.best_match(_Validator(schema).iter_errors(contents))
-    while error is not None and error.context:  # none of several schemas: the one of its type
-        of_its_type = (cause for cause in error.context if cause.validator != "type")
-        error = next(of_its_type, error.context[0])
-    if error is not None:
-        raise ConfigError(explain(error, where))
+    bare = bare_type(kind)
+    if get_origin(bare) in (Union, UnionType):
+        likely = [part for part in get_args(bare) if is_list(part) == isinstance(value, list)]
+        exact = [part for part in likely if bare_type(part) is type(value)]
+        if exact or len(likely) == 1:
+            return check_type(value, (exact or likely)[0], where)
+    if hasattr(bare, "__struct_fields__") and isinstance(value, dict):
+        return check_keys(value, bare, where)
+    parts = get_args(bare) or (Any, Any)
+    if isinstance(value, dict) and (get_origin(bare) or bare) in (dict, Any):
+        for key, entry in value.items():
+            check_type(key, parts[0], where)
+            check_type(entry, parts[1], f"{where}.{named(key)}")
+    elif isinstance(value, list) and (get_origin(bare) or bare) in (list, Any):
+        for i, entry in enumerate(value):
+            check_type(entry, parts[0], f"{where}[{i}]")
+    check_value(value, kind, where or "config")
 
 
-TYPES = {
-    "number": "a finite number",
-    "integer": "a whole number without a decimal point",
-    "string": "a string",
+def bare_type(kind):
+    """A type without its limits."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def is_list(kind):
+    """Whether a type is that of a list."""
+    return get_origin(bare_type(kind)) is list
+
+
+def check_keys(value, struct, where):
+    """Check a map whose keys are the fields of a Struct."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    unknown = [key for key in value if key not in fields]
+    if unknown and struct.__struct_config__.forbid_unknown_fields:
+        if unknown[0] in RENAMED:
+            raise ConfigError(f"{where or 'config'}: {unknown[0]} is {RENAMED[unknown[0]]} now")
+        raise ConfigError(
+            f"{where or 'config'}: unknown key {listed(unknown)}; valid keys: {listed(fields)}"
+        )
+    if missing := [key for key, field in fields.items() if field.required and key not in value]:
+        raise ConfigError(f"{where or 'config'}: missing key {listed(missing)}")
+    for key, field in fields.items():
+        if key in value:
+            check_type(value[key], field.type, f"{where}.{key}".removeprefix("."))
+
+
+WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
     "object": "a map",
     "array": "a list",
+    "null": "nothing",
 }
 
 
-def explain(error, where="config"):
-    """One line for an error of the schema: where, what, and what would be valid."""
-    for step in error.absolute_path:
-        where += f"[{step}]" if isinstance(step, int) else f".{named(step)}"
-    where = where.removeprefix("config.")
-    limit, value = error.validator_value, error.instance
-    match error.validator:
-        case "additionalProperties":
-            known = error.schema.get("properties", {})
-            unknown = [key for key in value if key not in known]
-            return f"{where}: unknown key {listed(unknown)}; valid keys: {listed(known)}"
-        case "required":
-            return f"{where}: missing key {listed(key for key in limit if key not in value)}"
-        case "enum":
-            return f"{where}: unknown value {short(value)}; valid values: {listed(limit)}"
-        case "type":
-            return f"{where}: must be {TYPES[limit]}, not {short(value)}"
-        case "exclusiveMinimum":
-            return f"{where}: must be greater than {limit}, not {short(value)}"
-        case "minimum":
-            return f"{where}: must be at least {limit}, not {short(value)}"
-        case "maximum":
-            return f"{where}: must be at most {limit}, not {short(value)}"
-        case "minItems" | "minProperties":
-            return f"{where}: has too few entries ({len(value)}); at least {limit} needed"
-        case "maxItems":
-            return f"{where}: has too many entries ({len(value)}); at most {limit} possible"
-        case "uniqueItems":
-            return f"{where}: lists an entry twice: {short(value)}"
-        case "pattern":
-            return (
-                f"{where}: {short(value)} is not a valid id; an id is 1 to 64 lower-case letters, "
-                "digits, dots and hyphens, and starts with a letter or digit"
-            )
-    return f"{where}: {error.message}"
+def check_value(value, kind, where):
+    """Check a value alone, the parts of which are right."""
+    is_number = isinstance(value, int | float)
+    if is_number and not abs(value) <= sys.float_info.max:
+        raise ConfigError(f"{where}: must be a finite number, not {short(value)}")
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        problem = re.sub(" - at .*|, got .*", "", str(error))
+        if get_origin(kind) is Literal:
+            problem = f"unknown value {short(value)}; valid values: {listed(get_args(kind))}"
+        elif "regex" in problem:
+            problem = f"{short(value)} {kind.__metadata__[0].description}"
+        else:
+            types = problem.partition("`")[2].partition("`")[0]
+            words = " or ".join(WORDS.get(name, name) for name in types.split(" | "))
+            problem = problem.replace(f"Expected `{types}`", f"must be {words}")
+            problem += f", not {short(value)}"
+        raise ConfigError(f"{where}: {problem}") from None
+    is_set = any((limit.extra or {}).get("unique") for limit in getattr(kind, "__metadata__", ()))
+    if is_set and len(set(value)) < len(value):
+        raise ConfigError(f"{where}: lists an entry twice: {short(value)}")
 
 
 # -- Words for messages ---------------------------------------------------------------------------

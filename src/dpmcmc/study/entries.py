@@ -11,11 +11,10 @@ from dpmcmc.accounting.accountants import accountant, accountants
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Settings, annotations, schema
-from dpmcmc.study.config import ConfigError, check_schema, listed
+from dpmcmc.study.config import ConfigError, check_type, listed
 from dpmcmc.study.data_files import DataError, DataFile, Split, model_of
+from dpmcmc.study.schema import MODEL_KEYS
 
-# Keys that are no settings.
-MODEL_WORDS = ("kind", "label", "data", "columns", "held_out", "reference")
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
 
 
@@ -69,23 +68,14 @@ class AlgorithmEntry(NamedTuple):
         return registry.entry(self.sampler, settings, self.move)
 
     def schema(self):
-        """JSON schema of the settings on a model: the fields of the sampler and of its move."""
-        of_sampler = schema(self.sampler_class)
-        if self.move is None:
-            return of_sampler
-        of_move = schema(registry.load(self.move))
-        properties = of_sampler["properties"] | of_move["properties"]
-        required = of_sampler["required"] + of_move["required"]
-        return of_sampler | {
-            "properties": {key: value for key, value in properties.items() if key != "move"},
-            "required": [key for key in required if key != "move"],
-        }
+        """What settings on a model may hold: the fields of the sampler and of its move."""
+        return schema(self.sampler_class, *[registry.load(self.move)] if self.move else [])
 
 
-def load_class(kind, name, where, directory):
+def load_class(kind, name, where, folders):
     """Reference and class that a name in the configuration stands for."""
     try:
-        reference = registry.resolve(kind, name, directory)
+        reference = registry.resolve(kind, name, *folders)
         cls = registry.load(reference)
     except registry.UnknownName as error:
         raise ConfigError(f"{where}: {error}") from None
@@ -99,6 +89,8 @@ def load_class(kind, name, where, directory):
             f"{where}: {name} must be a dataclass that derives from "
             f"{base.__module__}.{base.__name__}"
         )
+    if kind == "sampler" and hasattr(cls, "release") and not hasattr(cls, "mechanism"):
+        raise ConfigError(f"{where}: {name}: rename release() to mechanism()")
     missing = [member for member in MEMBERS[kind] if not hasattr(cls, member)]
     if missing:
         raise ConfigError(f"{where}: {name} has no {listed(missing)}")
@@ -116,30 +108,29 @@ def check_sizes(settings, where):
             raise ConfigError(f"{place}: must be between {low:g} and {high:g} in size, not {value}")
 
 
-def read_model(name, entry, directory, data_directory, study_seed=0):
+def read_model(name, entry, folders, study_seed=0):
     """A model's entry, checked, and its data if they are in a file; raises a ConfigError.
 
-    The directories are those that paths of the class and of the data are relative to; the seed
-    decides which rows are held out.
+    The class and the data are looked for in the folders; the seed decides which rows are held out.
     """
     where = f"models.{name}"
-    reference, cls = load_class("model", entry["kind"], f"{where}.kind", directory)
-    if taken := [word for word in MODEL_WORDS if word in annotations(cls)]:
+    reference, cls = load_class("model", entry["kind"], f"{where}.kind", folders)
+    if taken := [word for word in MODEL_KEYS if word in annotations(cls)]:
         raise ConfigError(
             f"{where}.kind: {cls.__name__} has a field {listed(taken)}, which an entry has for "
             "something else; it must have another name"
         )
-    settings = {key: value for key, value in entry.items() if key not in MODEL_WORDS}
+    settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
 
     def build(**found):
-        check_schema(settings | found, schema(cls), where)
+        check_type(settings | found, schema(cls), where)
         check_sizes(settings, where)
         return cls(**settings, **found)
 
     data = None
     try:
         if "data" in entry:
-            model, data = read_data(name, entry, build, cls, data_directory, study_seed)
+            model, data = read_data(name, entry, build, cls, folders, study_seed)
             settings["num_rows"] = model.num_rows
         else:
             check_simulated(entry, cls, where)
@@ -159,7 +150,7 @@ def read_model(name, entry, directory, data_directory, study_seed=0):
     return ModelEntry(name, entry.get("label", name), model, spec, data, kind)
 
 
-def read_data(name, entry, build, cls, directory, study_seed):
+def read_data(name, entry, build, cls, folders, study_seed):
     """Model of an entry with a data file, which says how many rows there are, and `data` of it."""
     where = f"models.{name}"
     if "num_rows" in entry:
@@ -169,7 +160,7 @@ def read_data(name, entry, build, cls, directory, study_seed):
         )
     if "num_rows" not in annotations(cls):
         raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
-    path = Path(os.path.relpath(Path(directory, entry["data"])))
+    path = Path(os.path.relpath(registry.beside(entry["data"], folders)))
     file = DataFile(path)
     held_out = {key: entry[key] for key in ("held_out",) if key in entry}
     split = Split(entry["held_out"], study_seed) if held_out else None
@@ -208,19 +199,19 @@ def reference_kind(entry, model, where):
     return kind
 
 
-def read_algorithm(name, entry, sampler_directory, move_directory):
+def read_algorithm(name, entry, folders):
     """An algorithm's entry, but for its settings checked; raises a ConfigError.
 
-    The directories are those that paths of the sampler and of the move are relative to.
+    Files that it names are looked for in the folders.
     """
     where = f"algorithms.{name}"
-    sampler, cls = load_class("sampler", entry["sampler"], f"{where}.sampler", sampler_directory)
+    sampler, cls = load_class("sampler", entry["sampler"], f"{where}.sampler", folders)
     move = None
     if "move" in annotations(cls):
         if "move" not in entry:
             valid = listed(registry.names("move"))
             raise ConfigError(f"{where}: missing key move; valid values: {valid}")
-        move, move_class = load_class("move", entry["move"], f"{where}.move", move_directory)
+        move, move_class = load_class("move", entry["move"], f"{where}.move", folders)
         if shared := annotations(cls).keys() & annotations(move_class).keys():
             raise ConfigError(
                 f"{where}.move: {entry['move']} and {entry['sampler']} have both a setting "
@@ -228,24 +219,41 @@ def read_algorithm(name, entry, sampler_directory, move_directory):
             )
     elif "move" in entry:
         raise ConfigError(f"{where}.move: {cls.__name__} takes none")
+    priced_by = None
     if hasattr(cls, "mechanism"):
         if "accountant" not in entry:
             raise ConfigError(
                 f"{where}: missing key accountant; valid values: {listed(accountants())}"
             )
-        check_accountant(entry["accountant"], f"{where}.accountant")
+        priced_by = find_accountant(entry["accountant"], f"{where}.accountant", folders)
     elif "accountant" in entry:
         raise ConfigError(f"{where}.accountant: {cls.__name__} is not private, so takes none")
-    optional = (entry.get(key) for key in ("accountant", "in_place_of"))
-    told = entry.get("settings", {}), entry.get("about", "")
-    return AlgorithmEntry(name, entry.get("label", name), sampler, move, *optional, *told)
+    return AlgorithmEntry(
+        id=name,
+        label=entry.get("label", name),
+        sampler=sampler,
+        move=move,
+        accountant=priced_by,
+        in_place_of=entry.get("in_place_of"),
+        settings=entry.get("settings", {}),
+        about=entry.get("about", ""),
+    )
 
 
-def check_accountant(name, where):
-    """Raise a ConfigError for a name of no accountant."""
-    if name not in accountants():
-        valid = listed(accountants())
-        raise ConfigError(f"{where}: unknown value {name}; valid values: {valid}")
+def find_accountant(name, where, folders):
+    """Name of an accountant of the package, or path of the user's own; raises a ConfigError."""
+    try:
+        reference = registry.file_of(name, folders) if name.endswith(".py") else name
+        accountant(reference)
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    except Exception as error:  # a user's file may raise anything
+        raise ConfigError(
+            f"{where}: {name} cannot be imported: {type(error).__name__}: {error}"
+        ) from None
+    return reference
 
 
 def check_settings(algorithm, model, settings, where):
@@ -260,7 +268,7 @@ def check_settings(algorithm, model, settings, where):
     where : str
         Keys that lead to the settings, as messages name them.
     """
-    check_schema(settings, algorithm.schema(), where)
+    check_type(settings, algorithm.schema(), where)
     check_sizes(settings, where)
     try:
         sampler = registry.build(algorithm.spec(settings))

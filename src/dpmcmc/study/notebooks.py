@@ -1,39 +1,61 @@
-"""The notebooks of a study: what they say of themselves, and what the study tells them.
+"""The pages of a study: its notebooks, with the parameters that it gives them.
 
-A notebook declares in its metadata, under the key `dpmcmc`, what it draws and takes:
+A notebook says in its metadata, under the key `dpmcmc`, what is needed to run it:
 
 figures
-    What it draws, in order: `{"name": "figure-1", "shows": "caption"}`. With `"if"`, a name or a
-    list of names, a figure is drawn only if no parameter named there is empty, the study makes
-    every optional table named there and, as `vary.step_size`, sweeps every setting named there.
-    (A list, since Jupyter sorts the keys of maps.)
-tables, optional_tables
-    Tables that it reads; the latter if the study makes them.
+    What it draws, in order: `{"name": "figure-1", "shows": "caption"}`. With `"if"`, a list of
+    names, a figure is drawn only where each of them is there: a parameter that is not empty or, as
+    `table.audit` or `vary.step_size`, a table of the study or a setting that it sweeps.
+tables
+    Tables that it cannot do without.
 models, algorithms
-    Names of its parameters that hold an id or a list of ids. Ids that do not run in the study are
-    left out, so that a notebook can list what some studies do not have.
+    Parameters that hold an id or a list of ids. Ids that do not run in the study are left out.
 data, chains
     Those of its `models` whose data set and reference sample it reads, or whose chains.
 kept
-    Names under which it keeps what it takes from chains, so that it can be rendered without them.
+    Names of small files that it computes from chains, so that it can be rendered without them.
 
-A notebook all of whose figures fall away, or of which the study does not make a table, is left out.
-Its first cell is its title and the question that it answers. This module is imported whenever the
+A page is left out where the study does not make one of its tables, or has none of its figures. Its
+first cell is its title and the question that it answers. This module is imported whenever the
 workflow is parsed; it stays clear of everything slow.
 """
 
 import ast
 import json
-import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from dpmcmc.study.config import ConfigError, named, short
+import msgspec
 
-KEYS = ("figures", "tables", "optional_tables", "models", "algorithms", "data", "chains", "kept")
-WORDS = {dict: "maps", str: "names"}
-SWEPT = "vary."  # before the name of a setting that a figure needs to be swept
-FILE_NAME = re.compile(r"[\w.-]+")
+from dpmcmc.registry import beside
+from dpmcmc.study.config import ConfigError, check_keys, check_type, listed, named
+from dpmcmc.study.schema import Table
+from dpmcmc.study.tables import TABLES
+
+FILE_NAME = msgspec.Meta(
+    pattern=r"^[\w.-]+\Z",
+    description="is not a valid name; it may have letters, digits, -, . and _",
+)
+
+
+class Figure(Table):
+    """A figure that a notebook draws."""
+
+    name: Annotated[str, FILE_NAME]
+    shows: Annotated[str, msgspec.Meta(min_length=1)]
+    needs: list[str] = msgspec.field(name="if", default=())
+
+
+class Declared(Table):
+    """What a notebook says of itself."""
+
+    figures: list[Figure] = ()
+    tables: list[str] = ()
+    models: list[str] = ()
+    algorithms: list[str] = ()
+    data: list[str] = ()
+    chains: list[str] = ()
+    kept: list[str] = ()
 
 
 class Notebook(NamedTuple):
@@ -43,11 +65,10 @@ class Notebook(NamedTuple):
     title: str
     question: str
     figures: dict  # caption by name, of those that it draws in this study
-    tables: list  # that it reads
     data_models: list  # whose data set and reference sample it reads
     chain_models: list  # whose chains it reads
-    kept: list  # names under which it keeps what it takes from chains
-    parameters: dict  # what it is told, beside the directory of the results
+    kept: list  # names of small files that it computes from chains
+    parameters: dict  # beside the directory of the results
 
     def described(self):
         """What `study.json` says of it."""
@@ -55,42 +76,27 @@ class Notebook(NamedTuple):
         return told | {"kept": self.kept}
 
 
-def study_notebooks(config, directory, running, tables, beside=(), swept=()):
+def study_notebooks(study, folders):
     """Notebooks of a study by name, in the order of its configuration.
 
     Parameters
     ----------
-    config : dict
-        Of which `notebooks` maps names, or paths of one's own notebooks, to parameters; and of
-        which the keys of `models` and `algorithms` are all valid ids.
-    directory : path
-        Of the notebooks that any study can have.
-    running : dict
-        Ids of the `models` and of the `algorithms` that run in the study.
-    tables : list of str
-        Names of the tables that the study makes.
-    beside : iterable of path
-        Directories of the study's files, where notebooks are looked for first, in this order.
-    swept : iterable of str
-        Settings that vary over some of what runs.
-
-    Returns
-    -------
-    dict of str to Notebook
+    study : Study
+        With all but its notebooks.
+    folders : list of path
+        Where notebooks are looked for, the first one first.
 
     Raises
     ------
     ConfigError
     """
-    notebooks, drawn_by = {}, {}
-    for entry, given in config["notebooks"].items():
-        name = Path(entry).stem if entry.endswith(".ipynb") else entry
-        source = read_source(find(entry, directory, beside))
-        notebook = resolve(source, entry, given, config, running, tables, swept)
+    notebooks, drawn_by, tables = {}, {}, study.all_tables
+    for entry, given in study.config.get("notebooks", {}).items():
+        name = entry.removesuffix(".ipynb").rpartition("/")[2]
+        notebook = read_notebook(study, tables, entry, given, find(entry, folders))
         if notebook is None:
             continue
-        if not FILE_NAME.fullmatch(name):
-            raise ConfigError(f"notebooks.{entry}: its name may have letters, digits, -, . and _")
+        check_type(name, Annotated[str, FILE_NAME], f"notebooks.{entry}")
         if name in notebooks:
             raise ConfigError(f"notebooks.{entry}: there is another notebook named {name}")
         for figure in notebook.figures:
@@ -100,122 +106,100 @@ def study_notebooks(config, directory, running, tables, beside=(), swept=()):
     return notebooks
 
 
-def resolve(source, entry, given, config, running, tables, swept):
-    """A notebook as the study has it, or None; parameters as for `study_notebooks`."""
-    where, declared = f"notebooks.{entry}", source.declared
-    for name in given:
-        if name not in source.defaults:
-            valid = ", ".join(source.defaults) or "none"
-            raise ConfigError(f"{where}: unknown parameter {name}; valid parameters: {valid}")
-        wanted = kind_of(source.defaults[name])
-        if kind_of(given[name]) != wanted:
-            raise ConfigError(f"{where}.{name}: must be {wanted}, not {short(given[name])}")
-    values = source.defaults | given
-    for kind in ("models", "algorithms"):
-        for name in declared[kind]:
-            key = f"{where}.{name}"
-            values[name] = those_running(values[name], key, kind, config, running)
-    made = {*tables, *(f"{SWEPT}{key}" for key in swept)}
+def find(entry, folders):
+    """Path of a notebook; raises a ConfigError."""
+    path = beside(entry.removesuffix(".ipynb") + ".ipynb", folders)
+    if not path.is_file():
+        known = sorted({path.stem for folder in folders for path in folder.glob("*.ipynb")})
+        raise ConfigError(f"notebooks: unknown notebook {named(entry)}; there are {listed(known)}")
+    return path
+
+
+def read_notebook(study, tables, entry, given, path):
+    """A notebook as the study has it; None where it has nothing to show."""
+    title, question, declared, values = read_source(path)
+    where = f"notebooks.{entry}"
+    kinds = {name: {int: float}.get(type(v), type(v)) for name, v in values.items()}
+    fields = [(name, Any if v is None else kinds[name], None) for name, v in values.items()]
+    check_keys(given, msgspec.defstruct("Parameters", fields, forbid_unknown_fields=True), where)
+    values |= given
+    ids = {"models": (study.models, study.model_ids)}
+    ids["algorithms"] = (study.algorithms, study.algorithm_ids)
+    for kind, (known, running) in ids.items():
+        for name in getattr(declared, kind):
+            check_type(values[name], str | list[str], f"{where}.{name}")
+            check_known(listed_ids(values[name]), known, f"{where}.{name}", kind.removesuffix("s"))
+            values[name] = those_of(running, values[name])
+    there = {*(f"table.{table}" for table in tables), *(f"vary.{key}" for key in study.swept)}
     figures = {
-        figure["name"]: figure["shows"]
-        for figure in declared["figures"]
-        if all(values.get(name, name in made) for name in listed(figure.get("if", [])))
+        figure.name: figure.shows
+        for figure in declared.figures
+        if all(values.get(name, name in there) for name in figure.needs)
     }
-    if declared["figures"] and not figures:
+    if not set(declared.tables) <= set(tables) or (declared.figures and not figures):
         return None
-    if not set(declared["tables"]) <= set(tables):
-        return None
+    told = [*declared.models, *declared.algorithms]
     return Notebook(
-        path=source.path,
-        title=source.title,
-        question=source.question,
+        path=path,
+        title=title,
+        question=question,
         figures=figures,
-        tables=[
-            *declared["tables"],
-            *(table for table in declared["optional_tables"] if table in tables),
-        ],
-        data_models=named_by(declared["data"], values),
-        chain_models=named_by(declared["chains"], values),
-        kept=declared["kept"],
-        parameters={name: values[name] for name in source.defaults if name in given}
-        | {name: values[name] for kind in ("models", "algorithms") for name in declared[kind]},
+        data_models=models_of(values, declared.data),
+        chain_models=models_of(values, declared.chains),
+        kept=declared.kept,
+        parameters={name: v for name, v in values.items() if name in given or name in told},
     )
 
 
-def named_by(parameters, values):
-    """Ids in the values of some parameters, each once."""
-    return list(dict.fromkeys(id for name in parameters for id in listed(values[name])))
-
-
-def kind_of(value):
-    """What a value of a parameter is, in words."""
-    if isinstance(value, bool):
-        return "true or false"
-    kinds = {int: "a number", float: "a number", str: "a string", list: "a list", dict: "a map"}
-    return kinds.get(type(value), "nothing")
-
-
-def those_running(value, key, kind, config, running):
-    """The ids in the value of a parameter that run: a list, or for a text that or an empty one."""
-    if not isinstance(value, list | str) or not all(isinstance(name, str) for name in value):
-        raise ConfigError(f"{key}: must be an id or a list of ids of {kind}, not {value!r}")
-    for name in listed(value):
-        if name not in config[kind]:
+def check_known(names, known, where, what):
+    """Raise a ConfigError for a name that is not known."""
+    for name in names:
+        if name not in known:
             raise ConfigError(
-                f"{key}: {named(name)} is none of the {kind}; valid ids: {', '.join(config[kind])}"
+                f"{where}: unknown {what} {named(name)}; valid names: {listed(known)}"
             )
-    shown = [name for name in listed(value) if name in running[kind]]
-    return shown if isinstance(value, list) else "".join(shown)
 
 
-def listed(value):
-    """A list for a text, which has nothing in it if it is empty; any list as it is."""
+def those_of(running, value):
+    """The ids in the value of a parameter that run."""
+    if isinstance(value, str):
+        return value if value in running else ""
+    return [name for name in value if name in running]
+
+
+def listed_ids(value):
+    """Ids in the value of a parameter: a text, empty or not, or a list."""
     return ([value] if value else []) if isinstance(value, str) else value
 
 
-class Source(NamedTuple):
-    """What a notebook's file says."""
-
-    path: Path
-    title: str
-    question: str
-    declared: dict  # its metadata, complete
-    defaults: dict  # values of the parameters that a study may set
-
-
-def find(entry, directory, beside):
-    """File of a notebook that a configuration names: beside the study's, or for any study."""
-    if entry.endswith(".ipynb"):
-        paths = [Path(folder, entry) for folder in beside]
-    else:
-        paths = [Path(folder, f"{entry}.ipynb") for folder in (*beside, directory)]
-    for path in paths:
-        if path.is_file():
-            return path
-    if entry.endswith(".ipynb"):
-        raise ConfigError(f"notebooks.{entry}: there is no file {paths[0]}")
-    valid = sorted({file.stem for path in paths for file in path.parent.glob("*.ipynb")})
-    raise ConfigError(
-        f"notebooks: unknown notebook {entry}; valid names: {', '.join(valid)}, or the path of "
-        "one's own, which ends in .ipynb"
-    )
+def models_of(values, parameters):
+    """Models in the values of some parameters, each once."""
+    return list(dict.fromkeys(id for name in parameters for id in listed_ids(values[name])))
 
 
 def read_source(path):
-    """Title, question, declarations and parameters of a notebook, as a `Source`."""
+    """Title, question, declarations and default parameters of a notebook."""
     try:
-        notebook = json.loads(path.read_text())
+        notebook = json.loads(path.read_text(encoding="utf-8"))
         title, question = heading(notebook["cells"])
         declared = notebook["metadata"].get("dpmcmc", {})
-        code = [
-            c["source"] for c in notebook["cells"] if "parameters" in c["metadata"].get("tags", [])
-        ]
-        defaults = assigned("".join(code[0])) if code else {}
+        tagged = [c for c in notebook["cells"] if "parameters" in c["metadata"].get("tags", [])]
+        defaults = assigned("".join(tagged[0]["source"])) if tagged else {}
     except (ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
         raise ConfigError(f"{path} is no notebook ({type(error).__name__}: {error})") from None
-    check_declared(path, declared, defaults)
-    empty = {key: [] for key in KEYS}
-    return Source(path, title or path.stem, question, empty | declared, defaults)
+    where = f"{path}, metadata.dpmcmc"
+    check_type(declared, Declared, where)
+    declared = msgspec.convert(declared, Declared)
+    models = declared.models
+    valid = {"models": defaults, "algorithms": defaults, "data": models, "chains": models}
+    for key, known in valid.items():
+        check_known(getattr(declared, key), known, f"{where}.{key}", "parameter")
+    check_known(declared.tables, TABLES, f"{where}.tables", "table")
+    known = {*defaults, *(f"table.{table}" for table in TABLES)}
+    for figure in declared.figures:
+        needs = [name for name in figure.needs if not name.startswith("vary.")]
+        check_known(needs, known, f"{where}.figures.{figure.name}.if", "parameter or table")
+    return title or path.stem, question, declared, defaults
 
 
 def heading(cells):
@@ -226,51 +210,18 @@ def heading(cells):
 
 
 def assigned(code):
-    """Names and values that the cell of parameters assigns, but for the study's `results`.
+    """Parameters and their defaults: assignments of the tagged cell, but for `results`.
 
-    None stands for a value that is no literal.
+    None stands for a default that is no literal.
     """
     values = {}
     for statement in ast.parse(code).body:
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
                 try:
                     values[target.id] = ast.literal_eval(statement.value)
                 except ValueError:
                     values[target.id] = None
     values.pop("results", None)
     return values
-
-
-def check_declared(path, declared, defaults):
-    """What a notebook declares must be known, complete, and about parameters that it has."""
-    where = f"{path}, metadata.dpmcmc"
-    for key in declared:
-        if key not in KEYS:
-            raise ConfigError(f"{where}: unknown key {key}; valid keys: {', '.join(KEYS)}")
-        kind = dict if key == "figures" else str
-        if not isinstance(declared[key], list) or not all(
-            isinstance(e, kind) for e in declared[key]
-        ):
-            raise ConfigError(f"{where}.{key}: must be a list of {WORDS[kind]}")
-    named = {key: declared.get(key, []) for key in ("models", "algorithms")}
-    optional = declared.get("optional_tables", [])
-    for figure in declared.get("figures", []):
-        if not FILE_NAME.fullmatch(str(figure.get("name", ""))):
-            raise ConfigError(f"{where}.figures: a figure needs a name that is one of a file")
-        if not figure.get("shows"):
-            raise ConfigError(f"{where}.figures: {figure['name']} needs a caption, shows")
-        conditions = [
-            name
-            for name in listed(figure.get("if", []))
-            if name not in optional and not name.startswith(SWEPT)
-        ]
-        named[f"figures.{figure['name']}.if"] = conditions
-    for key, names in named.items():
-        for name in names:
-            if name not in defaults:
-                raise ConfigError(f"{where}.{key}: the notebook has no parameter {name}")
-    for key in ("data", "chains"):
-        for name in declared.get(key, []):
-            if name not in named["models"]:
-                raise ConfigError(f"{where}.{key}: {name} must be one of its models")

@@ -2,8 +2,10 @@
 
 import ast
 import hashlib
+import io
 import json
 import sys
+import tokenize
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -28,13 +30,35 @@ def digest(*modules):
     contents = hashlib.sha256()
     for path in sorted(files):
         contents.update(path.name.encode())
-        contents.update(path.read_bytes())
+        text = path.read_bytes()
+        contents.update(without_prose(text) if path.suffix == ".py" else text)
     if any(path.parent == PACKAGE / "kernels" for path in files):
         from dpmcmc.kernels.library import kernel_build
 
         libraries = [*libraries, kernel_build()]
     contents.update(" ".join(sorted(libraries)).encode())
     return contents.hexdigest()[:16]
+
+
+@cache
+def without_prose(text):
+    """Python code, as bytes, without docstrings and comments, which change no result."""
+    lines = text.decode("utf-8").splitlines()
+    spans = [
+        (token.start, token.end)
+        for token in tokenize.tokenize(io.BytesIO(text).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            prose = node.body[0]
+            spans.append(((prose.lineno, prose.col_offset), (prose.end_lineno, None)))
+    for (first, start), (last, end) in spans:
+        head, tail = lines[first - 1][:start], "" if end is None else lines[last - 1][end:]
+        lines[first - 1 : last] = [head + tail, *[""] * (last - first)]
+    return "\n".join(line.rstrip() for line in lines if line.strip()).encode()
 
 
 def imported(*modules):

@@ -4,27 +4,26 @@ A job is told its own settings and nothing else (`Study.chain` and its like), so
 the configuration reruns what it changes and no more.
 """
 
+import math
 from pathlib import Path
 
-from dpmcmc.accounting.accountants import accountants
+from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.settings import needed
 from dpmcmc.study.checks import (
     check_all_settings,
-    check_curves,
     check_places,
     check_samples,
     check_seeds,
     check_tuning,
+    read_curves,
 )
 from dpmcmc.study.claims import check_claims, is_of_samples, speaks_of
 from dpmcmc.study.colours import colour
-from dpmcmc.study.config import ConfigError, check_extent, check_schema, listed, merged, read_config
+from dpmcmc.study.config import ConfigError, check_type
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
-from dpmcmc.study.runs import all_cells, check_runs
-
-# Keys that change nothing of what is there: more seeds add chains, others are of pages and tuning.
-ADDED = {"seeds", "notebooks", "remarks", "related", "tuning"}
+from dpmcmc.study.runs import Cell, all_cells, check_runs
+from dpmcmc.study.schema import Config
 
 
 class Study:
@@ -33,14 +32,11 @@ class Study:
     Parameters
     ----------
     config : dict
-        As read from config.yaml and its overlays.
-    schema : dict
-        JSON schema of the configuration, but for the settings of models and algorithms.
+        As `dpmcmc.study.loading.read_study` has it.
     root : path
         Top of the checkout.
-    directories : dict of tuple to path, optional
-        Of the files that name a class or data by its path, by the keys that lead to it; `root` for
-        all others. And a list, `notebooks`: folders where notebooks are looked for first.
+    folders : list of path, optional
+        Where files are looked for that the configuration names; by default `root`.
 
     Attributes
     ----------
@@ -56,50 +52,32 @@ class Study:
         If anything in the configuration is unknown, missing, of the wrong type or out of range.
     """
 
-    def __init__(self, config, schema, root, directories=None):
-        check_schema(config, schema)
+    def __init__(self, config, root, folders=None):
+        check_type(config, Config)
         self.config = config
         self.name = config["study"]
-        directories = directories or {}
-
-        def directory(*keys):
-            return directories.get(keys, root)
-
+        folders = folders or [root]
         self.models = {
-            name: read_model(
-                name,
-                entry,
-                *(directory("models", name, key) for key in ("kind", "data")),
-                config["seed"],
-            )
+            name: read_model(name, entry, folders, config["seed"])
             for name, entry in config["models"].items()
         }
         self.algorithms = {
-            name: read_algorithm(
-                name, entry, *(directory("algorithms", name, key) for key in ("sampler", "move"))
-            )
+            name: read_algorithm(name, entry, folders)
             for name, entry in config["algorithms"].items()
         }
         check_seeds(self)
         check_runs(config["runs"], self.models, self.algorithms)
         self.runs = all_cells(config["runs"])
         self.cells = list(self.runs)
-        self.tuning = config.get("tuning", {"models": [], "algorithms": []})
+        self.tuning = {"models": [], "algorithms": []} | config.get("tuning", {})
         check_all_settings(self)
         check_places(self.algorithms)
-        check_curves(self)
+        self.curves = read_curves(self, folders)
         check_tuning(self)
         check_samples(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
-        self.needed  # noqa: B018 -- raises where two classes share a name
-        self.notebooks = study_notebooks(
-            {"notebooks": {}} | config,
-            Path(root, "notebooks"),
-            {"models": self.model_ids, "algorithms": self.algorithm_ids},
-            self.all_tables,
-            directories.get("notebooks", [root]),
-            self.swept,
-        )
+        self.precomputed  # noqa: B018 -- raises where two classes share a name
+        self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
 
     # -- What there is ---------------------------------------------------------------------------
 
@@ -128,13 +106,21 @@ class Study:
         running = {cell.algorithm for cell in self.cells}
         return [name for name in self.algorithms if name in running]
 
+    def cell(self, of):
+        """The cell of a rule's wildcards, which have its model, algorithm and run."""
+        return Cell(of.model, of.algorithm, of.run)
+
     def cells_of(self, model):
         """Cells of one model."""
         return [cell for cell in self.cells if cell.model == model]
 
+    def megabytes_of_dataset(self, model):
+        """Size of a data set in memory."""
+        return math.prod(self.models[model].model.data_shape) * 8 // 2**20
+
     @property
-    def doubled_cells(self):
-        """Cells that run with another algorithm in place of theirs as well, with its id."""
+    def replaced_cells(self):
+        """Pairs (cell, stand-in), where the algorithm also runs as an entry with `in_place_of`."""
         return [
             (cell, name)
             for cell in self.cells
@@ -173,8 +159,8 @@ class Study:
         return claims
 
     @property
-    def needed(self):
-        """References of what samplers that run need beside settings, by the name of its class."""
+    def precomputed(self):
+        """Classes of what is computed once a study for samplers that run: {name: module:class}."""
         found = {}
         for name in [*self.algorithm_ids, *self.tuning["algorithms"]]:
             for cls in needed(self.algorithms[name].sampler_class).values():
@@ -186,8 +172,8 @@ class Study:
                     )
         return found
 
-    def needed_by(self, algorithm):
-        """Names of what a sampler needs beside its settings."""
+    def precomputed_by(self, algorithm):
+        """Names of what is computed once a study for the sampler of an algorithm."""
         return [cls.__name__ for cls in needed(self.algorithms[algorithm].sampler_class).values()]
 
     # -- What each job is told -------------------------------------------------------------------
@@ -243,8 +229,9 @@ class Study:
             cap = {"max_iterations": run.max_iterations}
         return spec | {"epsilon": run.epsilon} | cap
 
-    def certification(self, cell, stand_in):
+    def certification(self, cell):
         """What the cost of a cell by its stand-in's accountant depends on, beside its budget."""
+        stand_in = dict(self.replaced_cells)[cell]
         accountant = self.algorithms[stand_in].accountant
         return self.mechanism(cell.model, cell.algorithm, self.settings(cell)) | {
             "epsilon": self.runs[cell].epsilon,
@@ -259,15 +246,14 @@ class Study:
         step = (high - low) / (count - 1)
         settings = self.algorithms[algorithm].settings_on(model)
         return self.mechanism(model, algorithm, settings) | {
-            "accountant": accountant,
+            "accountant": self.curves[algorithm, accountant],
             "epsilons": [low + i * step for i in range(count)],
         }
 
     @property
     def accounting_curves(self):
-        """Pairs of algorithm and accountant of those curves."""
-        curves = self.config.get("accounting_curves", {}).get("curves", {})
-        return [(algorithm, name) for algorithm, names in curves.items() for name in names]
+        """Pairs of algorithm and accountant, by its name in tables, of those curves."""
+        return list(self.curves)
 
     def chain(self, cell, seed):
         """What one chain depends on, beside the files it reads."""
@@ -284,13 +270,14 @@ class Study:
         settings |= {"chains_per_sample": self.chains_per_sample}
         return self.dataset(model) | settings
 
-    def chain_table(self, model):
-        """What the table of a model's chains depends on, beside the chains."""
-        cells = [
+    def chain_table(self, model, cells=None):
+        """What the table of a model's chains, or of those in some cells, depends on beside them."""
+        cells = self.cells_of(model) if cells is None else cells
+        rows = [
             [cell.algorithm, cell.run, self.runs[cell].stream, len(self.seeds_of(cell))]
-            for cell in self.cells_of(model)
+            for cell in cells
         ]
-        return self.baseline_table(model) | {"cells": cells}
+        return self.baseline_table(model) | {"cells": rows}
 
     def study_tables(self):
         """What the tables of the study depend on, beside those of its models."""
@@ -358,7 +345,7 @@ class Study:
     @property
     def stand_ins(self):
         """Map from the id of an algorithm that stands in for another to that one's."""
-        return {name: cell.algorithm for cell, name in self.doubled_cells}
+        return {name: cell.algorithm for cell, name in self.replaced_cells}
 
     @property
     def tables(self):
@@ -373,14 +360,14 @@ class Study:
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
         compared = ["ranking"] * self.is_comparison
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
-        certified = [f"{name}-certified" for name in claims if self.doubled_cells]
+        certified = [f"{name}-certified" for name in claims if self.replaced_cells]
         return [*compared, *claims, *certified, *clipping]
 
     @property
     def all_tables(self):
         """All tables of the study."""
         accounting = ["accounting"] * bool(self.accounting_curves)
-        certified = ["certified"] * bool(self.doubled_cells)
+        certified = ["certified"] * bool(self.replaced_cells)
         audit = ["audit"] * bool(self.audited_cases)
         return [*self.tables, *accounting, *certified, *audit, *self.analysis_tables]
 
@@ -409,7 +396,7 @@ class Study:
                 "about": entry.about or replaced.about,
                 "colour": colours[name],
                 "sampler": entry.sampler_class.__name__,
-                "accountant": entry.accountant,
+                "accountant": entry.accountant and name_in_tables(entry.accountant),
                 "in_place_of": entry.in_place_of,
                 "settings": {model: entry.settings_on(model) for model in on},
                 "entries": {model: entry.spec(entry.settings_on(model)) for model in on},
@@ -434,57 +421,3 @@ def module_of(cls, algorithm):
     """Module of a class that a sampler needs: of the package, or the sampler's own file."""
     file = algorithm.sampler.rpartition(":")[0]
     return cls.__module__ if cls.__module__.startswith("dpmcmc.") else file
-
-
-def load_study(default, overlays, overrides, schema):
-    """The study of a configuration file and of what extends it.
-
-    Parameters
-    ----------
-    default : path
-        config.yaml, at the top of the checkout.
-    overlays : list of path
-        Files that were merged into `overrides`; read again for what merging hides.
-    overrides : dict
-        Changes of the configuration, merged by the rules of `merged`.
-    schema : dict
-        JSON schema of the configuration.
-
-    Raises
-    ------
-    ConfigError
-        For a file that cannot be read, a key given twice, and all that `Study` refuses.
-    """
-    root = Path(default).parent
-    config = merged({}, read_config(default))
-    directories = {"notebooks": [*(Path(path).parent for path in reversed(overlays)), root]}
-    for path in overlays:
-        for keys in named_files(read_config(path)):
-            directories[keys] = Path(path).parent
-    check_extent(overrides)
-    study = Study(merged(config, overrides), schema, root, directories)
-    check_name(config, study.config)
-    return study
-
-
-def check_name(default, config):
-    """A study that runs something else than config.yaml may not write over its results."""
-    if config["study"] != default["study"]:
-        return
-    keys = {**default, **config}.keys() - ADDED
-    changed = sorted(key for key in keys if default.get(key) != config.get(key))
-    changed += ["seeds"] * (config["seeds"] < default["seeds"])
-    if changed:
-        raise ConfigError(
-            f"study: {config['study']} is the study of config.yaml, whose results this one would "
-            f"overwrite, as it has other {listed(changed)}; give it a name of its own"
-        )
-
-
-def named_files(config):
-    """Keys that lead to names of classes and data in one file, as tuples."""
-    for section, keys in (("models", ["kind", "data"]), ("algorithms", ["sampler", "move"])):
-        entries = config.get(section)
-        for name, entry in entries.items() if isinstance(entries, dict) else ():
-            if isinstance(entry, dict):
-                yield from ((section, name, key) for key in keys if key in entry)

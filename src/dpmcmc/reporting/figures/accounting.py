@@ -1,10 +1,8 @@
 """Iterations that accountants allow, against epsilon."""
 
 import matplotlib.pyplot as plt
-from matplotlib.lines import Line2D
 
-from dpmcmc.reporting.figures.metrics import algorithm_handles
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
+from dpmcmc.reporting.figures.style import panel_grid
 
 # Names of accountants, and how their lines are drawn: dashed by way of a Rényi divergence.
 ACCOUNTANTS = {
@@ -33,10 +31,8 @@ def accounting_panels(study, curves):
     """
     counts = curves.groupby("algorithm", sort=False)["accountant"].nunique()
     algorithms = list(counts.index[counts > 1]) or list(counts.index)
-    figure, axes = plt.subplots(
-        1, len(algorithms), figsize=(0.4 + 3.2 * len(algorithms), 3.4), squeeze=False
-    )
-    for axis, algorithm in zip(axes.flat, algorithms, strict=True):
+    figure, axes = panel_grid(len(algorithms), len(algorithms), size=(3.2, 3.4), margin=(0.4, 0))
+    for axis, algorithm in zip(axes, algorithms, strict=True):
         draw_curves(study, axis, curves[curves["algorithm"] == algorithm], by="accountant")
         axis.set_ylim(bottom=0)
         axis.set_title(study.algorithm_label(algorithm))
@@ -55,40 +51,6 @@ def best_accounting_figure(study, curves):
     axis.set_yscale("log")
     figure.tight_layout()
     figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
-    return figure
-
-
-def certified_iterations_panels(study, certified):
-    """Iterations of the published settings by either accountant, on a log scale, a panel a model.
-
-    Parameters
-    ----------
-    study : Study
-    certified : DataFrame
-        Table `certified` of the study.
-    """
-    models = list(certified["model"].unique())
-    figure, axes = panel_grid(len(models), min(2, len(models)))
-    for axis, model in zip(axes, models, strict=True):
-        cells = certified[certified["model"] == model]
-        for algorithm, curve in cells.sort_values("epsilon").groupby("algorithm", sort=False):
-            for column, style in (("allowed_iterations", "o--"), ("certified_iterations", "o-")):
-                axis.plot(
-                    curve["epsilon"],
-                    curve[column].where(curve[column] > 0),  # a log scale has no place for none
-                    style,
-                    markersize=3,
-                    color=study.algorithm_colour(algorithm),
-                )
-        axis.set(title=study.model_label(model), yscale="log")
-        axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
-    figure.tight_layout()
-    handles = [
-        *algorithm_handles(study, certified),
-        Line2D([], [], color=NEUTRAL, linestyle="--", label="Published accountant"),
-        Line2D([], [], color=NEUTRAL, label="Certified accountant"),
-    ]
-    legend_below(figure, handles, 3)
     return figure
 
 

@@ -61,43 +61,6 @@ def metric_panels(study, chains, metrics, models, baselines=None, starts=None, c
     return figure
 
 
-def accounting_comparison(study, published, certified, metric, models, baselines, starts):
-    """Box plots as of `metric_panels`, a row a model, the two kinds of accounting side by side.
-
-    Parameters
-    ----------
-    study : Study
-    published, certified : DataFrame
-        Chains by either, with the same ids of algorithms.
-    metric : str
-    models : list of str
-    baselines, starts : DataFrame
-        Tables of the study.
-    """
-    figure, axes = plt.subplots(
-        len(models), 2, figsize=(8.4, 0.8 + 2.4 * len(models)), squeeze=False, sharey="row"
-    )
-    kinds = {"published": published, "certified": certified}
-    for row, model in zip(axes, models, strict=True):
-        tops = []
-        for axis, (kind, chains) in zip(row, kinds.items(), strict=True):
-            draw_metric(study, axis, chains, metric, model, baselines, starts)
-            axis.set(title=f"{study.model_label(model)}: {kind}", ylabel="")
-            tops.append(axis.get_ylim()[1])  # at once: the next panel sets the limits of both
-        row[0].set(ylabel=METRICS[metric], ylim=(0, max(tops)))
-    handles = algorithm_handles(study, published[published["model"].isin(models)])
-    handles += line_handles([metric], baselines, starts)
-    figure.tight_layout()
-    legend_below(figure, handles, 3)
-    notes = (
-        f"With {kind} accounting, no box: {note.removeprefix('No box: ')}"
-        for kind, chains in kinds.items()
-        if (note := left_out(study, chains[chains["model"].isin(models)], [metric]))
-    )
-    add_note(figure, "; ".join(notes), -(-len(handles) // 3))
-    return figure
-
-
 def clipping_panels(study, chains, baselines):
     """Figure 6.2: MMD against clip bound (top) and clip fraction (bottom), a model a column.
 

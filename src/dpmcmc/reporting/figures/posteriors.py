@@ -13,6 +13,31 @@ from dpmcmc.reporting.figures.style import legend_below, panel_grid
 START_COLOUR = "#D55E00"
 
 
+def handles(starts):
+    """Entries of a legend: the density, and start points, named."""
+    return [
+        Patch(facecolor="#AAAAAA", label="Posterior density"),
+        Line2D([], [], marker="o", linestyle="", color=START_COLOUR, label=starts),
+    ]
+
+
+def plane_grid(rows, columns, size, margin):
+    """A figure and its panels of the plane (θ₁, θ₂), on common axes; sizes in inches."""
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(margin[0] + size[0] * columns, margin[1] + size[1] * rows),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+    )
+    for axis in axes[-1]:
+        axis.set_xlabel("θ₁")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("θ₂")
+    return figure, axes
+
+
 def start_points_figure(study, targets, references, starts):
     """Figure 5.1: posterior densities of the 2-dimensional models, with the start points.
 
@@ -40,11 +65,7 @@ def start_points_figure(study, targets, references, starts):
             axis.set_aspect("equal")
     figure.tight_layout()
     label = f"{len(next(iter(starts.values())))} start points"
-    handles = [
-        Patch(facecolor="#AAAAAA", label="Posterior density"),
-        Line2D([], [], marker="o", linestyle="", color=START_COLOUR, label=label),
-    ]
-    legend_below(figure, handles, 2)
+    legend_below(figure, handles(label), 2)
     return figure
 
 
@@ -67,9 +88,7 @@ def trajectory_figure(target, reference, positions, colour, num_frames=12):
     frames = np.linspace(0, num_steps, num_frames + 1).round().astype(int)[1:]
     columns = 4
     rows = -(-num_frames // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(2.1 * columns, 0.3 + 2.25 * rows), sharex=True, sharey=True
-    )
+    figure, axes = plane_grid(rows, columns, size=(2.1, 2.25), margin=(0, 0.3))
     density = posterior_density(target, reference, positions)
     for axis, j in zip(axes.flat, frames, strict=True):
         draw_posterior(axis, density)
@@ -78,17 +97,9 @@ def trajectory_figure(target, reference, positions, colour, num_frames=12):
         axis.set_title(f"j = {j}", pad=3)
         axis.set_aspect("equal")
         axis.grid(False)
-    for axis in axes[-1]:
-        axis.set_xlabel("θ₁")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("θ₂")
     figure.tight_layout()
-    handles = [
-        Patch(facecolor="#AAAAAA", label="Posterior density"),
-        Line2D([], [], marker="o", linestyle="", color=START_COLOUR, label="Start"),
-        Line2D([], [], color=colour, label="Path up to leapfrog step j"),
-    ]
-    legend_below(figure, handles, 3)
+    path = Line2D([], [], color=colour, label="Path up to leapfrog step j")
+    legend_below(figure, [*handles("Start"), path], 3)
     return figure
 
 
@@ -173,22 +184,13 @@ def samples_figure(study, target, reference, samples):
         By algorithm id, then by what a sample is, which heads its column.
     """
     columns = len(next(iter(samples.values())))
-    figure, axes = plt.subplots(
-        len(samples),
-        columns,
-        figsize=(0.6 + 2.5 * columns, 0.4 + 2.1 * len(samples)),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
+    figure, axes = plane_grid(len(samples), columns, size=(2.5, 2.1), margin=(0.6, 0.4))
     density = posterior_density(target, reference, reference)
     for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
         colour = study.algorithm_colour(algorithm)
         for axis, (title, draws) in zip(row, of_algorithm.items(), strict=True):
             draw_sample(axis, density, draws, colour, title)
         row[0].set_ylabel(f"{study.algorithm_label(algorithm)}\nθ₂")
-    for axis in axes[-1]:
-        axis.set_xlabel("θ₁")
     figure.tight_layout()
     return figure
 
@@ -203,19 +205,10 @@ def side_by_side(study, target, reference, samples):
     samples : dict of str to (str, (k, 2) array)
         Algorithm ids and draws, by what heads their panels.
     """
-    figure, axes = plt.subplots(
-        1,
-        len(samples),
-        figsize=(0.6 + 3.4 * len(samples), 3.2),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
+    figure, axes = plane_grid(1, len(samples), size=(3.4, 3.2), margin=(0.6, 0))
     density = posterior_density(target, reference, reference)
     for axis, (title, (algorithm, draws)) in zip(axes[0], samples.items(), strict=True):
         draw_sample(axis, density, draws, study.algorithm_colour(algorithm), title)
-        axis.set_xlabel("θ₁")
-    axes[0, 0].set_ylabel("θ₂")
     figure.tight_layout()
     return figure
 

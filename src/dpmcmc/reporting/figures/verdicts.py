@@ -8,9 +8,10 @@ import seaborn as sns
 
 from dpmcmc.reporting.figures.style import NEUTRAL
 
-# Of ranks 1, 2, ..., the last one for all beyond; the first few have white text.
-SHADES = ["#00573D", "#227A5A", "#6DBE9F", "#A9DBC7", "#D5EEE4", "#EDF7F3"]
-NO_NEARER, DARK_SHADES = "#CFCFCF", 2
+# Of ranks 1, 2, ...; the last one is for all ranks beyond, the first two have white text.
+RANK_SHADES = ["#00573D", "#227A5A", "#6DBE9F", "#A9DBC7", "#D5EEE4", "#EDF7F3"]
+NUM_DARK_SHADES = 2
+GREY = "#CFCFCF"  # no nearer than never moving
 
 
 def ranking_panels(study, ranking):
@@ -51,16 +52,17 @@ def ranking_panels(study, ranking):
             for column in ("is_tied", "is_usable", "is_nearer")
         )
         texts = ranks.map(lambda rank: "" if np.isnan(rank) else f"{rank:.0f}")
-        texts += is_tied.map(lambda is_so: "=" if is_so else "")
-        texts += is_usable.map(lambda is_so: "*" if is_so else "")
-        shades = (ranks.clip(upper=len(SHADES)) - 1).where(is_nearer | ranks.isna(), len(SHADES))
+        texts += is_tied.replace({True: "=", False: ""}) + is_usable.replace({True: "*", False: ""})
+        shades = (ranks.clip(upper=len(RANK_SHADES)) - 1).where(
+            is_nearer | ranks.isna(), len(RANK_SHADES)
+        )
         sns.heatmap(
             shades,
             annot=texts,
             fmt="",
-            cmap=[*SHADES, NO_NEARER],
+            cmap=[*RANK_SHADES, GREY],
             vmin=-0.5,
-            vmax=len(SHADES) + 0.5,
+            vmax=len(RANK_SHADES) + 0.5,
             cbar=False,
             linewidths=1,
             yticklabels=[study.algorithm_label(name) for name in algorithms],
@@ -68,7 +70,7 @@ def ranking_panels(study, ranking):
             ax=axis,
         )
         for text, shade in zip(axis.texts, shades.to_numpy()[shades.notna()], strict=True):
-            text.set_color("white" if shade < DARK_SHADES else "black")
+            text.set_color("white" if shade < NUM_DARK_SHADES else "black")
         axis.set(title=study.model_label(model), xlabel="Privacy bound ε", ylabel="")
         axis.tick_params(axis="y", rotation=0)
     return figure

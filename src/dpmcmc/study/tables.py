@@ -1,8 +1,8 @@
-"""What each table holds, in one line: for pages and reports."""
+"""The tables that a study can have, and what each holds, in the order in which pages list them."""
 
 TABLES = {
     "chains": "Every chain, or sample of several: acceptance, clipping, metrics, effective size",
-    "summary": "Medians and quartiles of each cell, and where it is between never moving and exact",
+    "summary": "Medians and quartiles of each cell, on a scale from never moving to exact samples",
     "ranking": "Algorithms by MMD for each model and epsilon, with intervals and ties",
     "claims": "The claims that are judged, with their verdicts",
     "claim-comparisons": "The comparisons that each claim makes, with their intervals",
@@ -14,9 +14,9 @@ TABLES = {
     "baselines": "Metrics of exact posterior samples",
     "starts": "Metrics of chains that would never leave their start points",
     "mixing": "Split R-hat of the chains of each cell",
-    "budgets": "Iterations run and allowed (10,000,001 a chain: that or more), and what they cost",
+    "budgets": "Iterations run and allowed (10,000,001 a chain means that or more), and their cost",
     "accounting": "Iterations against epsilon by each accountant (Figure 6.1)",
-    "audit": "Epsilon of each sampler's own code: what runs show at least, the accountant at most",
+    "audit": "Bounds on each sampler's epsilon: below by runs of its code, above by its accountant",
     "models": "The models (Table 5.1)",
     "timings": "What each chain cost in seconds and memory",
 }

@@ -1,0 +1,130 @@
+"""What runs again after a change: asked of the table of jobs, which rules and recipes read."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from conftest import ROOT
+
+from dpmcmc.jobs.table import JOBS, of_cell, recipe
+from dpmcmc.study.loading import load_study
+
+BANANA, TEMPERED = "flat-banana-2d", "tempered-banana-2d"
+
+
+def tiny(**changes):
+    """The tiny study with changes."""
+    return load_study(ROOT, [ROOT / "studies/tiny/study.yaml"], changes)
+
+
+def parts_that_differ(one, other):
+    before, after = recipe(one), recipe(other)
+    return {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)}
+
+
+def specs(study):
+    """Settings of every job of chains and of what comes before them."""
+    of_models = [SimpleNamespace(model=name) for name in study.model_ids]
+    cells = [of_cell(cell, seed=s) for cell in study.cells for s in study.seeds_of(cell)]
+    jobs = [(name, of) for name in ("dataset", "reference", "baselines") for of in of_models]
+    jobs += [(name, of) for name in ("budget", "chain") for of in cells]
+    return {(name, *vars(of).values()): JOBS[name].settings(study, of) for name, of in jobs}
+
+
+def test_the_same_settings_in_other_words_change_nothing():
+    settings = tiny().algorithms["dp-penalty"].settings[BANANA]
+    same = {"dp-penalty": {"settings": {BANANA: dict(reversed(settings.items()))}}}
+    runs = [dict(tiny().config["runs"][0], epsilons=[2.0, 4.00])]
+    assert specs(tiny(algorithms=same, runs=runs)) == specs(tiny())
+    assert recipe(tiny(algorithms=same, runs=runs)) == recipe(tiny())
+
+
+def test_prose_labels_and_the_search_concern_no_job():
+    changes = {
+        "remarks": ["A sentence."],
+        "models": {BANANA: {"label": "Another name"}},
+        "algorithms": {"dp-penalty": {"label": "Another", "about": "Other words."}},
+        "tuning": {"trials": 3},
+    }
+    assert not parts_that_differ(tiny(), tiny(**changes))
+
+
+def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model():
+    change = {"dp-penalty": {"settings": {TEMPERED: {"clip_bound": 0.5}}}}
+    changed = tiny(algorithms=change)
+    assert parts_that_differ(tiny(), changed) == {f"chains/{TEMPERED}/dp-penalty"}
+    elsewhere = {"dp-hmc": {"settings": {BANANA: {"step_size": 0.01}}}}  # it does not run here
+    assert not parts_that_differ(tiny(), tiny(algorithms=elsewhere))
+
+
+def test_a_setting_of_a_model_concerns_all_that_is_made_of_it():
+    changed = tiny(models={BANANA: {"curvature": 3}})
+    of_model = {part for part in recipe(tiny()) if BANANA in part}
+    assert len(of_model) == 4 and parts_that_differ(tiny(), changed) == {*of_model, "tables"}
+
+
+def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none():
+    (run,) = tiny().config["runs"]
+    more = dict(run, epsilons=[2, 4, 6], algorithms=[*run["algorithms"], "dp-hmc"])
+    before, after = specs(tiny()), specs(tiny(runs=[more], seeds=4))
+    assert before.items() < after.items()
+    assert sum(name == "chain" for name, *_ in after) == 2 * 3 * 3 * 4
+
+
+def test_chains_of_every_pair_of_jobs_differ():
+    chains = [text for (name, *_), text in specs(tiny()).items() if name == "chain"]
+    assert len(set(chains)) == len(chains)
+
+
+EDITS = [
+    ("samplers/dp_penalty.py", {"dp-penalty"}),
+    ("samplers/batches.py", {"dp-barker"}),
+    ("kernels/ratios.py", {"dp-penalty", "dp-barker"}),
+    ("accounting/barker_rdp.py", {"dp-barker"}),
+    ("evaluation/metrics.py", {"dp-penalty", "dp-barker"}),
+    ("models/circle.py", set()),
+]
+RECIPE = (
+    "import json; from dpmcmc.jobs.committed import study_of; "
+    "from dpmcmc.jobs.table import recipe; print(json.dumps(recipe(study_of('tiny'))))"
+)
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory):
+    """Recipe of the tiny study in a copy of the tree, after an edit of a file."""
+    tree = tmp_path_factory.mktemp("tree")
+    for part in ("src", "studies", "notebooks", "workflow"):
+        shutil.copytree(ROOT / part, tree / part)
+    for path in ROOT.glob("*.yaml"):
+        shutil.copy(path, tree)
+
+    def after(file=None, text=""):
+        path = tree / "src/dpmcmc" / file if file else None
+        before = path.read_text() if path else ""
+        try:
+            if path:
+                path.write_text(before + text)
+            environment = os.environ | {"PYTHONPATH": str(tree / "src")}
+            command = [sys.executable, "-c", RECIPE]
+            return json.loads(subprocess.check_output(command, env=environment, cwd=tree))
+        finally:
+            if path:
+                path.write_text(before)
+
+    return after
+
+
+def test_a_changed_source_concerns_what_imports_it_and_prose_in_it_nothing(edited):
+    before = edited()
+    for file, algorithms in EDITS:
+        after = edited(file, "\nA_NEW_CONSTANT = 1\n")
+        changed = {part for part in before if before[part] != after[part]}
+        chains = {part.rpartition("/")[2] for part in changed if part.startswith("chains/")}
+        assert chains == algorithms, file
+        assert ("reference/flat-banana-2d" in changed) == file.startswith(("kernels", "study"))
+    assert edited("samplers/dp_penalty.py", "\n# A comment.\n\n") == before
