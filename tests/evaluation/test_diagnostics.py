@@ -37,6 +37,15 @@ def test_correlated_draws_are_worth_what_the_autocorrelation_says():
     assert effective_sample_size(x[None]) == pytest.approx(size * 0.1 / 1.9, rel=0.25)
 
 
+def test_ranks_alone_count():
+    """So it is the same whatever increasing function is taken of the draws."""
+    chains = np.random.default_rng(9).standard_normal((2, 500, 1)).cumsum(axis=1)
+    chains -= 0.9 * np.roll(chains, 1, axis=1)
+    expected = effective_sample_size(chains)
+    assert effective_sample_size(np.exp(3 * chains)) == pytest.approx(expected, rel=1e-9)
+    assert 10 < expected < 900
+
+
 def test_chains_apart_and_chains_that_drift_do_not_agree():
     chains = np.random.default_rng(5).standard_normal((4, 500, 3))
     apart = chains + 3 * np.arange(4)[:, None, None] * [0, 0, 1]

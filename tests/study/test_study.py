@@ -48,7 +48,7 @@ def test_a_job_is_told_its_own_settings_alone(config):
     after = Study(config, ROOT)
     jobs = [("circle", "dp-hmc", "epsilon-1"), ("flat-banana-2d", "dp-penalty", "epsilon-6")]
     for job in [Cell(*job) for job in jobs]:
-        assert before.chain(job, 3) == after.chain(job, 3)
+        assert before.chain(job, 3) == after.chain(job, 3) != after.chain(job, 4)
         assert before.budget(job) == after.budget(job)
     assert before.dataset("circle") == after.dataset("circle")
     assert before.reference("circle") == after.reference("circle")
