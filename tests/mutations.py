@@ -194,7 +194,7 @@ def mutations(config):
                 else changed("unsafe id", path, put("../x"))
             )
         else:
-            for wrong in ("text", str(value), True, [[]], {}):
+            for wrong in ("text", f"{value} ", True, [[]], {}):  # a quoted number
                 yield changed("wrong type", path, put(wrong))
             yield changed("NaN", path, put(math.nan))
             yield changed("infinite", path, put(math.inf))
