@@ -239,7 +239,8 @@ def attest(name, study):
         return 1
     entry = {"date": now_text(), "parts": parts, "result": f"{said}, all identical"}
     attested = [*record.get("attested", []), entry]
-    write_json(renewed(record, study, *recipe(study), attested=attested), provenance_path(name))
+    more = {"attested": attested, "config": study.config}
+    write_json(renewed(record, study, *recipe(study), **more), provenance_path(name))
     return 0
 
 
