@@ -2,12 +2,17 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
+from importlib import metadata
 
 import pytest
+import yaml
 from conftest import ROOT
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from dpmcmc import registry
 from dpmcmc.kernels.library import library_path
@@ -187,3 +192,32 @@ def test_what_is_heavy_would_be_seen():
         brought_by({"dpmcmc.evaluation.analysis", "dpmcmc.evaluation.audit"})
     )
     assert "matplotlib" in brought_by({"dpmcmc.reporting.figures.style"})
+
+
+def test_the_conda_environment_has_what_jobs_import():
+    """Of jobs, notebooks and rules: by the locked packages and what these require in turn."""
+    dependencies = yaml.safe_load((ROOT / "envs/environment.yaml").read_text())["dependencies"]
+    pip = dependencies.pop()["pip"]
+    names = {re.split(r"[ =<>!]", line)[0].removesuffix("-base") for line in dependencies + pip}
+    waiting, present = sorted(names - {"python", "pip"}), set()
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name not in present:
+            present.add(name)
+            required = map(Requirement, metadata.requires(name) or ())
+            waiting += [r.name for r in required if r.marker is None or r.marker.evaluate()]
+    found = {
+        name.partition(".")[0]
+        for pattern in ("src/dpmcmc/**/*.py", "notebooks/*.ipynb", "studies/*/*.ipynb")
+        for file in ROOT.glob(pattern)
+        for level, name in imports(file)
+        if not level and file.stem != "jax"  # only models of JAX need that
+    }
+    modules = {path.stem for path in ROOT.glob("studies/*/*.py")} | {"dpmcmc"}
+    distributions = metadata.packages_distributions()
+    missing = {
+        name
+        for name in found - modules - sys.stdlib_module_names
+        if not {canonicalize_name(one) for one in distributions.get(name, ())} & present
+    }
+    assert missing <= {"snakemake"}  # which starts the jobs, and reads no more of them

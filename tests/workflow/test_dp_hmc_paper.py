@@ -90,6 +90,7 @@ def test_settings_are_those_of_the_paper(study):
     assert (banana["num_integration_steps"], banana["gradient_clip_bound"]) == (25, 0.05)
 
 
+@pytest.mark.torture
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))
     files = ["--configfile", "studies/dp-hmc-paper/study.yaml", "small.yaml"]

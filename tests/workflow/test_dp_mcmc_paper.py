@@ -120,6 +120,7 @@ def test_the_longest_chains_spend_all_of_epsilon_1(study):
     assert dpmcmc.iterations(sampler, *told) == spec["iterations"]
 
 
+@pytest.mark.torture
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))
     files = ["--configfile", "studies/dp-mcmc-paper/study.yaml", "small.yaml"]

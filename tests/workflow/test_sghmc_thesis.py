@@ -167,6 +167,7 @@ def test_settings_are_those_of_the_thesis(study):
     assert len(swept) == 28 and {"step_size": 2, "friction": 0.66} in swept
 
 
+@pytest.mark.torture
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     houses = pd.read_csv(ROOT / "examples/radon.csv")
     (fresh / "examples").mkdir()

@@ -1,0 +1,101 @@
+"""Committed results: published, rendered from tables alone, and compared with the present code.
+
+On the quick study, in a copy of the tree; pages of the studies in docs/ from what is committed.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, chosen
+from running import run
+
+CHAINS = "docs/quick/tables/chains.csv"
+STUDIES = sorted(path.parent.name for path in ROOT.glob("docs/*/provenance.json"))
+
+
+def docs(directory, *arguments, check=True):
+    """`python -m dpmcmc docs` of a copy of the tree."""
+    code = f"import sys; sys.path.insert(0, {str(directory / 'src')!r}); "
+    code += "from dpmcmc.cli import main; sys.exit(main(sys.argv[1:]))"
+    return run(directory, sys.executable, "-c", code, "docs", *arguments, check=check)
+
+
+@pytest.fixture(scope="module")
+def published(tree, tmp_path_factory):
+    """A copy of the tree with the quick study in its docs, and without its results."""
+    directory = Path(shutil.copytree(tree, tmp_path_factory.mktemp("published") / "tree"))
+    docs(directory, "publish", "quick")
+    assert "the tables of" in docs(directory, "verify", "quick").stdout
+    shutil.rmtree(directory / "results/quick")
+    return directory
+
+
+def change(path, old, new):
+    """Replace a text that a file has once."""
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+
+
+def test_a_study_as_published_is_of_the_present_code(published):
+    assert "of the present code and settings" in docs(published, "status").stdout
+    found = docs(published, "spot-check", "quick").stdout
+    assert re.search(r"40 of \d+ rows of chains.csv run again, all identical", found)
+
+
+def test_pages_follow_a_label_without_a_chain(published, tmp_path):
+    directory = Path(shutil.copytree(published, tmp_path / "tree"))
+    before = {path: path.read_bytes() for path in directory.glob("docs/quick/tables/*.csv")}
+    change(directory / "library.yaml", "label: DP HMC\n", "label: Another label\n")
+    assert docs(directory, "status").returncode == 0
+    docs(directory, "pages", "quick")
+    assert "Another label" in (directory / "docs/quick/notebooks/comparison.html").read_text()
+    assert before == {path: path.read_bytes() for path in before}
+    assert not list(directory.glob("results/*"))
+
+
+def test_a_changed_digit_is_named_and_a_refactoring_attested(published, tmp_path):
+    directory = Path(shutil.copytree(published, tmp_path / "tree"))
+    sampler = directory / "src/dpmcmc/samplers/dp_hmc.py"
+    sampler.write_text(sampler.read_text() + "\nUNUSED = 1\n")
+    status = docs(directory, "status", check=False)
+    parts = re.findall(r"^  (\S+)$", status.stdout, flags=re.MULTILINE)
+    assert status.returncode == 1
+    assert parts and all(part.endswith("/dp-hmc") for part in parts)
+    assert "all identical" in docs(directory, "attest", "quick").stdout
+    assert docs(directory, "status").returncode == 0
+
+    step = "return theta + step, None, None"
+    change(directory / "src/dpmcmc/samplers/moves.py", step, step.replace("step,", "1.001 * step,"))
+    found = docs(directory, "attest", "quick", check=False)
+    assert found.returncode == 1 and "chains.csv: mmd differs in" in found.stdout
+    assert docs(directory, "status", check=False).returncode == 1
+
+
+def test_a_number_changed_by_hand_fails_the_spot_check(published, tmp_path):
+    directory = Path(shutil.copytree(published, tmp_path / "tree"))
+    table = directory / CHAINS
+    lines = table.read_text().splitlines()
+    place = lines[0].split(",").index("acceptance_rate")
+    for i, line in enumerate(lines[1:], 1):
+        values = line.split(",")
+        values[place] = "0.5"
+        lines[i] = ",".join(values)
+    table.write_text("\n".join(lines) + "\n")
+    found = docs(directory, "spot-check", "quick", check=False)
+    assert found.returncode == 1 and "acceptance_rate differs in" in found.stdout
+
+
+@pytest.mark.parametrize("name", chosen(STUDIES, "dp-hmc-paper"))
+def test_pages_of_a_study_from_what_is_committed(fresh, name):
+    shutil.copytree(ROOT / "docs" / name, fresh / "docs" / name)
+    pages = {path: path.stat().st_mtime_ns for path in fresh.glob(f"docs/{name}/notebooks/*.html")}
+    output = docs(fresh, "pages", name).stdout
+    left = [line for line in output.splitlines() if "stays as it is" in line]
+    new = [path for path, time in pages.items() if path.stat().st_mtime_ns != time]
+    assert len(new) + len(left) == len(pages)
+    for page in new:
+        assert "Traceback" not in page.read_text()
