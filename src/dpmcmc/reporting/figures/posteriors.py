@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
@@ -23,14 +22,8 @@ def handles(starts):
 
 def plane_grid(rows, columns, size, margin):
     """A figure and its panels of the plane (θ₁, θ₂), on common axes; sizes in inches."""
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(margin[0] + size[0] * columns, margin[1] + size[1] * rows),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
+    figure, axes = panel_grid(rows * columns, columns, size, margin, sharex=True, sharey=True)
+    axes = axes.reshape(rows, columns)
     for axis in axes[-1]:
         axis.set_xlabel("θ₁")
     for axis in axes[:, 0]:
