@@ -1,4 +1,4 @@
-"""Standard deviations of samples along the axes of the posterior, and what theory says of them."""
+"""Samples, their standard deviations along the axes of the posterior, and what theory says."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,6 +11,7 @@ from dpmcmc.evaluation.diagnostics import effective_sample_size
 from dpmcmc.evaluation.intervals import median_contrast
 from dpmcmc.evaluation.metrics import principal_axes
 from dpmcmc.reporting.draws import run_of, sample_draws
+from dpmcmc.reporting.figures.posteriors import draw_sample, plane_grid, posterior_density
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
 from dpmcmc.study.streams import generator
 
@@ -168,3 +169,27 @@ def draw_spread(axis, cell, colour):
             markerfacecolor=colour if row.ess >= LEAST_ESS else "white",
             zorder=3,
         )
+
+
+def samples_figure(study, target, reference, samples):
+    """Samples of a 2-dimensional posterior beside each other: a row an algorithm.
+
+    Parameters
+    ----------
+    study : Study
+    target : Target
+    reference : (size, 2) array
+        Reference sample.
+    samples : dict of str to dict of str to (k, 2) array
+        By algorithm id, then by what a sample is, which heads its column.
+    """
+    columns = len(next(iter(samples.values())))
+    figure, axes = plane_grid(len(samples), columns, size=(2.5, 2.1), margin=(0.6, 0.4))
+    density = posterior_density(target, reference, reference)
+    for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
+        colour = study.algorithm_colour(algorithm)
+        for axis, (title, draws) in zip(row, of_algorithm.items(), strict=True):
+            draw_sample(axis, density, draws, colour, title)
+        row[0].set_ylabel(f"{study.algorithm_label(algorithm)}\nθ₂")
+    figure.tight_layout()
+    return figure

@@ -7,8 +7,8 @@ import seaborn as sns
 from dpmcmc.evaluation.metrics import kept_draws, thin
 from dpmcmc.files import read_npz
 from dpmcmc.reporting.draws import chain_path
-from dpmcmc.reporting.figures.accounting import accountant_label
 from dpmcmc.reporting.figures.style import NEUTRAL
+from dpmcmc.reporting.words import accountant_label
 
 DOTS = 1000  # draws of a chain that are drawn
 NUM_ENDS = 40  # up to which the errors of a chain are shown

@@ -1,8 +1,10 @@
-"""Figures of published and of certified accounting side by side."""
+"""Published and certified accounting side by side, and algorithms against their rivals."""
 
 import matplotlib.pyplot as plt
+import pandas as pd
 from matplotlib.lines import Line2D
 
+from dpmcmc.evaluation.intervals import median_contrast
 from dpmcmc.reporting.figures.metrics import (
     METRICS,
     algorithm_handles,
@@ -82,3 +84,35 @@ def certified_iterations_panels(study, certified):
     ]
     legend_below(figure, handles, 3)
     return figure
+
+
+def standing(chains, algorithms, rivals):
+    """Algorithms against the best of their rivals, in each cell of model and epsilon.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        Table `chains` of the study.
+    algorithms, rivals : list of str
+        The best rival is the one with the lowest median MMD in the cell.
+
+    Returns
+    -------
+    DataFrame
+        One row a model, epsilon and algorithm: its median MMD less that of the best rival, with
+        its interval, and where it stands: ahead or behind, if the interval excludes 0, else even.
+    """
+    rows = []
+    for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
+        cells = {name: cell["mmd"] for name, cell in group.groupby("algorithm", sort=False)}
+        cells = {name: mmd for name, mmd in cells.items() if mmd.notna().all()}
+        medians = {name: cells[name].median() for name in rivals if name in cells}
+        best = min(medians, key=medians.get, default=None)
+        for name in algorithms:
+            if best is not None and name in cells:
+                labels = ("standing", model, epsilon, best, name)
+                gap = median_contrast(labels, [cells[name]], [cells[best]])
+                place = "ahead" if gap.high < 0 else "behind" if gap.low > 0 else "even"
+                rows.append([model, epsilon, name, best, *gap, place])
+    columns = ["model", "epsilon", "algorithm", "rival", "difference", "low", "high", "place"]
+    return pd.DataFrame(rows, columns=columns)

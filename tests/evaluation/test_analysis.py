@@ -10,7 +10,6 @@ from dpmcmc.evaluation.analysis import (
     clipping_thresholds,
     gains_on_start,
     ranking,
-    standing,
     with_stand_ins,
 )
 from dpmcmc.evaluation.intervals import median_contrast, median_of_last_axis
@@ -257,18 +256,3 @@ def test_stand_ins_take_the_place_of_others_cell_by_cell():
     untouched = cells({"dp-barker": 0.3, "dp-hmc": 0.2})
     pd.testing.assert_frame_equal(with_stand_ins(untouched, STAND_INS), untouched)
     pd.testing.assert_frame_equal(with_stand_ins(chains, {}), chains)
-
-
-def test_an_algorithm_stands_against_the_best_of_its_rivals_and_no_other():
-    rng = np.random.default_rng(6)
-    chains = cells({"worse": 0.5, "full": 0.2, "slower": 0.3, "better": 0.1, "leader": 0.01})
-    noise = rng.normal(0, 0.2, 20)
-    noisy = cells({"even": 0.21}).assign(mmd=lambda table: table["mmd"] + noise - np.median(noise))
-    missing = cells({"missing": np.nan})
-    names = ["worse", "better", "even", "missing", "absent"]
-    table = standing(pd.concat([chains, noisy, missing]), names, ["slower", "full", "gone"])
-    assert (table["rival"] == "full").all()
-    places = dict(zip(table["algorithm"], table["place"], strict=True))
-    assert places == {"worse": "behind", "better": "ahead", "even": "even"}
-    assert table.set_index("algorithm")["difference"]["better"] == pytest.approx(-0.1)
-    assert standing(chains, names, ["gone"]).empty

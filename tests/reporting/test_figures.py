@@ -10,7 +10,7 @@ from conftest import SMALL_MODELS
 from matplotlib import colors
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting.figures import accounting, metrics, posteriors, style, verdicts
+from dpmcmc.reporting.figures import metrics, posteriors, style, verdicts
 from dpmcmc.reporting.study import Study
 
 CIRCLE = SMALL_MODELS["circle"]
@@ -167,7 +167,7 @@ def test_colours_of_algorithms_come_once_and_differ_in_grey():
     assert np.diff(lightness).min() > 3
 
 
-def test_start_points_and_a_trajectory_lie_on_the_posterior():
+def test_start_points_lie_on_the_posterior():
     target = Target(CIRCLE, CIRCLE.simulate(np.random.default_rng(1)))
     reference = CIRCLE.sample_posterior(np.random.default_rng(2), target.data, 50)
     starts = np.array([[0.0, 9.0], [1.0, 0.0]])
@@ -176,29 +176,8 @@ def test_start_points_and_a_trajectory_lie_on_the_posterior():
     )
     (axis,) = figure.axes
     assert axis.get_title() == "Circle, d = 2" and axis.get_ylim()[1] > 9
-    positions = reference[:13]
-    figure = posteriors.trajectory_figure(target, reference, positions, "#009E73")
-    assert [len(axis.lines[0].get_xdata()) for axis in figure.axes] == list(range(2, 14))
     with pytest.raises(ValueError, match="dimension 3"):
         posteriors.posterior_density(target, np.ones((5, 3)), starts)
-
-
-@pytest.mark.parametrize("accountants", [["zcdp", "gaussian"], ["gaussian"]])
-def test_accounting_figures_draw_a_line_an_accountant(accountants):
-    curves = pd.DataFrame(
-        [
-            {"algorithm": algorithm, "accountant": name, "epsilon": e, "iterations": int(e * i)}
-            for algorithm in ("dp-penalty", "dp-hmc")
-            for i, name in enumerate(accountants, start=1)
-            for e in (0.5, 1.0, 2.0)
-        ]
-    )
-    panels = accounting.accounting_panels(STUDY, curves).axes
-    assert [len(axis.lines) for axis in panels] == [len(accountants)] * 2
-    best = accounting.best_accounting_figure(STUDY, curves).axes[0]
-    assert len(best.lines) == 2
-    assert max(best.lines[0].get_ydata()) == 2 * len(accountants)
-    assert min(best.lines[0].get_ydata()) > 0  # a log scale
 
 
 def test_the_same_figure_gives_the_same_bytes(tmp_path):

@@ -54,13 +54,10 @@ def clipping_effects(clipping, baselines, models):
         bounds = sorted(chains["bound"].unique().tolist(), reverse=True)
         loosest = chains[chains["bound"] == bounds[0]]
         for bound in bounds:
-            cell = chains[chains["bound"] == bound]
-            labels = ("effect", model, algorithm, bound)
-            effect = (
-                Estimate(0.0, 0.0, 0.0)
-                if bound == bounds[0]
-                else median_contrast(labels, [cell["mmd"]], [loosest["mmd"]])
-            )
+            cell, effect = chains[chains["bound"] == bound], Estimate(0.0, 0.0, 0.0)
+            if bound != bounds[0]:
+                labels = ("effect", model, algorithm, bound)
+                effect = median_contrast(labels, [cell["mmd"]], [loosest["mmd"]])
             rows.append(
                 {
                     "model": model,
@@ -70,9 +67,7 @@ def clipping_effects(clipping, baselines, models):
                     "clip_fraction": cell["clip_fraction"].median(),
                     "changed_fraction": (cell["changed_decisions"] / cell["iterations"]).median(),
                     "mmd": cell["mmd"].median(),
-                    "effect": effect.value,
-                    "effect_low": effect.low,
-                    "effect_high": effect.high,
+                    **effect.columns("effect"),
                     "spread": spread,
                     "is_undetectable": bound == bounds[0]
                     or effect.low <= 0 <= effect.high < spread,
@@ -115,12 +110,8 @@ def clipping_thresholds(clipping, effects):
                 "dim": of_bounds["dim"].iloc[0],
                 "algorithm": algorithm,
                 "bound": bound,
-                "threshold": threshold.value,
-                "threshold_low": threshold.low,
-                "threshold_high": threshold.high,
-                "next_clip_fraction": of_bounds.loc[~holds, "clip_fraction"].iloc[0]
-                if not holds.all()
-                else np.nan,
+                **threshold.columns("threshold"),
+                "next_clip_fraction": next(iter(of_bounds.loc[~holds, "clip_fraction"]), np.nan),
             }
         )
     return pd.DataFrame(rows)
@@ -179,30 +170,27 @@ def ranking(chains, summary, gains):
     rows = []
     for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
         cells = dict(list(group.groupby("algorithm", sort=False)))
-        ranked = {name: cell for name, cell in cells.items() if cell["mmd"].notna().all()}
+        medians = {name: cell["mmd"].median(skipna=False) for name, cell in cells.items()}
+        ranked = sorted((name for name in cells if not np.isnan(medians[name])), key=medians.get)
         leader = rank = None
-        for position, name in enumerate(
-            sorted(ranked, key=lambda name: ranked[name]["mmd"].median()), start=1
-        ):
-            mmd = ranked[name]["mmd"]
+        for position, name in enumerate(ranked, start=1):
+            mmd = cells[name]["mmd"]
             if leader is not None:
                 labels = ("ranking", model, epsilon, leader, name)
-                behind = median_contrast(labels, [mmd], [ranked[leader]["mmd"]])
+                behind = median_contrast(labels, [mmd], [cells[leader]["mmd"]])
             if leader is None or behind.low > 0:
                 leader, rank = name, position
             estimate = median_contrast(("median", model, epsilon, name), [mmd])
-            rows.append(row_of(ranked[name], rank, estimate))
+            rows.append(row_of(cells[name], rank, estimate))
         missing = [name for name in cells if name not in ranked]
         rows += [row_of(cells[name], None, Estimate(*[np.nan] * 3)) for name in missing]
     table = pd.DataFrame(rows).astype({"rank": "Int64"})
-    shared = table.groupby(["model", "epsilon"])["rank"].transform(
-        lambda ranks: ranks.duplicated(keep=False)
-    )
-    table.insert(4, "is_tied", shared & table["rank"].notna())
-    table = table.merge(gains[[*KEYS, "is_nearer"]], on=KEYS, how="left")
+    is_shared = table.duplicated(["model", "epsilon", "rank"], keep=False)
+    table.insert(4, "is_tied", is_shared & table["rank"].notna())
+    scale = ["times_exact", "way_from_start", "r_hat", "ess"]
+    for more, columns in ((gains, ["is_nearer"]), (summary, scale)):
+        table = table.merge(more[[*KEYS, *columns]], on=KEYS, how="left")
     table["is_nearer"] = table["is_nearer"].eq(True)
-    scale = summary[[*KEYS, "times_exact", "way_from_start", "r_hat", "ess"]]
-    table = table.merge(scale, on=KEYS, how="left")
     agree, are_near = table["r_hat"] <= LARGEST_R_HAT, table["times_exact"] <= MOST_TIMES_EXACT
     return table.assign(is_usable=agree & are_near)
 
@@ -225,51 +213,12 @@ def with_stand_ins(chains, stand_ins):
     return chains[is_stand_in | ~cells.isin(cells[is_stand_in])]
 
 
-def standing(chains, algorithms, rivals):
-    """Algorithms against the best of their rivals, in each cell of model and epsilon.
-
-    Parameters
-    ----------
-    chains : DataFrame
-        Table `chains` of the study.
-    algorithms, rivals : list of str
-        The best rival is the one with the lowest median MMD in the cell.
-
-    Returns
-    -------
-    DataFrame
-        One row a model, epsilon and algorithm: its median MMD less that of the best rival, with
-        its interval, and where it stands: ahead or behind, if the interval excludes 0, else even.
-    """
-    rows = []
-    for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
-        cells = {name: cell["mmd"] for name, cell in group.groupby("algorithm", sort=False)}
-        cells = {name: mmd for name, mmd in cells.items() if mmd.notna().all()}
-        medians = {name: cells[name].median() for name in rivals if name in cells}
-        if not medians:
-            continue
-        best = min(medians, key=medians.get)
-        for name in algorithms:
-            if name in cells:
-                labels = ("standing", model, epsilon, best, name)
-                gap = median_contrast(labels, [cells[name]], [cells[best]])
-                place = "ahead" if gap.high < 0 else "behind" if gap.low > 0 else "even"
-                keys = {"model": model, "epsilon": epsilon, "algorithm": name, "rival": best}
-                rows.append(
-                    keys
-                    | {"difference": gap.value, "low": gap.low, "high": gap.high, "place": place}
-                )
-    return pd.DataFrame(rows)
-
-
 def row_of(cell, rank, estimate):
     """A row of the ranking."""
-    keys = {key: cell[key].iloc[0] for key in ("model", "epsilon", "algorithm")}
-    return keys | {
+    return {
+        **cell[["model", "epsilon", "algorithm"]].iloc[0],
         "rank": rank,
-        "mmd": estimate.value,
-        "mmd_low": estimate.low,
-        "mmd_high": estimate.high,
+        **estimate.columns("mmd"),
         "clip_fraction": cell["clip_fraction"].median(),
         "iterations": cell["iterations"].iloc[0],
     }

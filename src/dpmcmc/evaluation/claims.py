@@ -88,24 +88,20 @@ def undetectable_below(tables, clip_fraction: Share):
 
 def lower(tables, model: Model, lower: Algorithm, higher: Algorithm, metric: Metric = "mmd"):
     """Algorithm `lower` has a lower MMD, or other metric, than `higher`, at each epsilon."""
-    for label, cells in pairs(tables, model, lower, higher, metric):
-        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1], column=metric)
+    return below(tables, pairs(tables, model, lower, higher, metric), metric)
 
 
 def not_lower(tables, model: Model, lower: Algorithm, higher: Algorithm, metric: Metric = "mmd"):
     """Algorithm `lower` does not have a lower metric than `higher`: a claim of no difference."""
-    for label, cells in pairs(tables, model, lower, higher, metric):
-        for one in compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric):
-            yield as_claim_of_no_difference(one, " not below ", {"for"})
+    return not_below(tables, pairs(tables, model, lower, higher, metric), metric)
 
 
 def equal(tables, model: Model, one: Algorithm, other: Algorithm, metric: Metric = "mmd"):
     """Neither algorithm has a lower metric than the other: a claim of no difference."""
-    for label, cells in pairs(tables, model, one, other, metric):
+    for label, *cells in pairs(tables, model, one, other, metric):
         for claimed in compare(tables, label, cells[:1], cells[1:], column=metric):
             counts = any(is_nearer(tables, *cell, metric) for cell in cells)
-            denied = as_claim_of_no_difference(claimed, " equal to ", {"for", "against"})
-            yield denied._replace(counts=counts)
+            yield denied(claimed, " equal to ", {"for", "against"})._replace(counts=counts)
 
 
 def closer_when_tempered(
@@ -138,15 +134,12 @@ def gap_grows_with_epsilon(
 
 def falls_with_epsilon(tables, model: Model, algorithm: Algorithm, metric: Metric = "mmd"):
     """The MMD, or other metric, is lower at the largest epsilon than at the smallest."""
-    for label, cells in ends(tables, model, algorithm, metric):
-        yield from compare(tables, label, cells[:1], cells[1:], rival=cells[1], column=metric)
+    return below(tables, ends(tables, model, algorithm, metric), metric)
 
 
 def does_not_fall(tables, model: Model, algorithm: Algorithm, metric: Metric = "mmd"):
     """The metric is not lower at the largest epsilon: a claim of no difference."""
-    for label, cells in ends(tables, model, algorithm, metric):
-        for one in compare(tables, label, cells[:1], cells[1:], rival=cells[0], column=metric):
-            yield as_claim_of_no_difference(one, " not below ", {"for"})
+    return not_below(tables, ends(tables, model, algorithm, metric), metric)
 
 
 def above_baselines(tables, model: Model, algorithm: Algorithm):
@@ -218,10 +211,10 @@ def evaluate(claims, tables):
 
     judged, rows = [], []
     for number, claim in enumerate(claims, start=1):
-        rule = RULES[claim["rule"]]
-        comparisons = [one for entry in entries(claim) for one in rule(tables, **entry)]
         comparisons = [
-            one._replace(counts=one.counts or one.side == "against") for one in comparisons
+            one._replace(counts=one.counts or one.side == "against")
+            for entry in entries(claim)
+            for one in RULES[claim["rule"]](tables, **entry)
         ]
         sides = [one.side for one in comparisons if one.counts]
         judged.append(
@@ -231,25 +224,12 @@ def evaluate(claims, tables):
                 "statement": claim["statement"],
                 "comparisons": len(sides),
                 "left_out": len(comparisons) - len(sides),
-            }
-            | {side: sides.count(side) for side in SIDES}
-            | {
+                **{side: sides.count(side) for side in SIDES},
                 "verdict": verdict(sides) if comparisons else ABSENT,
                 "one_decides": one_decides(sides),
             }
         )
-        rows += [
-            {
-                "claim": number,
-                "comparison": one.label,
-                "difference": one.difference.value,
-                "low": one.difference.low,
-                "high": one.difference.high,
-                "counts": one.counts,
-                "speaks": one.side,
-            }
-            for one in comparisons
-        ]
+        rows += [(number, one.label, *one.difference, one.counts, one.side) for one in comparisons]
     columns = ["claim", "comparison", "difference", "low", "high", "counts", "speaks"]
     return pd.DataFrame(judged), pd.DataFrame(rows, columns=columns)
 
@@ -311,12 +291,11 @@ def verdict(sides, share=SHARE, one_refutes=False):
 
 def one_decides(sides):
     """Whether another verdict would follow if one comparison took another side."""
-    for one in set(sides):
-        others = list(sides)
-        others.remove(one)
-        if any(verdict([*others, other]) != verdict(sides) for other in SIDES):
-            return True
-    return False
+    return any(
+        verdict([*sides[:i], other, *sides[i + 1 :]]) != verdict(sides)
+        for i in map(sides.index, set(sides))
+        for other in SIDES
+    )
 
 
 def compare(tables, label, lower, higher, rival=None, column="mmd"):
@@ -348,20 +327,23 @@ def compare(tables, label, lower, higher, rival=None, column="mmd"):
     yield Comparison(label, difference, side(difference, below=0), counts)
 
 
-def as_claim_of_no_difference(claimed, relation, denied):
-    """The comparison of a claim that there is no such difference, from that of one.
+def below(tables, pairs, metric):
+    """The comparisons that claim the first of two cells to be below the second."""
+    for label, low, high in pairs:
+        yield from compare(tables, label, [low], [high], rival=high, column=metric)
 
-    Parameters
-    ----------
-    claimed : Comparison
-        That one cell is below another.
-    relation : str
-        In place of " below " in its label.
-    denied : set of str
-        Sides of the claimed difference that speak against there being none.
-    """
+
+def not_below(tables, pairs, metric):
+    """The comparisons that claim the first of two cells not to be below the second."""
+    for label, low, high in pairs:
+        for claimed in compare(tables, label, [low], [high], rival=low, column=metric):
+            yield denied(claimed, " not below ", {"for"})
+
+
+def denied(claimed, relation, sides):
+    """A comparison that claims no such difference; some sides of the difference contradict that."""
     label = claimed.label.replace(" below ", relation)
-    return claimed._replace(label=label, side="against" if claimed.side in denied else "open")
+    return claimed._replace(label=label, side="against" if claimed.side in sides else "open")
 
 
 def epsilons(tables, model):
@@ -372,9 +354,7 @@ def epsilons(tables, model):
 
 def of_cell(table, model, algorithm, epsilon):
     """Rows of a table that are of a cell."""
-    is_cell = table["model"] == model
-    is_cell &= (table["algorithm"] == algorithm) & (table["epsilon"] == epsilon)
-    return table[is_cell]
+    return table.query("model == @model and algorithm == @algorithm and epsilon == @epsilon")
 
 
 def values(tables, model, algorithm, epsilon, column):
@@ -393,7 +373,7 @@ def pairs(tables, model, lower, higher, metric):
     """Label of the comparison of two algorithms at each epsilon, and their cells."""
     for epsilon in epsilons(tables, model):
         label = f"{model}: {named(metric, lower)} below {higher}, epsilon {epsilon:g}"
-        yield label, [(model, name, epsilon) for name in (lower, higher)]
+        yield label, *((model, name, epsilon) for name in (lower, higher))
 
 
 def ends(tables, model, algorithm, metric):
@@ -402,7 +382,7 @@ def ends(tables, model, algorithm, metric):
     if len(of_model) > 1:
         small, large = of_model[0], of_model[-1]
         label = f"{model}: {named(metric, algorithm)}, epsilon {large:g} below {small:g}"
-        yield label, [(model, algorithm, epsilon) for epsilon in (large, small)]
+        yield label, *((model, algorithm, epsilon) for epsilon in (large, small))
 
 
 def named(metric, what):

@@ -20,6 +20,10 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
+    def columns(self, name):
+        """Of a table: the statistic by that name, and its interval."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
 
 def bootstrap(labels, statistic, samples):
     """A statistic of samples with its interval, all samples resampled together.

@@ -18,35 +18,27 @@ from dpmcmc.study.claims import metrics_of
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
 
-def study_tables(spec, chains, timings, baselines, starts, budgets, mixing):
+def study_tables(spec, **parts):
     """All tables of a study, by name.
 
     Parameters
     ----------
     spec : dict
         From `dpmcmc.study.study.Study.study_tables`.
-    chains, timings, baselines, starts, budgets, mixing : list of paths
-        One CSV a model each.
+    **parts : list of paths
+        One CSV a model each: chains, timings, baselines, starts, budgets and mixing.
 
     Returns
     -------
     dict of str to DataFrame
     """
-    all_chains = whole(concatenate(chains), "changed_decisions")
-    compared_chains = compared(all_chains, spec["swept"])
-    tables = {
-        "chains": all_chains,
-        "timings": concatenate(timings),
-        "baselines": concatenate(baselines),
-        "starts": concatenate(starts),
-        "budgets": whole(concatenate(budgets), "allowed_iterations"),
-        "mixing": concatenate(mixing),
-        "models": models_table(spec["models"]),
-    }
-    if len(compared_chains):
-        of_cells = compared(tables["mixing"], spec["swept"])
-        samples = tables["baselines"], tables["starts"]
-        tables["summary"] = summarise(compared_chains, *samples, of_cells)
+    tables = {name: concatenate(paths) for name, paths in parts.items()}
+    tables["chains"] = whole(tables["chains"], "changed_decisions")
+    tables["budgets"] = whole(tables["budgets"], "allowed_iterations")
+    tables["models"] = models_table(spec["models"])
+    chains, mixing = (compared(tables[name], spec["swept"]) for name in ("chains", "mixing"))
+    if len(chains):
+        tables["summary"] = summarise(chains, tables["baselines"], tables["starts"], mixing)
     return tables
 
 

@@ -14,7 +14,7 @@ from dpmcmc.settings import schema
 from dpmcmc.study.config import ConfigError, check_type, listed, read_yaml
 from dpmcmc.study.entries import load_class, read_algorithm, read_model
 
-WIDTHS = 64, 51, 17  # characters of the columns; longer texts stick out
+ROW = "{:64} {:51} {:17} {}"  # longer texts stick out
 
 
 def check(name, settings):
@@ -86,25 +86,19 @@ def kind_of(name):
     if not name.rpartition(":")[0].endswith(".py"):
         valid = listed(known for kind in CHECKS for known in registry.names(kind))
         raise ConfigError(f"unknown class {name}; valid names: {valid}, or a file.py:Class")
-    return kind_of_class(name)
-
-
-def kind_of_class(name):
-    """Kind of a class of the user's own."""
     try:
         cls = registry.load(registry.resolve("model", name))
     except registry.UnknownName:
         raise
     except Exception as error:  # a user's file may raise anything
         raise ConfigError(f"{name} cannot be imported: {type(error).__name__}: {error}") from None
-    if issubclass(cls, Model):
-        return "model"
     methods = {method: kind for kind, (method, _) in registry.KINDS.items()}
     kinds = [kind for method, kind in methods.items() if hasattr(cls, method)]
+    if issubclass(cls, Model):  # it may lack the method that tells models
+        return "model"
     if not kinds:
-        raise ConfigError(
-            f"{name} is none of {listed(registry.KINDS)}: it has no {listed(methods)}"
-        )
+        none_of = f"none of {listed(registry.KINDS)}"
+        raise ConfigError(f"{name} is {none_of}: it has no {listed(methods)}")
     return kinds[0]
 
 
@@ -125,16 +119,10 @@ def read_settings(settings):
 def report(name, findings):
     """Print findings as a table and how many passed; returns the exit status."""
     counts = {True: 0, False: 0, None: 0}
-    print_row("tried", "found", "allowed", "")
+    verdicts = {True: "ok", False: "FAILED", None: ""}
+    print(ROW.format("tried", "found", "allowed", "").rstrip(), flush=True)
     for tried, found, allowed, passed in findings:
         counts[passed] += 1
-        print_row(tried, found, allowed, {True: "ok", False: "FAILED", None: ""}[passed])
+        print(ROW.format(tried, found, allowed, verdicts[passed]).rstrip(), flush=True)
     print(f"{name}: {counts[True]} ok, {counts[False]} FAILED, {counts[None]} not tried")
     return 1 if counts[False] else 0
-
-
-def print_row(*texts):
-    """Print one row, its columns one below another."""
-    *columns, verdict = texts
-    padded = (text.ljust(width) for text, width in zip(columns, WIDTHS, strict=True))
-    print(" ".join([*padded, verdict]).rstrip(), flush=True)

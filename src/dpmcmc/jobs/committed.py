@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -133,27 +134,25 @@ def pages(study):
 
     A page whose kept files are not committed stays as it is.
     """
-    record, committed, place = record_of(study), DOCS / study.name, f"results/{study.name}"
+    record, committed = record_of(study), DOCS / study.name
     rendered = [
         name
         for name, page in study.notebooks.items()
         if all(list(committed.glob(f"kept/{file}*")) for file in page.kept)
     ]
     with scratch() as directory:
-        results = directory / place
-        shutil.copytree(committed, results, ignore=shutil.ignore_patterns("reference"))
+        results = directory / "results" / study.name
+        shutil.copytree(committed, results)
         for file in ["study.json", *(f"notebooks/{name}.html" for name in rendered)]:
             (results / file).unlink(missing_ok=True)
         derive(study, committed / "tables", results / "tables")
         write_json(renewed(record, study, ["tables"]), results / "provenance.json")
         models = {model for name in rendered for model in study.notebooks[name].data_models}
-        make_samples(study, directory, sorted(models))
+        make_samples(study, directory, models)
         rules = [f"render_{re.sub('[^0-9A-Za-z]', '_', name)}" for name in rendered]
-        targets = [f"{place}/notebooks/{name}.html" for name in rendered]
+        targets = [f"notebooks/{name}.html" for name in rendered]
         run_workflow(study, directory, targets, ["describe_study", *rules])
         index(results, results / "index.html", results / "README.md")
-        for model in slow_references(study):
-            copy_reference(study, model, results)
         copy_results(results, study)
     text = f"{len(rendered)} of {len(study.notebooks)} pages rendered from tables"
     left = [name for name in study.notebooks if name not in rendered]
@@ -214,15 +213,19 @@ def verify(study):
 
 def attest(study):
     """Run the first sample of every changed part again; if all rows are the same, record that."""
-    record, parts, seconds = record_of(study), changed_parts(study), chain_seconds(study)
+    record, parts = record_of(study), changed_parts(study)
     if not parts:
         return status(study)
+    table, seconds = committed_chains(study)
     changed = [c for c in study.cells if f"chains/{c.model}/{c.algorithm}" in parts]
-    cells = [cell for cell in changed if seconds[cell] <= ATTEST_SECONDS]
-    left = [f"{'/'.join(c)} ({seconds[c]:.0f} s a chain)" for c in changed if c not in cells]
+    cells = [cell for cell in changed if seconds.get("/".join(cell), 0) <= ATTEST_SECONDS]
+    left = [
+        f"{name} ({seconds[name]:.0f} s a chain)"
+        for name in ("/".join(cell) for cell in changed if cell not in cells)
+    ]
     others = [part for part in parts if part in recipe(study)]
-    lines = differences(study, {cell: [0] for cell in cells}, others)
-    text = f"{len(cells)} of {num_samples(study)} samples run again, in {len(parts)} changed parts"
+    lines = differences(study, [(cell, 0) for cell in cells], others)
+    text = f"{len(cells)} of {len(table)} samples run again, in {len(parts)} changed parts"
     text += f", without cells of long chains: {', '.join(left)}" if left else ""
     text += f", {'which differ:' if lines else 'all identical'}"
     if not lines:
@@ -236,43 +239,42 @@ def attest(study):
 
 def spot_check(study):
     """Run cells that are drawn at random, by the commit, again and compare their rows."""
-    found = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    commit = found.stdout.strip()[:8] or "none"
-    rng, m, seconds = (
-        random.Random(f"{commit} {study.name}"),
-        study.chains_per_sample,
-        chain_seconds(study),
-    )
-    quick = [cell for cell in study.cells if seconds[cell] <= SPOT_CHECK_SECONDS]
+    command = ["git", "-C", ROOT, "rev-parse", "--short=8", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    commit, m = found.stdout.strip() or "none", study.chains_per_sample
+    table, seconds = committed_chains(study)
+    quick = [cell for cell in study.cells if seconds["/".join(cell)] <= SPOT_CHECK_SECONDS]
     places = [(cell, i) for cell in quick for i in range(len(study.seeds_of(cell)) // m)]
-    drawn = {}
-    for cell, number in rng.sample(places, min(len(places), SPOT_CHECK_CHAINS // m)):
-        drawn.setdefault(cell, []).append(number)
+    rng = random.Random(f"{commit} {study.name}")
+    drawn = rng.sample(places, min(len(places), SPOT_CHECK_CHAINS // m))
     lines = differences(study, drawn)
-    count = sum(map(len, drawn.values()))
     text = (
-        f"{count} of {num_samples(study)} rows of chains.csv run again, "
+        f"{len(drawn)} of {len(table)} rows of chains.csv run again, "
         f"{'which differ' if lines else 'all identical'} (drawn by commit {commit} from "
         f"{len(quick)} of {len(study.cells)} cells: a chain takes {SPOT_CHECK_SECONDS:g} s at most)"
     )
     return say(study, text, lines)
 
 
-def chain_seconds(study):
-    """CPU time of a chain of each cell, in the median, as committed: {cell: seconds}."""
-    timings, seconds = read_csv(DOCS / study.name / "tables/timings.csv"), {}
-    for model, of_model in timings.groupby("model", sort=False)["cpu_seconds"]:
-        ends = np.cumsum([len(study.seeds_of(cell)) for cell in study.cells_of(model)])
-        parts = np.split(of_model.to_numpy(), ends[:-1])  # cells stand one after another
-        seconds |= dict(zip(study.cells_of(model), map(np.median, parts), strict=True))
-    return seconds
+def committed_chains(study):
+    """The committed table `chains`, and the CPU time of a chain of each cell, in the median.
 
-
-def num_samples(study):
-    """Rows of the table `chains`."""
-    return sum(len(study.seeds_of(cell)) // study.chains_per_sample for cell in study.cells)
+    Rows of the first go by cell and number, `model/algorithm/run, 0`, those of the second by cell.
+    """
+    directory = DOCS / study.name / "tables"
+    table, timings = (read_csv(directory / f"{name}.csv") for name in ("chains", "timings"))
+    names = {
+        (*cell[:2], run.epsilon, run.iterations, *map(run.varied.get, study.swept)): "/".join(cell)
+        for cell, run in study.runs.items()
+    }
+    keys = table.reindex(columns=["model", "algorithm", "epsilon", "iterations", *study.swept])
+    keys["iterations"] = keys["iterations"].where(keys["epsilon"].isna())
+    keys = keys.astype(object).where(keys.notna(), None)
+    cells = [names.get(key, "of no cell") for key in keys.itertuples(index=False, name=None)]
+    # Both tables have cells in the same order.
+    of_cells = timings["cpu_seconds"].groupby(np.repeat(cells, study.chains_per_sample))
+    places = [f"{cell}, {number}" for cell, number in zip(cells, table["seed"], strict=True)]
+    return table.set_axis(places), of_cells.median()
 
 
 def differences(study, samples, parts=()):
@@ -281,8 +283,8 @@ def differences(study, samples, parts=()):
     Parameters
     ----------
     study : Study
-    samples : dict of Cell to list of int
-        Numbers of samples.
+    samples : list of (Cell, int)
+        With the number of the sample.
     parts : iterable of str
         Parts of the recipe; those of chains are in `samples`.
 
@@ -291,25 +293,27 @@ def differences(study, samples, parts=()):
     list of str
         Lines of what differs; empty if all is the same.
     """
-    committed, place, m = DOCS / study.name, f"results/{study.name}", study.chains_per_sample
+    committed = DOCS / study.name
     kinds = [part.partition("/")[::2] for part in parts]
     remade = [model for kind, model in kinds if kind == "reference"]
     of_models = sorted({model for kind, model in kinds if kind in ("reference", "baselines")})
     tables = [name for name in WITHOUT_CHAINS if name in parts]
     targets = [
         f"chains/{'/'.join(cell)}/seed-{seed}.npz"
-        for cell, numbers in samples.items()
-        for number in numbers
-        for seed in range(number * m, (number + 1) * m)
+        for cell, number in samples
+        for seed in seeds_of_sample(study, number)
     ]
     targets += [f"tables/models/{model}/baselines.csv" for model in of_models]
     targets += [f"tables/{name}.csv" for name in tables]
     with scratch() as directory:
-        results, lines = directory / place, []
-        models = sorted({*of_models, *(cell.model for cell in samples)})
-        make_samples(study, directory, models, remade)
-        run_workflow(study, directory, [f"{place}/{target}" for target in targets], CHECKED)
-        lines += table_differences(committed / "tables", results / "tables", tables)
+        results = directory / "results" / study.name
+        slow = {file.stem: file for file in committed.glob("reference/*.npy")}
+        for model in slow.keys() - set(remade):
+            (results / "reference").mkdir(parents=True, exist_ok=True)
+            shutil.copy(slow[model], results / "reference")
+        make_samples(study, directory, {*of_models, *(cell.model for cell, _ in samples)})
+        run_workflow(study, directory, targets, CHECKED)
+        lines = table_differences(committed / "tables", results / "tables", tables)
         if "tables" in parts:
             derive(study, committed / "tables", directory / "derived")
             names = [*study.tables, *study.analysis_tables]
@@ -319,55 +323,42 @@ def differences(study, samples, parts=()):
                 was = read_csv(committed / f"tables/{name}.csv").query("model == @model")
                 now = read_csv(results / f"tables/models/{model}/{name}.csv")
                 lines += frame_differences(f"{name}.csv, {model}", was.reset_index(drop=True), now)
-        for model in remade:
-            if model in slow_references(study):
-                was, now = (np.load(top / f"reference/{model}.npy") for top in (committed, results))
-                lines += [] if np.array_equal(was, now) else [f"reference/{model}.npy differs"]
+        for model in slow.keys() & set(remade):
+            if not np.array_equal(
+                np.load(slow[model]), np.load(results / f"reference/{model}.npy")
+            ):
+                lines.append(f"reference/{model}.npy differs")
         return lines + chain_differences(study, samples, results)
+
+
+def seeds_of_sample(study, number):
+    """Seeds of the chains of a sample."""
+    m = study.chains_per_sample
+    return range(number * m, (number + 1) * m)
 
 
 def chain_differences(study, samples, results):
     """Rows of chains that ran again, beside the committed ones: lines of what differs."""
-    table, m = read_csv(DOCS / study.name / "tables/chains.csv"), study.chains_per_sample
-    was, now = [], {}
-    for model in dict.fromkeys(cell.model for cell in samples):
+    rows = {}
+    for model in dict.fromkeys(cell.model for cell, _ in samples):
         spec = study.chain_table(model)
-        given = (
-            spec,
-            registry.build(spec["model_entry"]),
-            np.load(results / f"reference/{model}.npy"),
-        )
-        others = held_out(spec)
-        for cell in [cell for cell in samples if cell.model == model]:
-            rows, label = (
-                rows_of(table, study, cell).set_index("seed", drop=False),
-                study.runs[cell].seed_label,
-            )
-            for number in samples[cell]:
-                seeds = range(number * m, (number + 1) * m)
-                place = results / "chains" / model
-                chains = {s: read_chain(place, cell.algorithm, cell.run, s) for s in seeds}
-                row = sample_row(*given, others, chains, cell.algorithm, label, number)
-                now[f"{'/'.join(cell)}, {number}"] = row
-                was.append(rows.loc[[number]])
-    if not now:
+        reference = np.load(results / f"reference/{model}.npy")
+        given = spec, registry.build(spec["model_entry"]), reference, held_out(spec)
+        for cell, number in samples:
+            if cell.model == model:
+                chains = {
+                    seed: read_chain(results / "chains" / model, cell.algorithm, cell.run, seed)
+                    for seed in seeds_of_sample(study, number)
+                }
+                labels = cell.algorithm, study.runs[cell].seed_label, number
+                rows[f"{'/'.join(cell)}, {number}"] = sample_row(*given, chains, *labels)
+    if not rows:
         return []
-    made = pd.DataFrame.from_dict(now, orient="index")
-    committed = pd.concat(was).set_axis(made.index)
-    return frame_differences("chains.csv", committed, made.reindex(columns=table.columns))
-
-
-def rows_of(table, study, cell):
-    """Rows of the table `chains` that are of a cell."""
-    run = study.runs[cell]
-    is_of = (table["model"] == cell.model) & (table["algorithm"] == cell.algorithm)
-    if run.epsilon is None:
-        is_of &= table["epsilon"].isna() & (table["iterations"] == run.iterations)
-    else:
-        is_of &= table["epsilon"] == run.epsilon
-    for key in study.swept:
-        is_of &= table[key] == run.varied[key] if key in run.varied else table[key].isna()
-    return table[is_of]
+    table, _ = committed_chains(study)
+    made = pd.DataFrame.from_dict(rows, orient="index")
+    return frame_differences(
+        "chains.csv", table.reindex(made.index), made.reindex(columns=table.columns)
+    )
 
 
 def table_differences(committed, found, names):
@@ -413,45 +404,32 @@ def frame_differences(name, was, now):
 # -- Running ---------------------------------------------------------------------------------------
 
 
-class ScratchDirectory(TemporaryDirectory):
-    """A temporary directory below results/, as a path."""
-
-    def __enter__(self):
-        return Path(super().__enter__())
-
-
+@contextmanager
 def scratch():
-    """A directory for results that are compared or moved, and then deleted."""
-    (ROOT / "results").mkdir(exist_ok=True)
-    return ScratchDirectory(dir=ROOT / "results", prefix=".scratch-")
+    """A directory below results/ for what is compared or moved, and then deleted."""
+    with TemporaryDirectory(dir=ROOT / "results", prefix=".scratch-") as directory:
+        yield Path(directory)
 
 
-def make_samples(study, directory, models, remade=()):
-    """Make data and reference samples of models; slow ones are copied, but for those `remade`."""
-    copied = [model for model in models if model in slow_references(study) and model not in remade]
+def make_samples(study, directory, models):
+    """Make the data of models, and the reference samples that are not there."""
     files = [f"data/{model}.npy" for model in models]
-    files += [f"reference/{model}.npy" for model in models if model not in copied]
-    targets = [f"results/{study.name}/{file}" for file in files]
+    files += [f"reference/{model}.npy" for model in models]
+    is_there = (directory / "results" / study.name).joinpath
+    targets = [file for file in files if not is_there(file).exists()]
     run_workflow(study, directory, targets, ["simulate_dataset", "draw_reference"])
-    for model in copied:
-        copy_reference(study, model, directory / "results" / study.name)
-
-
-def copy_reference(study, model, results):
-    """Copy a committed reference sample."""
-    (results / "reference").mkdir(parents=True, exist_ok=True)
-    shutil.copy(DOCS / study.name / f"reference/{model}.npy", results / "reference")
 
 
 def run_workflow(study, directory, targets, rules):
-    """Make some files in a directory by some rules of the workflow alone."""
+    """Make some files of a study's results, in a directory, by some rules of the workflow alone."""
     if not targets:
         return
     command = [Path(sys.executable).with_name("snakemake"), "--snakefile", ROOT / "Snakefile"]
     command += ["--directory", directory, "--cores", os.environ.get("CORES", "all"), "--nocolor"]
     command += ["--quiet", "all", "--rerun-triggers", "params", "--config", "committed=true"]
     command += [word for file in file_of(study.name) for word in ("--configfile", file)]
-    command += ["--allowed-rules", *rules, "--", *targets]
+    command += ["--allowed-rules", *rules, "--"]
+    command += [f"results/{study.name}/{target}" for target in targets]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise JobError(f"the workflow failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")

@@ -7,7 +7,6 @@ nothing had happened. (Optuna's journal has a lock that a kill leaves behind, an
 a disk is full.)
 """
 
-import hashlib
 import json
 import math
 from pathlib import Path
@@ -61,25 +60,22 @@ def search(spec, precomputed, journal, output, best):
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
     runner, space = Runner(spec, precomputed), search_space(spec)
-    digest = digest_of({key: value for key, value in spec.items() if key not in LATER})
-    trials = finished_trials(journal, digest)[: spec["trials"]]
+    searched = {key: value for key, value in spec.items() if key not in LATER}
+    searched = json.loads(json.dumps(searched))  # as a journal has it
+    trials = finished_trials(journal, searched)[: spec["trials"]]
     if trials:
         print(f"{len(trials)} trials taken up from {journal}", flush=True)
     for number in range(len(trials), spec["trials"]):
-        factors = suggest(space, trials, search_seed(spec, number))
+        labels = "tuning-search", spec["model"], spec["algorithm"], number
+        (seed,) = seed_sequence(spec["study_seed"], *labels).generate_state(1)
+        factors = suggest(space, trials, int(seed))
         settings = scaled(spec, factors)
         trial = {"factors": factors, "settings": settings} | runner.measure(settings)
         trials.append(trial | {"violation": violation(spec, trial)})
-        write_json({"search": digest, "trials": trials}, journal)
+        write_json({"search": searched, "trials": trials}, journal)
         print(progress(trials, spec["trials"]), flush=True)
     write_csv(trial_table(spec, trials), output)
     write_json(confirmed(spec, runner, trials), best)
-
-
-def with_settings(entry, settings):
-    """An entry of a sampler with other settings."""
-    move = entry["move"]["class"] if "move" in entry else None
-    return registry.entry(entry["class"], settings, move)
 
 
 class Runner:
@@ -105,9 +101,9 @@ class Runner:
             iterations; mmd and clip_fraction, lists with one entry a chain, None where it is too
             short to have one.
         """
-        seeds = seeds or self.spec["seeds"]
-        spec = self.spec | {"sampler": with_settings(self.spec["sampler"], settings)}
-        chains = spec["chains_per_sample"]
+        own = self.spec["sampler"]
+        entry = registry.entry(own["class"], settings, own.get("move", {}).get("class"))
+        spec, chains = self.spec | {"sampler": entry}, self.spec["chains_per_sample"]
         try:
             limit = chains * spec["max_iterations"]
             iterations = price_of(spec).iterations(spec["epsilon"], spec["delta"], limit) // chains
@@ -115,7 +111,10 @@ class Runner:
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
             iterations = 0
         sampler = build_sampler(spec, self.precomputed)
-        samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]
+        samples = [
+            self.sample(sampler, iterations, purpose, seed)
+            for seed in range(seeds or spec["seeds"])
+        ]
         mmd, clip_fraction = (list(values) for values in zip(*samples, strict=True))
         return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
 
@@ -124,19 +123,12 @@ class Runner:
         spec, m = self.spec, self.spec["chains_per_sample"]
         if iterations < 1:
             return None, None
-        chains = [
-            self.chain(sampler, iterations, purpose, i) for i in range(m * seed, m * seed + m)
-        ]
-        metrics = compare(
-            generator(
-                spec["study_seed"], f"{purpose}-bandwidth", spec["model"], spec["algorithm"], seed
-            ),
-            np.concatenate([kept_draws(chain.positions) for chain in chains]),
-            self.reference,
-            self.model,
-            **spec["mmd"],
-        )
-        mmd = metrics["mmd"]
+        seeds = range(m * seed, m * seed + m)
+        chains = [self.chain(sampler, iterations, purpose, number) for number in seeds]
+        labels = f"{purpose}-bandwidth", spec["model"], spec["algorithm"], seed
+        draws = np.concatenate([kept_draws(chain.positions) for chain in chains])
+        rng = generator(spec["study_seed"], *labels)
+        mmd = compare(rng, draws, self.reference, self.model, **spec["mmd"])["mmd"]
         ratios, gradients = (
             mean(np.concatenate([getattr(chain, name) for chain in chains]))
             for name in ("clip_fraction", "gradient_clip_fraction")
@@ -168,45 +160,39 @@ def search_space(spec):
     for key, factor in sorted(spec["factors"].items()):  # the order decides what is tried
         own = spec["settings"][key]
         smallest, largest = (min(own), max(own)) if isinstance(own, list) else (own, own)
-        lowest, highest = setting_range(spec, key)
+        lowest, highest, _ = setting_range(spec, key)
         low, high = max(1 / factor, lowest / smallest), min(factor, highest / largest)
         if low < high:
             space[key] = FloatDistribution(low, high, log=True)
     return space
 
 
-def field_of(spec, key):
-    """JSON schema of a setting: the field of the sampler's class, or of its move's."""
+def setting_range(spec, key):
+    """Least and greatest value of a searched setting, and whether it is a whole number.
+
+    The study's own is always within.
+    """
     entries = [spec["sampler"], spec["sampler"].get("move")]
     fields = [annotations(registry.load(entry["class"])) for entry in entries if entry]
-    return msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
-
-
-def is_whole(spec, key):
-    """Whether a setting is a whole number."""
-    return field_of(spec, key).get("type") == "integer"
-
-
-def setting_range(spec, key):
-    """Least and greatest value of a searched setting; the study's own is always within."""
+    field = msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
+    is_whole = field.get("type") == "integer"
+    limits = (field["minimum"], field["maximum"]) if is_whole else RANGE
     if key == "batch_size":
-        return min(SMALLEST_BATCH, spec["settings"][key]), spec["num_rows"]
-    field = field_of(spec, key)
-    return (field["minimum"], field["maximum"]) if is_whole(spec, key) else RANGE
+        limits = min(SMALLEST_BATCH, spec["settings"][key]), spec["num_rows"]
+    return *limits, is_whole
 
 
 def scaled(spec, factors):
     """The study's own settings, times the factors, to three digits."""
     settings = dict(spec["settings"])
     for key, factor in factors.items():
-        lowest, highest = setting_range(spec, key)
+        lowest, highest, is_whole = setting_range(spec, key)
         own = np.multiply(settings[key], factor)
-        if is_whole(spec, key):
-            own = np.round(own)
-        rounded = np.vectorize(lambda value: float(f"{value:.{DIGITS}g}"))(own)
-        settings[key] = np.clip(rounded, lowest, highest).tolist()
-        if is_whole(spec, key):
-            settings[key] = int(settings[key])
+        rounded = [
+            float(f"{value:.{DIGITS}g}") for value in np.ravel(np.round(own) if is_whole else own)
+        ]
+        within = np.clip(np.reshape(rounded, own.shape), lowest, highest)
+        settings[key] = (within.astype(int) if is_whole else within).tolist()
     return settings
 
 
@@ -258,25 +244,13 @@ def best_trials(trials):
     return sorted(feasible, key=lambda i: median(trials[i]["mmd"]))
 
 
-def finished_trials(journal, digest):
+def finished_trials(journal, searched):
     """Trials in a journal, none if it is of another search."""
     if not Path(journal).exists():
         return []
     contents = read_json(journal)
     with reading(journal):
-        return contents["trials"] if contents["search"] == digest else []
-
-
-def digest_of(contents):
-    """Digest of what JSON can hold."""
-    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
-
-
-def search_seed(spec, number):
-    """Seed of the choice of a trial: a stream of its own, whatever has run before."""
-    labels = (spec["model"], spec["algorithm"], number)
-    sequence = seed_sequence(spec["study_seed"], "tuning-search", *labels)
-    return int(sequence.generate_state(1)[0])
+        return contents["trials"] if contents["search"] == searched else []
 
 
 # -- Results ------------------------------------------------------------------------------------
@@ -296,22 +270,23 @@ def progress(trials, planned):
     return f"{number}: {last['iterations']} iterations, {outcome}; {so_far}"
 
 
+def outcome(trial):
+    """What came of settings: columns of tables."""
+    return {
+        "iterations": trial["iterations"],
+        "mmd": median(trial["mmd"]),
+        "clip_fraction": median(trial["clip_fraction"]),
+        "settings": json.dumps(trial["settings"]),
+    }
+
+
 def trial_table(spec, trials):
     """One row a trial."""
     keys = {key: spec[key] for key in KEYS}
-    rows = [
-        keys
-        | {
-            "trial": number,
-            "iterations": trial["iterations"],
-            "mmd": median(trial["mmd"]),
-            "clip_fraction": median(trial["clip_fraction"]),
-            "is_feasible": trial["violation"] <= 0,
-            "settings": json.dumps(trial["settings"]),
-        }
+    return pd.DataFrame(
+        keys | {"trial": number} | outcome(trial) | {"is_feasible": trial["violation"] <= 0}
         for number, trial in enumerate(trials, start=1)
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def final_choice(spec, runner, trials):
@@ -342,43 +317,29 @@ def confirmed(spec, runner, trials):
     """
 
     def measure(settings):
-        return runner.measure(settings, "tuning-confirm", spec["confirming_seeds"])
+        measured = runner.measure(settings, "tuning-confirm", spec["confirming_seeds"])
+        return {"settings": settings} | measured
 
     number = final_choice(spec, runner, trials)
-    own = {"settings": spec["settings"]} | measure(spec["settings"])
-    best, difference = None, Estimate(*[None] * 3)
+    own, best = measure(spec["settings"]), None
     if number is not None:
         settings = trials[number]["settings"]
-        best = {"settings": settings} | (own if settings == spec["settings"] else measure(settings))
-        if None not in (median(own["mmd"]), median(best["mmd"])):
-            labels = ("tuning", spec["model"], spec["algorithm"])
-            difference = median_contrast(labels, [best["mmd"]], [own["mmd"]])
+        best = own if settings == spec["settings"] else measure(settings)
     row = {key: spec[key] for key in KEYS} | {
         "trials": len(trials),
         "feasible_trials": sum(trial["violation"] <= 0 for trial in trials),
         "best_trial": None if number is None else number + 1,
     }
-    for name, measured in (("own", own), ("best", best)):
-        row |= {
-            f"{name}_{key}": None if measured is None else value(measured)
-            for key, value in COLUMNS.items()
-        }
-    mmds = row["own_mmd"], row["best_mmd"]
-    row |= {
-        "ratio": None if None in mmds else mmds[0] / mmds[1],
-        "difference": difference.value,
-        "difference_low": difference.low,
-        "difference_high": difference.high,
-    }
-    return {"row": row, "settings": best and best["settings"]}
-
-
-COLUMNS = {
-    "iterations": lambda measured: measured["iterations"],
-    "clip_fraction": lambda measured: median(measured["clip_fraction"]),
-    "mmd": lambda measured: median(measured["mmd"]),
-    "settings": lambda measured: json.dumps(measured["settings"]),
-}
+    columns = outcome(own)
+    row |= {f"own_{key}": value for key, value in columns.items()}
+    columns = outcome(best) if best else dict.fromkeys(columns)
+    row |= {f"best_{key}": value for key, value in columns.items()} | {"ratio": None}
+    difference = Estimate(None, None, None)
+    if None not in (row["own_mmd"], row["best_mmd"]):
+        row["ratio"] = row["own_mmd"] / row["best_mmd"]
+        labels = ("tuning", spec["model"], spec["algorithm"])
+        difference = median_contrast(labels, [best["mmd"]], [own["mmd"]])
+    return {"row": row | difference.columns("difference"), "settings": best and best["settings"]}
 
 
 def tuning_tables(trials, best, output):

@@ -5,6 +5,20 @@ import re
 FEW_SEEDS = 6  # with fewer, a bootstrap interval is far too short
 # A number, an interval after it, or what stands for none: texts of a column of numbers.
 NUMBER = re.compile(r"[-+<]?[\d.,]+( ?%)?( \[.*\])?|–|none|nan")
+# Names of accountants on pages.
+ACCOUNTANTS = {
+    "gaussian": "exact",
+    "zcdp": "zCDP",
+    "published-pld": "PLD as published",
+    "rdp": "RDP",
+    "barker-rdp": "RDP",
+    "certified": "certified PLD",
+}
+
+
+def accountant_label(accountant):
+    """Name of an accountant on pages."""
+    return ACCOUNTANTS.get(accountant, accountant)
 
 
 def interval(value, low, high, spec=".3f"):

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
@@ -23,14 +22,8 @@ def handles(starts):
 
 def plane_grid(rows, columns, size, margin):
     """A figure and its panels of the plane (θ₁, θ₂), on common axes; sizes in inches."""
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(margin[0] + size[0] * columns, margin[1] + size[1] * rows),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
+    figure, axes = panel_grid(rows * columns, columns, size, margin, sharex=True, sharey=True)
+    axes = axes.reshape(rows, columns)
     for axis in axes[-1]:
         axis.set_xlabel("θ₁")
     for axis in axes[:, 0]:
@@ -66,40 +59,6 @@ def start_points_figure(study, targets, references, starts):
     figure.tight_layout()
     label = f"{len(next(iter(starts.values())))} start points"
     legend_below(figure, handles(label), 2)
-    return figure
-
-
-def trajectory_figure(target, reference, positions, colour, num_frames=12):
-    """Figure 4.1: a leapfrog trajectory in successive frames.
-
-    Parameters
-    ----------
-    target : Target
-        A 2-dimensional model.
-    reference : (size, 2) array
-        Reference sample.
-    positions : (L + 1, 2) array
-        Start and the position after each leapfrog step.
-    colour : str
-        Of the path.
-    num_frames : int
-    """
-    num_steps = len(positions) - 1
-    frames = np.linspace(0, num_steps, num_frames + 1).round().astype(int)[1:]
-    columns = 4
-    rows = -(-num_frames // columns)
-    figure, axes = plane_grid(rows, columns, size=(2.1, 2.25), margin=(0, 0.3))
-    density = posterior_density(target, reference, positions)
-    for axis, j in zip(axes.flat, frames, strict=True):
-        draw_posterior(axis, density)
-        axis.plot(*positions[: j + 1].T, color=colour, linewidth=1.2)
-        axis.scatter(*positions[0], s=22, color=START_COLOUR, zorder=3)
-        axis.set_title(f"j = {j}", pad=3)
-        axis.set_aspect("equal")
-        axis.grid(False)
-    figure.tight_layout()
-    path = Line2D([], [], color=colour, label="Path up to leapfrog step j")
-    legend_below(figure, [*handles("Start"), path], 3)
     return figure
 
 
@@ -169,48 +128,6 @@ def padded_range(values, padding=0.12):
     """Limits around the values."""
     low, high = np.min(values), np.max(values)
     return low - padding * (high - low), high + padding * (high - low)
-
-
-def samples_figure(study, target, reference, samples):
-    """Samples of a 2-dimensional posterior beside each other: a row an algorithm.
-
-    Parameters
-    ----------
-    study : Study
-    target : Target
-    reference : (size, 2) array
-        Reference sample.
-    samples : dict of str to dict of str to (k, 2) array
-        By algorithm id, then by what a sample is, which heads its column.
-    """
-    columns = len(next(iter(samples.values())))
-    figure, axes = plane_grid(len(samples), columns, size=(2.5, 2.1), margin=(0.6, 0.4))
-    density = posterior_density(target, reference, reference)
-    for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
-        colour = study.algorithm_colour(algorithm)
-        for axis, (title, draws) in zip(row, of_algorithm.items(), strict=True):
-            draw_sample(axis, density, draws, colour, title)
-        row[0].set_ylabel(f"{study.algorithm_label(algorithm)}\nθ₂")
-    figure.tight_layout()
-    return figure
-
-
-def side_by_side(study, target, reference, samples):
-    """Samples of a 2-dimensional posterior in one row.
-
-    Parameters
-    ----------
-    study, target, reference
-        As for `samples_figure`.
-    samples : dict of str to (str, (k, 2) array)
-        Algorithm ids and draws, by what heads their panels.
-    """
-    figure, axes = plane_grid(1, len(samples), size=(3.4, 3.2), margin=(0.6, 0))
-    density = posterior_density(target, reference, reference)
-    for axis, (title, (algorithm, draws)) in zip(axes[0], samples.items(), strict=True):
-        draw_sample(axis, density, draws, study.algorithm_colour(algorithm), title)
-    figure.tight_layout()
-    return figure
 
 
 def draw_sample(axis, density, draws, colour, title):

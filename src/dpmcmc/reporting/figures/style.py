@@ -36,11 +36,11 @@ def save(figure, directory, name):
         PIL.Image.open(drawn).convert("RGB").quantize(256).save(file, format="png", optimize=True)
 
 
-def panel_grid(count, columns, size=(3.9, 2.5), margin=(0.6, 0.8)):
+def panel_grid(count, columns, size=(3.9, 2.5), margin=(0.6, 0.8), **options):
     """A figure and its panels, in rows of so many; widths and heights in inches."""
     rows = max(1, -(-count // columns))
     width, height = (margin[0] + size[0] * columns, margin[1] + size[1] * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, **options)
     for axis in axes.flat[count:]:
         axis.remove()
     return figure, axes.flat[:count]

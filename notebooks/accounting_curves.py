@@ -1,23 +1,13 @@
-"""Iterations that accountants allow, against epsilon."""
+"""Iterations that accountants allow, against epsilon: figure 6.1."""
 
 import matplotlib.pyplot as plt
 
 from dpmcmc.reporting.figures.style import panel_grid
+from dpmcmc.reporting.words import accountant_label
 
-# Names of accountants, and how their lines are drawn: dashed by way of a Rényi divergence.
-ACCOUNTANTS = {
-    "gaussian": ("exact", "-"),
-    "zcdp": ("zCDP", "--"),
-    "published-pld": ("PLD as published", "-"),
-    "rdp": ("RDP", "--"),
-    "barker-rdp": ("RDP", "--"),
-    "certified": ("certified PLD", "-"),
-}
-
-
-def accountant_label(accountant):
-    """Name of an accountant in legends."""
-    return ACCOUNTANTS.get(accountant, (accountant,))[0]
+# Lines of accountants: dashed by way of a Rényi divergence.
+STYLES = dict.fromkeys(("gaussian", "published-pld", "certified"), "-")
+STYLES |= dict.fromkeys(("zcdp", "rdp", "barker-rdp"), "--")
 
 
 def accounting_panels(study, curves):
@@ -57,7 +47,7 @@ def best_accounting_figure(study, curves):
 def draw_curves(study, axis, curves, by):
     """Iterations against epsilon, a line for each algorithm and accountant, labelled by one."""
     for (algorithm, accountant), curve in curves.groupby(["algorithm", "accountant"], sort=False):
-        name, style = ACCOUNTANTS.get(accountant, (accountant, ":"))
+        name, style = accountant_label(accountant), STYLES.get(accountant, ":")
         label = name if by == "accountant" else f"{study.algorithm_label(algorithm)}: {name}"
         # A log scale has no place for a budget that allows nothing.
         shown = curve if by == "accountant" else curve[curve["iterations"] > 0]

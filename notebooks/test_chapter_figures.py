@@ -1,0 +1,42 @@
+"""Figures of the pages of chapter 6 alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import SMALL_MODELS
+
+from accounting_curves import accounting_panels, best_accounting_figure
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.reporting.study import Study
+from leapfrog_frames import trajectory_figure
+
+STUDY = Study(
+    results="",
+    algorithms={"dp-hmc": {"label": "DP HMC", "colour": "#009E73"}, "dp-penalty": {}},
+)
+
+
+def test_each_frame_of_a_trajectory_has_more_of_it():
+    model = SMALL_MODELS["circle"]
+    target = Target(model, model.simulate(np.random.default_rng(1)))
+    reference = model.sample_posterior(np.random.default_rng(2), target.data, 50)
+    figure = trajectory_figure(target, reference, reference[:13], "#009E73")
+    assert [len(axis.lines[0].get_xdata()) for axis in figure.axes] == list(range(2, 14))
+
+
+@pytest.mark.parametrize("accountants", [["zcdp", "gaussian"], ["gaussian"]])
+def test_accounting_figures_draw_a_line_an_accountant(accountants):
+    curves = pd.DataFrame(
+        [
+            {"algorithm": algorithm, "accountant": name, "epsilon": e, "iterations": int(e * i)}
+            for algorithm in ("dp-penalty", "dp-hmc")
+            for i, name in enumerate(accountants, start=1)
+            for e in (0.5, 1.0, 2.0)
+        ]
+    )
+    panels = accounting_panels(STUDY, curves).axes
+    assert [len(axis.lines) for axis in panels] == [len(accountants)] * 2
+    best = best_accounting_figure(STUDY, curves).axes[0]
+    assert len(best.lines) == 2
+    assert max(best.lines[0].get_ydata()) == 2 * len(accountants)
+    assert min(best.lines[0].get_ydata()) > 0  # a log scale
