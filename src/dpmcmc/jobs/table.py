@@ -189,26 +189,22 @@ def recipe(study):
     Parts are `reference/MODEL`, `baselines/MODEL`, `chains/MODEL/ALGORITHM`, `accounting`,
     `certified`, `audit` and `tables`. Pages, labels and prose are in none of them.
     """
-    parts = {}
+    jobs, cells = {}, {}
     for model in study.model_ids:
         of = SimpleNamespace(model=model)
-        parts[f"reference/{model}"] = part(study, [("dataset", of), ("reference", of)])
-        parts[f"baselines/{model}"] = part(study, [("baselines", of), ("baseline-table", of)])
+        jobs[f"reference/{model}"] = [("dataset", of), ("reference", of)]
+        jobs[f"baselines/{model}"] = [("baselines", of), ("baseline-table", of)]
     for cell in study.cells:
-        parts.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
-    for name, cells in parts.items():
-        if isinstance(cells, list):
-            parts[name] = chain_part(study, cells)
-    others = {
-        "accounting": [
-            ("accounting-curve", SimpleNamespace(algorithm=algorithm, accountant=accountant))
-            for algorithm, accountant in study.accounting_curves
-        ],
-        "certified": [("certification", of_cell(cell)) for cell, _ in study.replaced_cells],
-        "audit": [("audit-case", SimpleNamespace(case=case)) for case in study.audited_cases],
-        "tables": [("study-tables", None), ("analysis-tables", None), ("joined-table", None)],
-    }
-    return parts | {name: part(study, jobs) for name, jobs in others.items() if jobs}
+        cells.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
+    jobs["accounting"] = [
+        ("accounting-curve", SimpleNamespace(algorithm=algorithm, accountant=accountant))
+        for algorithm, accountant in study.accounting_curves
+    ]
+    jobs["certified"] = [("certification", of_cell(cell)) for cell, _ in study.replaced_cells]
+    jobs["audit"] = [("audit-case", SimpleNamespace(case=case)) for case in study.audited_cases]
+    jobs["tables"] = [(name, None) for name in ("study-tables", "analysis-tables", "joined-table")]
+    parts = {name: part(study, listed) for name, listed in jobs.items() if listed}
+    return parts | {name: chain_part(study, of_part) for name, of_part in cells.items()}
 
 
 def of_cell(cell, **more):
@@ -218,14 +214,12 @@ def of_cell(cell, **more):
 
 def chain_part(study, cells):
     """Digest of the chains of a model and an algorithm, and of their rows."""
-    jobs = [
-        ("precomputed", SimpleNamespace(precomputed=name))
-        for name in study.precomputed_by(cells[0].algorithm)
-    ]
+    names = study.precomputed_by(cells[0].algorithm)
+    jobs = [("precomputed", SimpleNamespace(precomputed=name)) for name in names]
     for cell in cells:
         jobs += [("budget", of_cell(cell)), ("chain", of_cell(cell, seed=0))]
     table = study.chain_table(cells[0].model, cells)
-    return part(study, jobs, table, JOBS["chain-table"].source(study, of_cell(cells[0])))
+    return part(study, jobs, table, JOBS["chain-table"].source(study, cells[0]))
 
 
 def part(study, jobs, *more):
