@@ -57,10 +57,15 @@ def module_of(reference):
 
 
 def file_reader(study, of, key="file"):
-    """The reader of a model's data, if these are in a file and, for `held_out`, some are apart."""
+    """The reader of a model's data, if these are in a file and its entry has a key."""
     from dpmcmc.jobs.data import FILES
 
     return [FILES] if key in (study.models[of.model].data or {}) else []
+
+
+def held_out_reader(study, of):
+    """The reader of rows that are held out of a model's data, if there are any."""
+    return file_reader(study, of, "held_out")
 
 
 def notebook_modules(study, of):
@@ -84,6 +89,16 @@ def template_files(study=None, of=None):
 # -- The table -------------------------------------------------------------------------------------
 
 
+def by(method, *fields):
+    """Settings that a method of the study gives for some fields of `of`, or for its cell."""
+
+    def spec(study, of):
+        given = [study.cell(of) if name == "cell" else getattr(of, name) for name in fields]
+        return getattr(study, method)(*given)
+
+    return spec
+
+
 def search(study, of):
     """Settings of a search, with the digest of its source, of which journal to go on with."""
     spec = study.search(of.model, of.algorithm)
@@ -91,70 +106,53 @@ def search(study, of):
 
 
 JOBS = {
-    "dataset": Job(
-        "data.dataset", "spec output", lambda study, of: study.dataset(of.model), file_reader
-    ),
-    "reference": Job(
-        "data.reference", "spec dataset output", lambda study, of: study.reference(of.model)
-    ),
-    "baselines": Job(
-        "data.baselines", "spec dataset output", lambda study, of: study.baselines(of.model)
-    ),
+    "dataset": Job("data.dataset", "spec output", by("dataset", "model"), file_reader),
+    "reference": Job("data.reference", "spec dataset output", by("reference", "model")),
+    "baselines": Job("data.baselines", "spec dataset output", by("baselines", "model")),
     "precomputed": Job(
         "samplers.precompute",
         "spec output",
         lambda study, of: {"class": study.precomputed[of.precomputed]},
     ),
-    "budget": Job("budgets.budget", "spec output", lambda study, of: study.budget(study.cell(of))),
+    "budget": Job("budgets.budget", "spec output", by("budget", "cell")),
     "certification": Job(
-        "budgets.certification",
-        "spec budget output",
-        lambda study, of: study.certification(study.cell(of)),
+        "budgets.certification", "spec budget output", by("certification", "cell")
     ),
     "accounting-curve": Job(
-        "budgets.accounting_curve",
-        "spec output",
-        lambda study, of: study.accounting_curve(of.algorithm, of.accountant),
+        "budgets.accounting_curve", "spec output", by("accounting_curve", "algorithm", "accountant")
     ),
     "chain": Job(
         "chains.chain",
         "spec dataset reference budget precomputed* output",
-        lambda study, of: study.chain(study.cell(of), int(of.seed)),
+        by("chain", "cell", "seed"),
     ),
     "chain-table": Job(
         "metrics.chain_table",
         "spec reference chains budgets output timings budget-table mixing",
-        lambda study, of: study.chain_table(of.model),
-        lambda study, of: file_reader(study, of, "held_out"),
+        by("chain_table", "model"),
+        held_out_reader,
     ),
     "baseline-table": Job(
         "metrics.baseline_table",
         "spec reference baselines output starts",
-        lambda study, of: study.baseline_table(of.model),
-        lambda study, of: file_reader(study, of, "held_out"),
+        by("baseline_table", "model"),
+        held_out_reader,
     ),
     "study-tables": Job(
         "tables.study_tables",
         "spec chains+ timings+ baselines+ starts+ budgets+ mixing+ output",
-        lambda study, of: study.study_tables(),
+        by("study_tables"),
     ),
     "analysis-tables": Job(
         "tables.analysis_tables",
         "spec chains baselines starts models summary* accounting* output",
-        lambda study, of: study.analysis(),
+        by("analysis"),
     ),
     "joined-table": Job("tables.joined_table", "parts+ output"),
-    "audit-case": Job(
-        "audits.audit_case", "spec output", lambda study, of: study.audited_case(of.case)
-    ),
+    "audit-case": Job("audits.audit_case", "spec output", by("audited_case", "case")),
     "search": Job("tuning.search", "spec precomputed* journal output best", search),
     "tuning-tables": Job("tuning.tuning_tables", "trials+ best+ output"),
-    "study": Job(
-        "reports.describe_study",
-        "spec output",
-        lambda study, of: study.description(),
-        is_ordered=True,
-    ),
+    "study": Job("reports.describe_study", "spec output", by("description"), is_ordered=True),
     "provenance": Job(
         "reports.provenance",
         "spec output",
