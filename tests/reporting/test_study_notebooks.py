@@ -152,7 +152,7 @@ def test_two_notebooks_do_not_draw_one_figure(resolve, write):
         ({"figures": [{"name": "a"}]}, r"figures\[0\]: missing key shows"),
         (
             {"figures": [{"name": "a", "shows": "x", "if": ["y"]}]},
-            "unknown parameter or table y; valid",
+            "unknown name y; valid names",
         ),
         ({"models": ["nothing"]}, "models: unknown parameter nothing; valid parameters: panels"),
         (

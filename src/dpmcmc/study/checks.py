@@ -12,9 +12,7 @@ def check_all_settings(study):
     """Settings must be for known models, and complete and valid on each where they run."""
     for name, algorithm in study.algorithms.items():
         check_known(algorithm.settings, study.models, f"algorithms.{name}.settings", "model")
-    given = {
-        (model, name) for name in study.algorithms for model in study.algorithms[name].settings
-    }
+    given = {(model, a.id) for a in study.algorithms.values() for model in a.settings}
     running = {cell[:2] for cell in study.cells}
     for model, name in sorted(running - given):
         fields = msgspec.structs.fields(study.algorithms[name].schema())
@@ -25,7 +23,7 @@ def check_all_settings(study):
             )
     swept = {cell: run.varied for cell, run in study.runs.items() if run.varied}
     plain = {cell[:2] for cell in study.cells if cell not in swept}
-    plain |= given - {cell[:2] for cell in swept}
+    plain |= given - {cell[:2] for cell in swept} | given & set(study.searches)
     for model, name, *run in [*sorted(plain), *swept]:
         where = f"algorithms.{name}.settings.{model}"
         if run:

@@ -18,12 +18,10 @@ from dpmcmc.study.schema import MODEL_KEYS, Algorithm
 
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
 
-
-BASES = {"model": Model, "sampler": Settings, "move": Move}
-MEMBERS = {  # that a class must define
-    "model": ("log_prior_ratio", "likelihood"),
-    "sampler": ("init", "step"),
-    "move": ("init", "propose"),
+CLASSES = {  # base of a class of each kind, and members that it must define
+    "model": (Model, ("log_prior_ratio", "likelihood")),
+    "sampler": (Settings, ("init", "step")),
+    "move": (Move, ("init", "propose")),
 }
 
 
@@ -85,7 +83,7 @@ def load_class(kind, name, where, folders):
     with refusing(f"{where}: ", f"{name} cannot be imported: "):
         reference = registry.resolve(kind, name, *folders)
         cls = registry.load(reference)
-    base = BASES[kind]
+    base, members = CLASSES[kind]
     if not (issubclass(cls, base) and is_dataclass(cls)):
         raise ConfigError(
             f"{where}: {name} must be a dataclass that derives from "
@@ -93,7 +91,7 @@ def load_class(kind, name, where, folders):
         )
     if kind == "sampler" and hasattr(cls, "release") and not hasattr(cls, "mechanism"):
         raise ConfigError(f"{where}: {name}: rename release() to mechanism()")
-    missing = [member for member in MEMBERS[kind] if not hasattr(cls, member)]
+    missing = [member for member in members if not hasattr(cls, member)]
     if missing:
         raise ConfigError(f"{where}: {name} has no {listed(missing)}")
     return reference, cls

@@ -179,7 +179,7 @@ def read_source(path):
     known = {*defaults, *(f"table.{table}" for table in TABLES)}
     for figure in declared.figures:
         needs = [name for name in figure.needs if not name.startswith("vary.")]
-        check_known(needs, known, f"{where}.figures.{figure.name}.if", "parameter or table")
+        check_known(needs, known, f"{where}.figures.{figure.name}.if", "name")
     return title or path.stem, question, declared, defaults
 
 
