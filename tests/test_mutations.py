@@ -86,8 +86,9 @@ def work_out(study):
     searches = [study.search(*pair) for pair in study.searches]
     for spec in searches:
         space = tuning.search_space(spec)
-        for end in (0, 1):
-            settings = tuning.scaled(spec, {key: limits[end] for key, limits in space.items()})
+        for end in ("low", "high"):
+            factors = {key: getattr(limits, end) for key, limits in space.items()}
+            settings = tuning.scaled(spec, factors)
             registry.build(tuning.with_settings(spec["sampler"], settings))
     json.dumps(searches, allow_nan=False)
     json.dumps([study.certification(cell) for cell, _ in study.replaced_cells], allow_nan=False)

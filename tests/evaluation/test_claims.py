@@ -313,13 +313,6 @@ def lower(**of):
     return {"section": "1", "statement": "s", "rule": "lower", "of": [of]}
 
 
-def test_claims_speak_of_a_study_that_has_all_that_one_names():
-    claim = lower(model=["m", "n"], lower="a", higher="b")
-    assert of_study.speaks_of(claim, [("m", "a"), ("m", "b")])
-    assert not of_study.speaks_of(claim, [("m", "a"), ("n", "b")])
-    assert not of_study.speaks_of(claim, [("own", "a"), ("own", "b")])
-
-
 @pytest.mark.parametrize(
     ("claim", "message"),
     [

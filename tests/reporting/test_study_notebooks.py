@@ -69,7 +69,6 @@ def test_a_notebook_is_told_what_runs(resolve, tmp_path):
     assert notebook.data_models == ["m"] and notebook.chain_models == []
     assert notebook.kept == ["moments"]
     assert notebook.parameters == {"panels": ["n", "m"], "one": "m", "shown": [], "steps": 7}
-    json.dumps(notebook.described())
 
 
 def test_a_figure_is_drawn_where_all_is_there_that_it_needs(resolve):
@@ -117,7 +116,7 @@ def test_a_name_is_looked_for_beside_the_study_first(resolve, write, tmp_path):
             "notebooks.a: unknown key steeps; valid keys: panels, one, shown, steps, other$",
         ),
         ({"a": {"results": "x"}}, "unknown key results"),
-        ({"a": {"panels": ["k"]}}, "notebooks.a.panels: unknown model k; valid names: m, n, x"),
+        ({"a": {"panels": ["k"]}}, "notebooks.a.panels: unknown model k; valid models: m, n, x"),
         ({"a": {"shown": ["m"]}}, "notebooks.a.shown: unknown algorithm m"),
         ({"a": {"panels": 3}}, "notebooks.a.panels: must be a list, not 3"),
         ({"a": {"steps": [3]}}, "notebooks.a.steps: must be a number, not "),
@@ -153,10 +152,13 @@ def test_two_notebooks_do_not_draw_one_figure(resolve, write):
         ({"figures": [{"name": "a"}]}, r"figures\[0\]: missing key shows"),
         (
             {"figures": [{"name": "a", "shows": "x", "if": ["y"]}]},
-            "unknown parameter or table y; valid",
+            "unknown name y; valid names",
         ),
-        ({"models": ["nothing"]}, "models: unknown parameter nothing; valid names: panels"),
-        ({"models": ["one"], "data": ["panels"]}, "data: unknown parameter panels; valid names: o"),
+        ({"models": ["nothing"]}, "models: unknown parameter nothing; valid parameters: panels"),
+        (
+            {"models": ["one"], "data": ["panels"]},
+            "data: unknown parameter panels; valid parameters: o",
+        ),
         ({"models": ["one"], "chains": ["panels"]}, "chains: unknown parameter panels"),
     ],
 )

@@ -189,15 +189,15 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ),
         (
             {"data": "line.csv", "reference": "exact"},
-            "models.line.reference: Line has no sample_posterior; valid values: grid, long-run",
+            "models.line.reference: exact is not possible for Line .*; valid values: grid, long",
         ),
         (
             {"data": "line.csv", "reference": "mcmc"},
-            "models.line.reference: unknown value mcmc; valid values: grid, long-run",
+            "models.line.reference: mcmc is not possible for Line .*; valid values: grid, long-run",
         ),
         (
             BANANA | {"reference": "grid"},
-            "models.line.reference: a grid is for dimension = 2, not 3; valid values: exact, long",
+            "models.line.reference: grid is not .*grid dimension = 2.; valid values: exact, long",
         ),
     ],
 )

@@ -185,7 +185,7 @@ HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
 AUDIT = {"runs": 200_000, "delta": 0.01, "confidence": 0.999, "cases": ["dp-hmc-1"]}
 BAD = [
     ("sed", 1, "config: unknown key sed; valid keys: study, seed, seeds,"),
-    ("chains_per_release", 4, "config: chains_per_release is chains_per_sample now"),
+    ("chains_per_release", 4, "config: unknown key chains_per_release; valid keys: study, seed"),
     ("seeds", ..., "config: missing key seeds"),
     ("seeds", 0, "seeds: must be a whole number >= 1, not 0"),
     ("seeds", 2.5, "seeds: must be a whole number, not 2.5"),
@@ -200,8 +200,7 @@ BAD = [
     ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be a number >= 1e-06, not -2"),
     ("runs/0/epsilons", [math.inf], "runs[0].epsilons[0]: must be a finite number, not inf"),
     ("runs/0/epsilons", ["1"], "runs[0].epsilons[0]: must be a number, not '1'"),
-    ("runs/0/epsilons", [1, 1.0], "runs[0].epsilons: lists 1 twice"),
-    ("runs/0/epsilons", [3, 3.0000001], "runs[0].epsilons: lists 3 twice (to six digits)"),
+    ("runs/0/epsilons", [3, 3.0000001], "is asked for twice as epsilon-3, by different numbers"),
     ("runs/0/models", ["flat"], "runs[0].models: unknown model flat; valid models: flat-banana-2d"),
     ("runs/1/models/0", "a/b", "runs[1].models[0]: 'a/b' is not a valid id"),
     (
@@ -269,7 +268,7 @@ BAD = [
             "clip_bound": 1,
             "gradient_clip_bound": 1,
         },
-        "algorithms.dp-hmc.settings.nowhere: unknown model; valid models: flat-banana-2d",
+        "algorithms.dp-hmc.settings: unknown model nowhere; valid models: flat-banana-2d",
     ),
     (
         "models/circle/kind",
@@ -316,12 +315,10 @@ BAD = [
         "sensitivity: unknown value 'loose'; valid values: published, exact",
     ),
     ("runs/4/iterations", [0], "runs[4].iterations[0]: must be a whole number >= 1, not 0"),
-    ("runs/4/iterations", [3, 3], "runs[4].iterations: lists 3 twice"),
     ("runs/4/iterations", ..., "runs[4]: needs one of the keys epsilons, iterations"),
     ("runs/4/epsilons", [1], "runs[4]: needs one of the keys epsilons, iterations"),
     ("runs/4/start_sd", 0, "runs[4].start_sd: must be a number > 0.0, not 0"),
     ("runs/4/vary", {}, "runs[4].vary: must be a map of length >= 1"),
-    ("runs/4/vary/clip_bound", [1, 2, 1.0], "runs[4].vary.clip_bound: lists 1 twice"),
     ("runs/4/vary/clip_bound", [1, 0], "clip_bound-0.clip_bound: must be a number > 0.0, not 0"),
     ("runs/4/vary/clip_bound", ["loose"], "clip_bound: must be a number, not 'loose'"),
     ("runs/4/vary", {"iterations": [5]}, "runs[4].vary.iterations: is a column of the tables"),
@@ -445,6 +442,7 @@ def test_a_pair_without_settings_is_named(config):
 
 def test_the_same_cell_in_two_runs_runs_once(config):
     config["runs"].append(copy.deepcopy(config["runs"][1]))
+    config["runs"][1]["epsilons"].append(1.0)
     assert len(Study(config, ROOT).cells) == 219 + 32
 
 
@@ -558,7 +556,7 @@ def test_an_accountant_of_ones_own_lies_beside_the_study(tmp_path):
     (cell,) = found.cells
     assert found.budget(cell)["accountant"].endswith("/my_own.py")
     assert found.description()["algorithms"]["dp-penalty"]["accountant"] == "my-own"
-    assert found.accounting_curves == [("dp-penalty", "zcdp"), ("dp-penalty", "my-own")]
+    assert list(found.accounting_curves) == [("dp-penalty", "zcdp"), ("dp-penalty", "my-own")]
     budgets.budget(found.budget(cell), tmp_path / "own.json")
     budgets.budget(study("gaussian").budget(cell), tmp_path / "package.json")
     own, package = (json.loads((tmp_path / f"{n}.json").read_text()) for n in ("own", "package"))

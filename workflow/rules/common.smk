@@ -1,5 +1,6 @@
 # What all rules share: the validated study, where files are, wildcards, resources.
 
+import math
 import os
 import re
 import shutil
@@ -70,9 +71,12 @@ def job(name, of=None):
 
 def megabytes(base, data_sets=0):
     """So many, and so many times the data set of the job's model."""
-    return lambda wildcards, attempt: attempt * (
-        base + (data_sets * study.megabytes_of_dataset(wildcards.model) if data_sets else 0)
-    )
+
+    def needed(wildcards, attempt):
+        numbers = math.prod(study.models[wildcards.model].model.data_shape) if data_sets else 0
+        return attempt * (base + data_sets * (numbers * 8 // 2**20))
+
+    return needed
 
 
 def minutes(count):

@@ -21,7 +21,7 @@ class Job(NamedTuple):
     function: str  # module and function below dpmcmc.jobs
     options: str  # of its command: spec is JSON, all others are paths; + and * take several
     spec: callable = None  # (study, of) -> settings, a dict; None: it has none
-    modules: callable = None  # (study, of) -> modules and files, beside that of the function
+    modules: callable = None  # (study, of) -> modules and files that its settings do not name
     is_ordered: bool = False  # keys of its settings stay in the order of the configuration
 
     def settings(self, study, of):
@@ -30,22 +30,25 @@ class Job(NamedTuple):
 
     def source(self, study, of):
         """Digest of the source that the result depends on."""
-        module = f"dpmcmc.jobs.{self.function.partition('.')[0]}"
-        return digest_of(module, *(self.modules(study, of) if self.modules else ()))
+        modules = modules_of(self.spec(study, of)) if self.spec else []
+        modules += self.modules(study, of) if self.modules else []
+        return digest_of(f"dpmcmc.jobs.{self.function.partition('.')[0]}", *modules)
 
 
-# -- Modules that a job's result depends on --------------------------------------------------------
+# -- Modules that a job's result depends on, beside that of its function ---------------------------
 
 
-def model_modules(study, of):
-    """Of a model's class."""
-    return [module_of(study.models[of.model].spec["class"])]
+def modules_of(spec):
+    """Modules of what settings name: classes, an accountant, a kind of reference sample."""
+    from dpmcmc.accounting.accountants import module_name
+    from dpmcmc.jobs.data import REFERENCES
 
-
-def sampler_modules(study, of):
-    """Of an algorithm's sampler and move."""
-    entry = study.algorithms[of.algorithm]
-    return [module_of(reference) for reference in (entry.sampler, entry.move) if reference]
+    sampler = spec.get("sampler", {})
+    entries = [spec, spec.get("model_entry", {}), sampler, sampler.get("move", {})]
+    modules = [module_of(entry["class"]) for entry in entries if "class" in entry]
+    if spec.get("accountant"):
+        modules.append(module_name(spec["accountant"]))
+    return modules + [REFERENCES[kind] for kind in REFERENCES if kind == spec.get("reference")]
 
 
 def module_of(reference):
@@ -53,73 +56,32 @@ def module_of(reference):
     return reference.rpartition(":")[0]
 
 
-def data_modules(study, of):
-    """Of a model, and the reader of its file where it has one."""
+def file_reader(study, of, key="file"):
+    """The reader of a model's data, if these are in a file and its entry has a key."""
     from dpmcmc.jobs.data import FILES
 
-    return model_modules(study, of) + ([FILES] if study.models[of.model].data else [])
+    return [FILES] if key in (study.models[of.model].data or {}) else []
 
 
-def reference_modules(study, of):
-    """Of a model, and of what draws its reference sample."""
-    from dpmcmc.jobs.data import REFERENCES
-
-    kind = study.models[of.model].reference
-    return model_modules(study, of) + ([REFERENCES[kind]] if kind in REFERENCES else [])
-
-
-def metric_modules(study, of):
-    """Of a model, and the reader of the rows that it holds out, where it does."""
-    data = study.models[of.model].data
-    return data_modules(study, of) if data and "held_out" in data else model_modules(study, of)
-
-
-def chain_modules(study, of):
-    """Of a model and an algorithm."""
-    return model_modules(study, of) + sampler_modules(study, of)
-
-
-def priced_by(accountant):
-    """Modules of an algorithm and of an accountant, the value of a function of (study, of)."""
-
-    def modules(study, of):
-        from dpmcmc.accounting.accountants import module_name
-
-        name = accountant(study, of)
-        return sampler_modules(study, of) + ([module_name(name)] if name else [])
-
-    return modules
-
-
-def own_accountant(study, of):
-    """Accountant of an algorithm; None without privacy."""
-    return study.algorithms[of.algorithm].accountant
-
-
-def search_modules(study, of):
-    """Of all that a search of settings runs."""
-    return reference_modules(study, of) + priced_by(own_accountant)(study, of)
+def held_out_reader(study, of):
+    """The reader of rows that are held out of a model's data, if there are any."""
+    return file_reader(study, of, "held_out")
 
 
 def notebook_modules(study, of):
     """Of a page: the notebook, templates, models whose data it reads, algorithms it is given."""
     page = study.notebooks[of.notebook]
-    given = {
-        name
-        for value in page.parameters.values()
-        for name in (value if isinstance(value, list) else [value])
-        if isinstance(name, str)
-    }
     modules = [str(page.path), *template_files()]
-    for model in page.data_models:
-        modules += model_modules(study, SimpleNamespace(model=model))
-    for algorithm in study.algorithm_ids:
-        if algorithm in given:
-            modules += sampler_modules(study, SimpleNamespace(algorithm=algorithm))
+    modules += [module_of(study.models[model].spec["class"]) for model in page.data_models]
+    given = json.dumps(page.parameters)
+    for name in study.algorithm_ids:
+        if f'"{name}"' in given:
+            algorithm = study.algorithms[name]
+            modules += [module_of(part) for part in (algorithm.sampler, algorithm.move) if part]
     return modules
 
 
-def template_files():
+def template_files(study=None, of=None):
     """Templates of pages."""
     return sorted(map(str, TEMPLATES.glob("*")))
 
@@ -127,95 +89,70 @@ def template_files():
 # -- The table -------------------------------------------------------------------------------------
 
 
+def by(method, *fields):
+    """Settings that a method of the study gives for some fields of `of`, or for its cell."""
+
+    def spec(study, of):
+        given = [study.cell(of) if name == "cell" else getattr(of, name) for name in fields]
+        return getattr(study, method)(*given)
+
+    return spec
+
+
+def search(study, of):
+    """Settings of a search, with the digest of its source, of which journal to go on with."""
+    spec = study.search(of.model, of.algorithm)
+    return spec | {"source": digest_of("dpmcmc.jobs.tuning", *modules_of(spec))}
+
+
 JOBS = {
-    "dataset": Job(
-        "data.dataset", "spec output", lambda study, of: study.dataset(of.model), data_modules
-    ),
-    "reference": Job(
-        "data.reference",
-        "spec dataset output",
-        lambda study, of: study.reference(of.model),
-        reference_modules,
-    ),
-    "baselines": Job(
-        "data.baselines",
-        "spec dataset output",
-        lambda study, of: study.baselines(of.model),
-        reference_modules,
-    ),
+    "dataset": Job("data.dataset", "spec output", by("dataset", "model"), file_reader),
+    "reference": Job("data.reference", "spec dataset output", by("reference", "model")),
+    "baselines": Job("data.baselines", "spec dataset output", by("baselines", "model")),
     "precomputed": Job(
         "samplers.precompute",
         "spec output",
         lambda study, of: {"class": study.precomputed[of.precomputed]},
-        lambda study, of: [module_of(study.precomputed[of.precomputed])],
     ),
-    "budget": Job(
-        "budgets.budget",
-        "spec output",
-        lambda study, of: study.budget(study.cell(of)),
-        priced_by(own_accountant),
-    ),
+    "budget": Job("budgets.budget", "spec output", by("budget", "cell")),
     "certification": Job(
-        "budgets.certification",
-        "spec budget output",
-        lambda study, of: study.certification(study.cell(of)),
-        priced_by(lambda study, of: study.certification(study.cell(of))["accountant"]),
+        "budgets.certification", "spec budget output", by("certification", "cell")
     ),
     "accounting-curve": Job(
-        "budgets.accounting_curve",
-        "spec output",
-        lambda study, of: study.accounting_curve(of.algorithm, of.accountant),
-        priced_by(
-            lambda study, of: study.accounting_curve(of.algorithm, of.accountant)["accountant"]
-        ),
+        "budgets.accounting_curve", "spec output", by("accounting_curve", "algorithm", "accountant")
     ),
     "chain": Job(
         "chains.chain",
         "spec dataset reference budget precomputed* output",
-        lambda study, of: study.chain(study.cell(of), int(of.seed)),
-        chain_modules,
+        by("chain", "cell", "seed"),
     ),
     "chain-table": Job(
         "metrics.chain_table",
         "spec reference chains budgets output timings budget-table mixing",
-        lambda study, of: study.chain_table(of.model),
-        metric_modules,
+        by("chain_table", "model"),
+        held_out_reader,
     ),
     "baseline-table": Job(
         "metrics.baseline_table",
         "spec reference baselines output starts",
-        lambda study, of: study.baseline_table(of.model),
-        metric_modules,
+        by("baseline_table", "model"),
+        held_out_reader,
     ),
     "study-tables": Job(
         "tables.study_tables",
         "spec chains+ timings+ baselines+ starts+ budgets+ mixing+ output",
-        lambda study, of: study.study_tables(),
+        by("study_tables"),
     ),
     "analysis-tables": Job(
         "tables.analysis_tables",
         "spec chains baselines starts models summary* accounting* output",
-        lambda study, of: study.analysis(),
+        by("analysis"),
     ),
     "joined-table": Job("tables.joined_table", "parts+ output"),
-    "audit-case": Job(
-        "audits.audit_case", "spec output", lambda study, of: study.audited_case(of.case)
-    ),
-    "search": Job(
-        "tuning.search",
-        "spec precomputed* journal output best",
-        lambda study, of: (
-            study.search(of.model, of.algorithm) | {"source": JOBS["search"].source(study, of)}
-        ),  # of which journal to go on with
-        search_modules,
-    ),
+    "audit-case": Job("audits.audit_case", "spec output", by("audited_case", "case")),
+    "search": Job("tuning.search", "spec precomputed* journal output best", search),
     "tuning-tables": Job("tuning.tuning_tables", "trials+ best+ output"),
-    "study": Job(
-        "reports.describe_study",
-        "spec output",
-        lambda study, of: study.description(),
-        is_ordered=True,
-    ),
+    "study": Job("reports.describe_study", "spec output", by("description"), is_ordered=True),
     "provenance": Job(
         "reports.provenance",
         "spec output",
@@ -229,9 +166,7 @@ JOBS = {
         ),
         notebook_modules,
     ),
-    "index": Job(
-        "reports.index", "results output readme", modules=lambda study, of: template_files()
-    ),
+    "index": Job("reports.index", "results output readme", modules=template_files),
 }
 
 
@@ -252,26 +187,22 @@ def recipe(study):
     Parts are `reference/MODEL`, `baselines/MODEL`, `chains/MODEL/ALGORITHM`, `accounting`,
     `certified`, `audit` and `tables`. Pages, labels and prose are in none of them.
     """
-    parts = {}
+    jobs, cells = {}, {}
     for model in study.model_ids:
         of = SimpleNamespace(model=model)
-        parts[f"reference/{model}"] = part(study, [("dataset", of), ("reference", of)])
-        parts[f"baselines/{model}"] = part(study, [("baselines", of), ("baseline-table", of)])
+        jobs[f"reference/{model}"] = [("dataset", of), ("reference", of)]
+        jobs[f"baselines/{model}"] = [("baselines", of), ("baseline-table", of)]
     for cell in study.cells:
-        parts.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
-    for name, cells in parts.items():
-        if isinstance(cells, list):
-            parts[name] = chain_part(study, cells)
-    others = {
-        "accounting": [
-            ("accounting-curve", SimpleNamespace(algorithm=algorithm, accountant=accountant))
-            for algorithm, accountant in study.accounting_curves
-        ],
-        "certified": [("certification", of_cell(cell)) for cell, _ in study.replaced_cells],
-        "audit": [("audit-case", SimpleNamespace(case=case)) for case in study.audited_cases],
-        "tables": [("study-tables", None), ("analysis-tables", None), ("joined-table", None)],
-    }
-    return parts | {name: part(study, jobs) for name, jobs in others.items() if jobs}
+        cells.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
+    jobs["accounting"] = [
+        ("accounting-curve", SimpleNamespace(algorithm=algorithm, accountant=accountant))
+        for algorithm, accountant in study.accounting_curves
+    ]
+    jobs["certified"] = [("certification", of_cell(cell)) for cell, _ in study.replaced_cells]
+    jobs["audit"] = [("audit-case", SimpleNamespace(case=case)) for case in study.audited_cases]
+    jobs["tables"] = [(name, None) for name in ("study-tables", "analysis-tables", "joined-table")]
+    parts = {name: part(study, listed) for name, listed in jobs.items() if listed}
+    return parts | {name: chain_part(study, of_part) for name, of_part in cells.items()}
 
 
 def of_cell(cell, **more):
@@ -281,14 +212,12 @@ def of_cell(cell, **more):
 
 def chain_part(study, cells):
     """Digest of the chains of a model and an algorithm, and of their rows."""
-    jobs = [
-        ("precomputed", SimpleNamespace(precomputed=name))
-        for name in study.precomputed_by(cells[0].algorithm)
-    ]
+    names = study.precomputed_by(cells[0].algorithm)
+    jobs = [("precomputed", SimpleNamespace(precomputed=name)) for name in names]
     for cell in cells:
         jobs += [("budget", of_cell(cell)), ("chain", of_cell(cell, seed=0))]
     table = study.chain_table(cells[0].model, cells)
-    return part(study, jobs, table, JOBS["chain-table"].source(study, of_cell(cells[0])))
+    return part(study, jobs, table, JOBS["chain-table"].source(study, cells[0]))
 
 
 def part(study, jobs, *more):

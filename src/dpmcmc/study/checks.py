@@ -2,68 +2,46 @@
 
 import msgspec
 
-from dpmcmc import registry
 from dpmcmc.accounting.accountants import name_in_tables
 from dpmcmc.accounting.growing_noise import GrowingNoise
-from dpmcmc.study.config import ConfigError, listed
+from dpmcmc.study.config import ConfigError, check_known, listed
 from dpmcmc.study.entries import check_settings, find_accountant, simulates
-from dpmcmc.study.runs import check_known
 
 
 def check_all_settings(study):
     """Settings must be for known models, and complete and valid on each where they run."""
-    ran = {(cell.model, cell.algorithm) for cell, run in study.runs.items() if not run.varied}
-    swept = [cell for cell, run in study.runs.items() if run.varied]
-    for algorithm in study.algorithms.values():
-        where = f"algorithms.{algorithm.id}.settings"
-        for model in algorithm.settings:
-            if model not in study.models:
-                raise ConfigError(
-                    f"{where}.{model}: unknown model; valid models: {listed(study.models)}"
-                )
-            if not any((model, algorithm.id) == cell[:2] for cell in swept):
-                ran.add((model, algorithm.id))
-    for model, name in sorted(ran):
-        algorithm = study.algorithms[name]
-        where = where_settings(model, algorithm)
-        check_settings(algorithm, study.models[model], algorithm.settings_on(model), where)
-    for cell in swept:
-        algorithm, model = study.algorithms[cell.algorithm], study.models[cell.model]
-        where_settings(cell.model, algorithm)
-        where = f"runs: {cell.algorithm} on {cell.model}, {cell.run}"
-        check_settings(algorithm, model, study.settings(cell), where)
-
-
-def check_samples(study):
-    """Noise that grows within a chain starts anew in the next, so such chains share no sample."""
-    if study.chains_per_sample == 1:
-        return
-    run = [(cell.model, cell.algorithm, study.settings(cell)) for cell in study.runs]
-    tuned = [(m, a, study.algorithms[a].settings_on(m)) for m, a in study.searches]
-    for name, algorithm, settings in run + tuned:
-        entry, model = study.algorithms[algorithm], study.models[name].model
-        if not entry.is_private:
-            continue
-        sampler = registry.build(entry.spec(settings))
-        sample = sampler.mechanism(model.num_rows, model.likelihood_power)
-        if isinstance(sample, GrowingNoise) and sample.exponent > 0:
+    for name, algorithm in study.algorithms.items():
+        check_known(algorithm.settings, study.models, f"algorithms.{name}.settings", "model")
+    given = {(model, a.id) for a in study.algorithms.values() for model in a.settings}
+    running = {cell[:2] for cell in study.cells}
+    for model, name in sorted(running - given):
+        fields = msgspec.structs.fields(study.algorithms[name].schema())
+        if any(field.required for field in fields):
             raise ConfigError(
-                f"chains_per_sample: must be 1 with {algorithm} on {name}, whose noise grows "
+                f"algorithms.{name}.settings: no settings for model {model}, which runs; "
+                f"there are settings for: {listed(study.algorithms[name].settings)}"
+            )
+    swept = {cell: run.varied for cell, run in study.runs.items() if run.varied}
+    plain = {cell[:2] for cell in study.cells if cell not in swept}
+    plain |= given - {cell[:2] for cell in swept} | given & set(study.searches)
+    for model, name, *run in [*sorted(plain), *swept]:
+        where = f"algorithms.{name}.settings.{model}"
+        if run:
+            where = f"runs: {name} on {model}, {run[0]}"
+        algorithm = study.algorithms[name]
+        settings = algorithm.settings_on(model, swept.get((model, name, *run)))
+        mechanism = check_settings(algorithm, study.models[model], settings, where)
+        is_run = (model, name) in running or (model, name) in study.searches
+        if is_run and study.chains_per_sample > 1 and grows(mechanism):
+            raise ConfigError(
+                f"chains_per_sample: must be 1 with {name} on {model}, whose noise grows "
                 f"within a chain, not {study.chains_per_sample}"
             )
 
 
-def where_settings(model, algorithm):
-    """Keys that lead to settings; a ConfigError if there are none, and some are needed."""
-    where = f"algorithms.{algorithm.id}.settings"
-    if model not in algorithm.settings and any(
-        field.required for field in msgspec.structs.fields(algorithm.schema())
-    ):
-        raise ConfigError(
-            f"{where}: no settings for model {model}, which runs; "
-            f"there are settings for: {listed(algorithm.settings)}"
-        )
-    return f"{where}.{model}"
+def grows(mechanism):
+    """Whether noise grows within a chain; it starts anew in the next, so they share no sample."""
+    return isinstance(mechanism, GrowingNoise) and mechanism.exponent > 0
 
 
 def check_seeds(study):
@@ -81,16 +59,11 @@ def check_seeds(study):
 
 def check_places(algorithms):
     """What an algorithm stands in for must be known, and stand in for nothing itself."""
-    for algorithm in algorithms.values():
-        other = algorithm.in_place_of
-        if other is None:
-            continue
-        where = f"algorithms.{algorithm.id}.in_place_of"
-        if other not in algorithms or algorithms[other].in_place_of is not None:
-            valid = [n for n, entry in algorithms.items() if entry.in_place_of is None]
-            raise ConfigError(
-                f"{where}: unknown algorithm {other}; valid algorithms: {listed(valid)}"
-            )
+    valid = [name for name, algorithm in algorithms.items() if algorithm.in_place_of is None]
+    for name, algorithm in algorithms.items():
+        if name not in valid:
+            where = f"algorithms.{name}.in_place_of"
+            check_known([algorithm.in_place_of], valid, where, "algorithm")
 
 
 def read_curves(study, folders):
@@ -102,10 +75,7 @@ def read_curves(study, folders):
     if curves is None:
         return {}
     model, where = curves["model"], "accounting_curves"
-    if model not in study.models:
-        raise ConfigError(
-            f"{where}.model: unknown model {model}; valid models: {listed(study.models)}"
-        )
+    check_known([model], study.models, f"{where}.model", "model")
     if not curves["epsilons"]["from"] < curves["epsilons"]["to"]:
         raise ConfigError(f"{where}.epsilons: from must be less than to")
     references = {}
@@ -116,7 +86,7 @@ def read_curves(study, folders):
         for accountant in accountants:
             reference = find_accountant(accountant, f"{where}.curves.{name}", folders)
             check_settings(
-                algorithm._replace(accountant=reference),
+                msgspec.structs.replace(algorithm, accountant=reference),
                 study.models[model],
                 algorithm.settings[model],
                 f"{where}.curves.{name}",
@@ -127,30 +97,30 @@ def read_curves(study, folders):
 
 def check_tuning(study):
     """Pairs must be known and have settings, and of each some setting must be searched."""
-    check_known("tuning", study.tuning, study.models, study.algorithms)
-    if bool(study.tuning["models"]) != bool(study.tuning["algorithms"]):
+    models, names = study.tuning["models"], study.tuning["algorithms"]
+    check_known(models, study.models, "tuning.models", "model")
+    check_known(names, study.algorithms, "tuning.algorithms", "algorithm")
+    if bool(models) != bool(names):
         raise ConfigError("tuning: models and algorithms go together; one of these keys is missing")
     schemas = [algorithm.schema().__struct_fields__ for algorithm in study.algorithms.values()]
-    known = list(dict.fromkeys(key for fields in schemas for key in fields))
-    for key in study.tuning.get("factors", {}):
-        if key not in known:
-            raise ConfigError(f"tuning.factors: unknown key {key}; valid keys: {listed(known)}")
-    for model in study.tuning["models"]:
+    known = dict.fromkeys(key for fields in schemas for key in fields)
+    factors = study.tuning.get("factors", {})
+    check_known(factors, known, "tuning.factors", "key")
+    for model in models:
         cls = type(study.models[model].model)
         if not simulates(cls):
             raise ConfigError(
                 f"tuning.models: {model} cannot be tuned, which is done on simulated data, and "
                 f"{cls.__name__} has no simulate"
             )
-    for model, algorithm in study.searches:
-        settings = study.algorithms[algorithm].settings.get(model)
+    for model, name in study.searches:
+        settings = study.algorithms[name].settings.get(model)
         if settings is None:
             raise ConfigError(
-                f"algorithms.{algorithm}.settings: no settings for model {model}, "
-                "which tuning asks for"
+                f"algorithms.{name}.settings: no settings for model {model}, which tuning asks for"
             )
-        if not settings.keys() & study.tuning["factors"].keys():
+        if not settings.keys() & factors.keys():
             raise ConfigError(
-                f"tuning.factors: names no setting of {algorithm} on {model}, "
+                f"tuning.factors: names no setting of {name} on {model}, "
                 f"which has: {listed(settings)}"
             )

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dpmcmc.study.config import ConfigError, check_type, listed, named
+from dpmcmc.study.config import check_known, check_type
 from dpmcmc.study.schema import Some
 
 METRICS = ("mmd", "mean_error", "covariance_error")
@@ -30,28 +30,6 @@ def entries(claim):
 def metrics_of(claims):
     """Metrics that claims name."""
     return {entry["metric"] for claim in claims for entry in entries(claim) if "metric" in entry}
-
-
-def speaks_of(claim, cells):
-    """Whether a claim on samples has an entry all of which runs: pairs of a model and algorithm."""
-    cells = set(cells)
-    return any(pairs and pairs <= cells for pairs in map(set, pairs_of(claim)))
-
-
-def is_of_samples(claim):
-    """Whether a claim names models and algorithms, and not accountants, say."""
-    return any(pairs_of(claim))
-
-
-def pairs_of(claim):
-    """Pairs of a model and an algorithm that each entry of a claim names."""
-    kinds = {name: kind for name, kind, _ in arguments(claim["rule"])}
-    for entry in entries(claim):
-        models, algorithms = (
-            [value for key, value in entry.items() if kinds[key] == kind]
-            for kind in ("Model", "Algorithm")
-        )
-        yield list(product(models, algorithms))
 
 
 def rules():
@@ -80,11 +58,7 @@ def check_claims(claims, models, algorithms, accountants):
     valid = {"Model": models, "Algorithm": algorithms, "Accountant": accountants, "Metric": METRICS}
     kinds = {kind: Literal[tuple(ids)] for kind, ids in valid.items()} | {"Share": Share}
     for i, claim in enumerate(claims):
-        if claim["rule"] not in rules():
-            raise ConfigError(
-                f"claims[{i}].rule: unknown rule {named(claim['rule'])}; "
-                f"valid rules: {listed(rules())}"
-            )
+        check_known([claim["rule"]], rules(), f"claims[{i}].rule", "rule")
         fields = [
             (name, kinds[kind] | Annotated[list[kinds[kind]], Some], *[None] * is_optional)
             for name, kind, is_optional in arguments(claim["rule"])

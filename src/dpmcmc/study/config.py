@@ -10,8 +10,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 import yaml
 
-RENAMED = {"chains_per_release": "chains_per_sample"}  # keys that older studies have
-
 
 class ConfigError(ValueError):
     """A configuration that cannot run; the message is one line that names the key."""
@@ -71,8 +69,7 @@ def read_yaml(text):
 def read_config(path):
     """Contents of a configuration file, a map in YAML or JSON.
 
-    Raises ConfigError, which names the file, if it is none or gives a key twice, or asks Snakemake
-    to evaluate it as a template.
+    Raises ConfigError, which names the file, if it is none or gives a key twice.
     """
     try:
         config = read_yaml(Path(path).read_text(encoding="utf-8"))
@@ -84,11 +81,9 @@ def read_config(path):
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
-        raise ConfigError(f"{path}: no valid YAML: {cut(str(error))}") from None
+        raise ConfigError(f"{path}: no valid YAML: {error}") from None
     if not isinstance(config, dict):
         raise ConfigError(f"{path}: must be a map, not {short(config)}")
-    if "__use_yte__" in config:
-        raise ConfigError(f"{path}: unknown key __use_yte__; templates are not evaluated here")
     return config
 
 
@@ -108,19 +103,20 @@ def check_type(value, kind, where=""):
         Keys that lead to the value, as messages name them.
     """
     bare = bare_type(kind)
-    if get_origin(bare) in (Union, UnionType):
-        likely = [part for part in get_args(bare) if is_list(part) == isinstance(value, list)]
-        exact = [part for part in likely if bare_type(part) is type(value)]
+    origin, parts = get_origin(bare) or bare, get_args(bare) or (Any, Any)
+    if origin in (Union, UnionType):
+        bares = {part: bare_type(part) for part in parts}
+        likely = [p for p in parts if (get_origin(bares[p]) is list) == isinstance(value, list)]
+        exact = [part for part in likely if bares[part] is type(value)]
         if exact or len(likely) == 1:
             return check_type(value, (exact or likely)[0], where)
     if hasattr(bare, "__struct_fields__") and isinstance(value, dict):
         return check_keys(value, bare, where)
-    parts = get_args(bare) or (Any, Any)
-    if isinstance(value, dict) and (get_origin(bare) or bare) in (dict, Any):
+    if isinstance(value, dict) and origin in (dict, Any):
         for key, entry in value.items():
             check_type(key, parts[0], where)
             check_type(entry, parts[1], f"{where}.{named(key)}")
-    elif isinstance(value, list) and (get_origin(bare) or bare) in (list, Any):
+    elif isinstance(value, list) and origin in (list, Any):
         for i, entry in enumerate(value):
             check_type(entry, parts[0], f"{where}[{i}]")
     check_value(value, kind, where or "config")
@@ -131,18 +127,11 @@ def bare_type(kind):
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
-def is_list(kind):
-    """Whether a type is that of a list."""
-    return get_origin(bare_type(kind)) is list
-
-
 def check_keys(value, struct, where):
     """Check a map whose keys are the fields of a Struct."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     unknown = [key for key in value if key not in fields]
     if unknown and struct.__struct_config__.forbid_unknown_fields:
-        if unknown[0] in RENAMED:
-            raise ConfigError(f"{where or 'config'}: {unknown[0]} is {RENAMED[unknown[0]]} now")
         raise ConfigError(
             f"{where or 'config'}: unknown key {listed(unknown)}; valid keys: {listed(fields)}"
         )
@@ -188,6 +177,15 @@ def check_value(value, kind, where):
         raise ConfigError(f"{where}: lists an entry twice: {short(value)}")
 
 
+def check_known(names, known, where, what):
+    """Raise a ConfigError for the first name that is not known."""
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"{where}: unknown {what} {named(name)}; valid {what}s: {listed(known)}"
+            )
+
+
 # -- Words for messages ---------------------------------------------------------------------------
 
 
@@ -201,20 +199,16 @@ def listed(names):
 
 def named(key):
     """A key as messages show it."""
-    return cut(key) if isinstance(key, str) and key.isprintable() else short(key)
+    is_plain = isinstance(key, str) and key.isprintable() and len(key) <= 60
+    return key if is_plain else short(key)
 
 
 def short(value):
-    """A value as messages show it."""
+    """A value as messages show it, cut where it is long."""
     try:
-        return cut(reprlib.repr(value))
+        return reprlib.repr(value)
     except ValueError:  # Python does not print whole numbers of thousands of digits
         return "a huge number"
-
-
-def cut(text):
-    """The first letters of a long text."""
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def line_of(marked):

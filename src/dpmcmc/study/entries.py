@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,16 +14,14 @@ from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Settings, annotations, schema
 from dpmcmc.study.config import ConfigError, check_type, listed
 from dpmcmc.study.data_files import DataError, DataFile, Split, model_of
-from dpmcmc.study.schema import MODEL_KEYS
+from dpmcmc.study.schema import MODEL_KEYS, Algorithm
 
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
 
-
-BASES = {"model": Model, "sampler": Settings, "move": Move}
-MEMBERS = {  # that a class must define
-    "model": ("log_prior_ratio", "likelihood"),
-    "sampler": ("init", "step"),
-    "move": ("init", "propose"),
+CLASSES = {  # base of a class of each kind, and members that it must define
+    "model": (Model, ("log_prior_ratio", "likelihood")),
+    "sampler": (Settings, ("init", "step")),
+    "move": (Move, ("init", "propose")),
 }
 
 
@@ -37,17 +36,10 @@ class ModelEntry(NamedTuple):
     reference: str  # how its reference sample is drawn: exact, grid or long-run
 
 
-class AlgorithmEntry(NamedTuple):
-    """An algorithm of the configuration: a sampler, its move, an accountant, settings a model."""
+class AlgorithmEntry(Algorithm):
+    """An algorithm of the configuration; its sampler, move and accountant are references."""
 
-    id: str
-    label: str
-    sampler: str  # reference of the class
-    move: str | None
-    accountant: str | None  # None without privacy
-    in_place_of: str | None
-    settings: dict  # by model id, as configured
-    about: str  # for readers of the pages; may be empty
+    id: str = ""
 
     @property
     def sampler_class(self):
@@ -72,18 +64,26 @@ class AlgorithmEntry(NamedTuple):
         return schema(self.sampler_class, *[registry.load(self.move)] if self.move else [])
 
 
+@contextmanager
+def refusing(where, cause=""):
+    """Make a ConfigError of what a class or a file, which may be a user's own, raises."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{where}{error}") from None
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{where.rstrip('.: ')}: {cause}{problem}") from None
+
+
 def load_class(kind, name, where, folders):
     """Reference and class that a name in the configuration stands for."""
-    try:
+    with refusing(f"{where}: ", f"{name} cannot be imported: "):
         reference = registry.resolve(kind, name, *folders)
         cls = registry.load(reference)
-    except registry.UnknownName as error:
-        raise ConfigError(f"{where}: {error}") from None
-    except Exception as error:  # a user's file may raise anything
-        raise ConfigError(
-            f"{where}: {name} cannot be imported: {type(error).__name__}: {error}"
-        ) from None
-    base = BASES[kind]
+    base, members = CLASSES[kind]
     if not (issubclass(cls, base) and is_dataclass(cls)):
         raise ConfigError(
             f"{where}: {name} must be a dataclass that derives from "
@@ -91,7 +91,7 @@ def load_class(kind, name, where, folders):
         )
     if kind == "sampler" and hasattr(cls, "release") and not hasattr(cls, "mechanism"):
         raise ConfigError(f"{where}: {name}: rename release() to mechanism()")
-    missing = [member for member in MEMBERS[kind] if not hasattr(cls, member)]
+    missing = [member for member in members if not hasattr(cls, member)]
     if missing:
         raise ConfigError(f"{where}: {name} has no {listed(missing)}")
     return reference, cls
@@ -128,22 +128,22 @@ def read_model(name, entry, folders, study_seed=0):
         return cls(**settings, **of_data)
 
     data = None
-    try:
+    with refusing(f"{where}."):
         if "data" in entry:
             model, data = read_data(name, entry, build, cls, folders, study_seed)
             settings["num_rows"] = model.num_rows
         else:
-            check_simulated(entry, cls, where)
+            if of_data := entry.keys() & {"columns", "held_out"}:
+                key = min(of_data)
+                raise ConfigError(
+                    f"{where}.{key}: is of data from a file, and there is no key data"
+                )
+            if not simulates(cls):
+                raise ConfigError(
+                    f"{where}: {cls.__name__} has no simulate, so missing key data: a file"
+                )
             model = build()
         json.dumps([model.dimension, model.num_rows, model.data_shape])
-    except ConfigError:
-        raise
-    except DataError as error:
-        raise ConfigError(f"{where}.data: {error}") from None
-    except ValueError as error:
-        raise ConfigError(f"{where}.{error}") from None
-    except Exception as error:  # a user's class may raise anything
-        raise ConfigError(f"{where}: {type(error).__name__}: {error}") from None
     spec = {"class": reference} | settings
     kind = reference_kind(entry, model, where)
     return ModelEntry(name, entry.get("label", name), model, spec, data, kind)
@@ -160,20 +160,14 @@ def read_data(name, entry, build, cls, folders, study_seed):
     if "num_rows" not in annotations(cls):
         raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
     path = Path(os.path.relpath(registry.beside(entry["data"], folders)))
-    file = DataFile(path)
     held_out = {key: entry[key] for key in ("held_out",) if key in entry}
     split = Split(entry["held_out"], study_seed) if held_out else None
-    model, columns = model_of(file, lambda n: build(num_rows=n), entry.get("columns"), split)
+    try:
+        file = DataFile(path)
+        model, columns = model_of(file, lambda n: build(num_rows=n), entry.get("columns"), split)
+    except DataError as error:
+        raise ConfigError(f"{where}.data: {error}") from None
     return model, {"file": path.as_posix(), "columns": columns, "digest": file.digest} | held_out
-
-
-def check_simulated(entry, cls, where):
-    """Raise a ConfigError for an entry without data whose class cannot make any."""
-    for key in ("columns", "held_out"):
-        if key in entry:
-            raise ConfigError(f"{where}.{key}: is of data from a file, and there is no key data")
-    if not simulates(cls):
-        raise ConfigError(f"{where}: {cls.__name__} has no simulate, so missing key data: a file")
 
 
 def simulates(cls):
@@ -187,13 +181,9 @@ def reference_kind(entry, model, where):
     possible = ["exact"] * is_exact + ["grid"] * (model.dimension == 2) + ["long-run"]
     kind = entry.get("reference", possible[0])
     if kind not in possible:
-        reasons = {
-            "exact": f"{type(model).__name__} has no sample_posterior",
-            "grid": f"a grid is for dimension = 2, not {model.dimension}",
-        }
         raise ConfigError(
-            f"{where}.reference: {reasons.get(kind, f'unknown value {kind}')}; "
-            f"valid values: {listed(possible)}"
+            f"{where}.reference: {kind} is not possible for {type(model).__name__} (exact needs "
+            f"sample_posterior, grid dimension = 2); valid values: {listed(possible)}"
         )
     return kind
 
@@ -227,31 +217,15 @@ def read_algorithm(name, entry, folders):
         priced_by = find_accountant(entry["accountant"], f"{where}.accountant", folders)
     elif "accountant" in entry:
         raise ConfigError(f"{where}.accountant: {cls.__name__} is not private, so takes none")
-    return AlgorithmEntry(
-        id=name,
-        label=entry.get("label", name),
-        sampler=sampler,
-        move=move,
-        accountant=priced_by,
-        in_place_of=entry.get("in_place_of"),
-        settings=entry.get("settings", {}),
-        about=entry.get("about", ""),
-    )
+    found = {"id": name, "sampler": sampler, "move": move, "accountant": priced_by}
+    return AlgorithmEntry(**{"label": name} | entry | found)
 
 
 def find_accountant(name, where, folders):
     """Name of an accountant of the package, or path of the user's own; raises a ConfigError."""
-    try:
+    with refusing(f"{where}: ", f"{name} cannot be imported: "):
         reference = registry.file_of(name, folders) if name.endswith(".py") else name
         accountant(reference)
-    except ConfigError:
-        raise
-    except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from None
-    except Exception as error:  # a user's file may raise anything
-        raise ConfigError(
-            f"{where}: {name} cannot be imported: {type(error).__name__}: {error}"
-        ) from None
     return reference
 
 
@@ -266,29 +240,28 @@ def check_settings(algorithm, model, settings, where):
         All that the algorithm has on that model.
     where : str
         Keys that lead to the settings, as messages name them.
+
+    Returns
+    -------
+    mechanism of an iteration; None without privacy
     """
     check_type(settings, algorithm.schema(), where)
     check_sizes(settings, where)
-    try:
+    with refusing(f"{where}."):
         sampler = registry.build(algorithm.spec(settings))
         for part in (sampler, *([sampler.move] if algorithm.move else [])):
             part.check_dimension(model.model.dimension)
         if not algorithm.is_private:
-            return
+            return None
         mechanism = sampler.mechanism(model.model.num_rows, model.model.likelihood_power)
-    except ValueError as error:
-        raise ConfigError(f"{where}.{error}") from None
-    except Exception as error:  # a user's class may raise anything
-        raise ConfigError(f"{where}: {type(error).__name__}: {error}") from None
-    try:
-        accountant(algorithm.accountant).check(mechanism)
-    except TypeError as error:
-        valid = [name for name in accountants() if prices(name, mechanism)]
-        raise ConfigError(
-            f"algorithms.{algorithm.id}.accountant: {error}; valid values: {listed(valid)}"
-        ) from None
-    except ValueError as error:
-        raise ConfigError(f"{where}.{error}") from None
+        try:
+            accountant(algorithm.accountant).check(mechanism)
+        except TypeError as error:
+            valid = [name for name in accountants() if prices(name, mechanism)]
+            raise ConfigError(
+                f"algorithms.{algorithm.id}.accountant: {error}; valid values: {listed(valid)}"
+            ) from None
+    return mechanism
 
 
 def prices(name, mechanism):

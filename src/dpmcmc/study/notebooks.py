@@ -22,13 +22,14 @@ workflow is parsed; it stays clear of everything slow.
 
 import ast
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from dpmcmc.registry import beside
-from dpmcmc.study.config import ConfigError, check_keys, check_type, listed, named
+from dpmcmc.study.config import ConfigError, check_keys, check_known, check_type, listed, named
 from dpmcmc.study.schema import Table
 from dpmcmc.study.tables import TABLES
 
@@ -69,11 +70,6 @@ class Notebook(NamedTuple):
     chain_models: list  # whose chains it reads
     kept: list  # names of small files that it computes from chains
     parameters: dict  # beside the directory of the results
-
-    def described(self):
-        """What `study.json` says of it."""
-        told = {"title": self.title, "question": self.question, "figures": self.figures}
-        return told | {"kept": self.kept}
 
 
 def study_notebooks(study, folders):
@@ -123,13 +119,17 @@ def read_notebook(study, tables, entry, given, path):
     fields = [(name, Any if v is None else kinds[name], None) for name, v in values.items()]
     check_keys(given, msgspec.defstruct("Parameters", fields, forbid_unknown_fields=True), where)
     values |= given
-    ids = {"models": (study.models, study.model_ids)}
-    ids["algorithms"] = (study.algorithms, study.algorithm_ids)
-    for kind, (known, running) in ids.items():
+    for kind, known, running in (
+        ("models", study.models, study.model_ids),
+        ("algorithms", study.algorithms, study.algorithm_ids),
+    ):
         for name in getattr(declared, kind):
             check_type(values[name], str | list[str], f"{where}.{name}")
-            check_known(listed_ids(values[name]), known, f"{where}.{name}", kind.removesuffix("s"))
-            values[name] = those_of(running, values[name])
+            check_known(ids_in(values, [name]), known, f"{where}.{name}", kind.removesuffix("s"))
+            if isinstance(values[name], list):
+                values[name] = [id for id in values[name] if id in running]
+            elif values[name] not in running:
+                values[name] = ""
     there = {*(f"table.{table}" for table in tables), *(f"vary.{key}" for key in study.swept)}
     figures = {
         figure.name: figure.shows
@@ -144,37 +144,19 @@ def read_notebook(study, tables, entry, given, path):
         title=title,
         question=question,
         figures=figures,
-        data_models=models_of(values, declared.data),
-        chain_models=models_of(values, declared.chains),
+        data_models=ids_in(values, declared.data),
+        chain_models=ids_in(values, declared.chains),
         kept=declared.kept,
         parameters={name: v for name, v in values.items() if name in given or name in told},
     )
 
 
-def check_known(names, known, where, what):
-    """Raise a ConfigError for a name that is not known."""
-    for name in names:
-        if name not in known:
-            raise ConfigError(
-                f"{where}: unknown {what} {named(name)}; valid names: {listed(known)}"
-            )
-
-
-def those_of(running, value):
-    """The ids in the value of a parameter that run."""
-    if isinstance(value, str):
-        return value if value in running else ""
-    return [name for name in value if name in running]
-
-
-def listed_ids(value):
-    """Ids in the value of a parameter: a text, empty or not, or a list."""
-    return ([value] if value else []) if isinstance(value, str) else value
-
-
-def models_of(values, parameters):
-    """Models in the values of some parameters, each once."""
-    return list(dict.fromkeys(id for name in parameters for id in listed_ids(values[name])))
+def ids_in(values, parameters):
+    """Ids in the values of some parameters, each a text, empty or not, or a list; each id once."""
+    lists = [
+        [values[name]] if isinstance(values[name], str) else values[name] for name in parameters
+    ]
+    return [id for id in dict.fromkeys(id for ids in lists for id in ids) if id]
 
 
 def read_source(path):
@@ -190,15 +172,14 @@ def read_source(path):
     where = f"{path}, metadata.dpmcmc"
     check_type(declared, Declared, where)
     declared = msgspec.convert(declared, Declared)
-    models = declared.models
-    valid = {"models": defaults, "algorithms": defaults, "data": models, "chains": models}
-    for key, known in valid.items():
+    for key in ("models", "algorithms", "data", "chains"):
+        known = declared.models if key in ("data", "chains") else defaults
         check_known(getattr(declared, key), known, f"{where}.{key}", "parameter")
     check_known(declared.tables, TABLES, f"{where}.tables", "table")
     known = {*defaults, *(f"table.{table}" for table in TABLES)}
     for figure in declared.figures:
         needs = [name for name in figure.needs if not name.startswith("vary.")]
-        check_known(needs, known, f"{where}.figures.{figure.name}.if", "parameter or table")
+        check_known(needs, known, f"{where}.figures.{figure.name}.if", "name")
     return title or path.stem, question, declared, defaults
 
 
@@ -217,11 +198,9 @@ def assigned(code):
     values = {}
     for statement in ast.parse(code).body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for target in targets:
-                try:
+            for target in getattr(statement, "targets", None) or [statement.target]:
+                values[target.id] = None
+                with suppress(ValueError):
                     values[target.id] = ast.literal_eval(statement.value)
-                except ValueError:
-                    values[target.id] = None
     values.pop("results", None)
     return values

@@ -1,46 +1,17 @@
 """What runs: model x algorithm x (epsilon | iterations) x swept settings, and its paths."""
 
-from collections import Counter
 from itertools import product
 from typing import NamedTuple
 
-from dpmcmc.study.config import ConfigError
+from dpmcmc.study.config import ConfigError, check_known
 
 # Columns of tables of chains, budgets and costs: no swept setting may have such a name.
-COLUMNS = set(
-    [
-        "model",
-        "algorithm",
-        "epsilon",
-        "delta",
-        "seed",
-        "iterations",
-        "acceptance_rate",
-        "clip_fraction",
-        "chains_per_sample",
-        "ess",
-        "r_hat",
-        "sd_ratio",
-        "mmd",
-        "mean_error",
-        "gradient_clip_fraction",
-        "kept_draws",
-        "covariance_error",
-        "mmd_draws",
-        "accuracy",
-        "changed_decisions",
-        "target_delta",
-        "accountant",
-        "allowed_iterations",
-        "spent_epsilon",
-        "cpu_seconds",
-        "wall_seconds",
-        "peak_rss_mb",
-        "startup_seconds",
-        "load_seconds",
-        "sampling_seconds",
-    ]
-)
+COLUMNS = {"model", "algorithm", "epsilon", "delta", "seed", "iterations", "chains_per_sample"}
+COLUMNS |= {"acceptance_rate", "clip_fraction", "gradient_clip_fraction", "kept_draws", "ess"}
+COLUMNS |= {"r_hat", "sd_ratio", "mmd", "mmd_draws", "mean_error", "covariance_error", "accuracy"}
+COLUMNS |= {"changed_decisions", "accountant", "target_delta", "allowed_iterations"}
+COLUMNS |= {"spent_epsilon", "cpu_seconds", "wall_seconds", "peak_rss_mb"}
+COLUMNS |= {"startup_seconds", "load_seconds", "sampling_seconds"}
 
 
 class Cell(NamedTuple):
@@ -82,25 +53,13 @@ def text_of(value):
     return format(value, "g") if isinstance(value, float) else str(value)
 
 
-def runs_of(entry):
-    """Runs that an entry of the configuration's `runs` asks for, in order."""
-    stops = [(float(epsilon), None) for epsilon in entry.get("epsilons", [])]
-    stops += [(None, iterations) for iterations in entry.get("iterations", [])]
-    vary = entry.get("vary", {})
-    for stop in stops:
-        for values in product(*vary.values()):
-            varied = dict(zip(vary, values, strict=True))
-            caps = entry.get("max_iterations"), entry.get("max_seeds")
-            yield Run(*stop, varied, entry.get("start_sd"), *caps)
-
-
 def check_runs(entries, models, algorithms):
     """Raise a ConfigError for a model or algorithm that is unknown, or cannot run so."""
     for i, entry in enumerate(entries):
         where = f"runs[{i}]"
-        check_known(where, entry, models, algorithms)
-        stops = [key for key in ("epsilons", "iterations") if key in entry]
-        if len(stops) != 1:
+        check_known(entry["models"], models, f"{where}.models", "model")
+        check_known(entry["algorithms"], algorithms, f"{where}.algorithms", "algorithm")
+        if ("epsilons" in entry) == ("iterations" in entry):
             raise ConfigError(f"{where}: needs one of the keys epsilons, iterations")
         if "iterations" in entry and "max_iterations" in entry:
             raise ConfigError(f"{where}.max_iterations: goes with epsilons, not with iterations")
@@ -110,31 +69,11 @@ def check_runs(entries, models, algorithms):
                     f"{where}.epsilons: {name} is not private, so epsilon decides nothing; "
                     "give iterations"
                 )
-        for key in stops:
-            check_no_twins(f"{where}.{key}", entry[key])
-        for key, values in entry.get("vary", {}).items():
+        for key in entry.get("vary", {}):
             if key in COLUMNS:
                 raise ConfigError(
                     f"{where}.vary.{key}: is a column of the tables; rename the field"
                 )
-            check_no_twins(f"{where}.vary.{key}", values)
-
-
-def check_known(where, lists, models, algorithms):
-    """Raise a ConfigError for a model or algorithm that is listed and unknown."""
-    for kind, known in (("model", models), ("algorithm", algorithms)):
-        for name in lists[f"{kind}s"]:
-            if name not in known:
-                raise ConfigError(
-                    f"{where}.{kind}s: unknown {kind} {name}; valid {kind}s: {', '.join(known)}"
-                )
-
-
-def check_no_twins(where, values):
-    """No two values of a list may look alike in a path."""
-    for text, count in Counter(map(text_of, values)).items():
-        if count > 1:
-            raise ConfigError(f"{where}: lists {text} twice (to six digits)")
 
 
 def all_cells(entries):
@@ -147,9 +86,15 @@ def all_cells(entries):
     """
     cells = {}
     for entry in entries:
-        for model, algorithm, run in product(
-            entry["models"], entry["algorithms"], list(runs_of(entry))
-        ):
+        stops = [(float(epsilon), None) for epsilon in entry.get("epsilons", [])]
+        stops += [(None, iterations) for iterations in entry.get("iterations", [])]
+        vary = entry.get("vary", {})
+        more = [entry.get(key) for key in ("start_sd", "max_iterations", "max_seeds")]
+        runs = [
+            Run(*stop, dict(zip(vary, values, strict=True)), *more)
+            for stop, values in product(stops, list(product(*vary.values())))
+        ]
+        for model, algorithm, run in product(entry["models"], entry["algorithms"], runs):
             other = cells.setdefault(Cell(model, algorithm, run.path), run)
             if other != run:
                 raise ConfigError(

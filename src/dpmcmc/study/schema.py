@@ -127,8 +127,8 @@ class Algorithm(Table):
     accountant: str = None
     in_place_of: Id = None
     label: Label = None
-    about: Text = None
-    settings: dict[str, dict[str, Any]] = None
+    about: Text = ""
+    settings: dict[str, dict[str, Any]] = {}
 
 
 class Config(Table):

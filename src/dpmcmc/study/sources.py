@@ -137,6 +137,9 @@ def code_of(file):
     return file.read_text(encoding="utf-8") if file.suffix == ".py" else ""
 
 
+distributions = cache(packages_distributions)  # by the modules that they bring
+
+
 @cache
 def version_of(module):
     """Names and versions of the distributions that a module comes with; None without any."""
@@ -145,9 +148,3 @@ def version_of(module):
     except PackageNotFoundError:  # of another name than its module
         names = distributions().get(module, [])
         return " ".join(f"{name} {version(name)}" for name in names) or None
-
-
-@cache
-def distributions():
-    """Distributions by the modules that they bring."""
-    return packages_distributions()

@@ -4,7 +4,6 @@ A job is told its own settings and nothing else (`Study.chain` and its like), so
 the configuration reruns what it changes and no more.
 """
 
-import math
 from pathlib import Path
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
@@ -12,14 +11,13 @@ from dpmcmc.settings import needed
 from dpmcmc.study.checks import (
     check_all_settings,
     check_places,
-    check_samples,
     check_seeds,
     check_tuning,
     read_curves,
 )
-from dpmcmc.study.claims import check_claims, is_of_samples, speaks_of
+from dpmcmc.study.claims import check_claims, entries
 from dpmcmc.study.colours import colour
-from dpmcmc.study.config import ConfigError, check_type
+from dpmcmc.study.config import check_type
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import Cell, all_cells, check_runs
@@ -45,6 +43,8 @@ class Study:
     runs : dict of Cell to Run
         What runs, in the order of the configuration.
     cells : list of Cell
+    accounting_curves : dict of (str, str) to str
+        Accountants of those curves, by algorithm and name in tables.
 
     Raises
     ------
@@ -72,11 +72,9 @@ class Study:
         self.tuning = {"models": [], "algorithms": []} | config.get("tuning", {})
         check_all_settings(self)
         check_places(self.algorithms)
-        self.curves = read_curves(self, folders)
+        self.accounting_curves = read_curves(self, folders)
         check_tuning(self)
-        check_samples(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
-        self.precomputed  # noqa: B018 -- raises where two classes share a name
         self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
 
     # -- What there is ---------------------------------------------------------------------------
@@ -114,10 +112,6 @@ class Study:
         """Cells of one model."""
         return [cell for cell in self.cells if cell.model == model]
 
-    def megabytes_of_dataset(self, model):
-        """Size of a data set in memory."""
-        return math.prod(self.models[model].model.data_shape) * 8 // 2**20
-
     @property
     def replaced_cells(self):
         """Pairs (cell, stand-in), where the algorithm also runs as an entry with `in_place_of`."""
@@ -146,31 +140,20 @@ class Study:
 
     @property
     def claims(self):
-        """Claims that are judged: all, if one speaks of what is compared, or none is of samples."""
+        """Claims that are judged: all, unless they name models none of which runs."""
         claims = self.config.get("claims", [])
-        compared = {
-            (cell.model, cell.algorithm)
-            for cell, run in self.runs.items()
-            if run.epsilon is not None and not run.varied
-        }
-        of_samples = [claim for claim in claims if is_of_samples(claim)]
-        if of_samples and not any(speaks_of(claim, compared) for claim in of_samples):
-            return []
-        return claims
+        given = {value for claim in claims for entry in entries(claim) for value in entry.values()}
+        named = given & self.models.keys()
+        return claims if not named or named & set(self.model_ids) else []
 
     @property
     def precomputed(self):
         """Classes of what is computed once a study for samplers that run: {name: module:class}."""
-        found = {}
-        for name in [*self.algorithm_ids, *self.tuning["algorithms"]]:
-            for cls in needed(self.algorithms[name].sampler_class).values():
-                reference = f"{module_of(cls, self.algorithms[name])}:{cls.__name__}"
-                if found.setdefault(cls.__name__, reference) != reference:
-                    raise ConfigError(
-                        f"algorithms.{name}.sampler: needs {reference}, and another one "
-                        f"{found[cls.__name__]}; one of these classes must have another name"
-                    )
-        return found
+        return {
+            cls.__name__: f"{module_of(cls, self.algorithms[name])}:{cls.__name__}"
+            for name in [*self.algorithm_ids, *self.tuning["algorithms"]]
+            for cls in needed(self.algorithms[name].sampler_class).values()
+        }
 
     def precomputed_by(self, algorithm):
         """Names of what is computed once a study for the sampler of an algorithm."""
@@ -182,7 +165,7 @@ class Study:
         """What the data set of a model depends on."""
         entry = self.models[model]
         spec = {"study_seed": self.config["seed"], "model": model, "model_entry": entry.spec}
-        return spec | ({} if entry.data is None else {"data": entry.data})
+        return spec | ({"data": entry.data} if entry.data else {})
 
     def reference(self, model):
         """What the reference sample of a model depends on."""
@@ -205,15 +188,15 @@ class Study:
 
     def mechanism(self, model, algorithm, settings):
         """What the privacy of an iteration depends on, and the delta to be kept; no data."""
-        num_rows = self.models[model].model.num_rows
+        posterior, entry = self.models[model].model, self.algorithms[algorithm]
         return {
             "model": model,
             "algorithm": algorithm,
-            "sampler": self.algorithms[algorithm].spec(settings),
-            "num_rows": num_rows,
-            "likelihood_power": self.models[model].model.likelihood_power,
-            "delta": self.config["delta_times_n"] / num_rows,
-            "accountant": self.algorithms[algorithm].accountant,
+            "sampler": entry.spec(settings),
+            "num_rows": posterior.num_rows,
+            "likelihood_power": posterior.likelihood_power,
+            "delta": self.config["delta_times_n"] / posterior.num_rows,
+            "accountant": entry.accountant,
             "chains_per_sample": self.chains_per_sample,
         }
 
@@ -231,12 +214,9 @@ class Study:
 
     def certification(self, cell):
         """What the cost of a cell by its stand-in's accountant depends on, beside its budget."""
-        stand_in = dict(self.replaced_cells)[cell]
-        accountant = self.algorithms[stand_in].accountant
-        return self.mechanism(cell.model, cell.algorithm, self.settings(cell)) | {
-            "epsilon": self.runs[cell].epsilon,
-            "accountant": accountant,
-        }
+        stand_in = self.algorithms[dict(self.replaced_cells)[cell]]
+        more = {"epsilon": self.runs[cell].epsilon, "accountant": stand_in.accountant}
+        return self.mechanism(cell.model, cell.algorithm, self.settings(cell)) | more
 
     def accounting_curve(self, algorithm, accountant):
         """What a curve of iterations against epsilon depends on."""
@@ -246,29 +226,23 @@ class Study:
         step = (high - low) / (count - 1)
         settings = self.algorithms[algorithm].settings_on(model)
         return self.mechanism(model, algorithm, settings) | {
-            "accountant": self.curves[algorithm, accountant],
+            "accountant": self.accounting_curves[algorithm, accountant],
             "epsilons": [low + i * step for i in range(count)],
         }
-
-    @property
-    def accounting_curves(self):
-        """Pairs of algorithm and accountant, by its name in tables, of those curves."""
-        return list(self.curves)
 
     def chain(self, cell, seed):
         """What one chain depends on, beside the files it reads."""
         run = self.runs[cell]
         spec = self.dataset(cell.model) | self.sampler(cell)
-        spec |= {"run": run.seed_label, "varied": run.varied, "seed": seed}
+        spec |= {"run": run.seed_label, "varied": run.varied, "seed": int(seed)}
         if run.start_sd is not None:
             spec["start_sd"] = run.start_sd
         return spec | self._optional("stored_draws")
 
     def baseline_table(self, model):
         """What the metrics of a model's samples depend on, beside the samples."""
-        settings = {"mmd": self.config["mmd"], "seeds": len(self.seeds)}
-        settings |= {"chains_per_sample": self.chains_per_sample}
-        return self.dataset(model) | settings
+        settings = {key: self.config[key] for key in ("mmd", "seeds")}
+        return self.dataset(model) | settings | {"chains_per_sample": self.chains_per_sample}
 
     def chain_table(self, model, cells=None):
         """What the table of a model's chains, or of those in some cells, depends on beside them."""
@@ -282,21 +256,15 @@ class Study:
     def study_tables(self):
         """What the tables of the study depend on, beside those of its models."""
         models = [
-            {
-                "model": name,
-                "d": entry.model.dimension,
-                "settings": entry.spec,
-                "reference": entry.reference,
-            }
-            for name, entry in self.models.items()
-            if name in self.model_ids
+            {"model": m.id, "d": m.model.dimension, "settings": m.spec, "reference": m.reference}
+            for m in self.models.values()
+            if m.id in self.model_ids
         ]
         return {"models": models, "swept": self.swept}
 
     def analysis(self):
         """What the tables that follow depend on, beside those of the study."""
-        told = {"stand_ins": self.stand_ins, "swept": self.swept}
-        return told | {"claims": self.claims}
+        return {"stand_ins": self.stand_ins, "swept": self.swept, "claims": self.claims}
 
     @property
     def swept(self):
@@ -321,14 +289,11 @@ class Study:
     def search(self, model, algorithm):
         """What the search of the settings of an algorithm on a model depends on."""
         settings = self.algorithms[algorithm].settings_on(model)
-        tuning = dict(self.tuning)
-        most, factors = tuning.pop("max_iterations"), tuning.pop("factors")
-        del tuning["models"], tuning["algorithms"]
-        mechanism = self.mechanism(model, algorithm, settings)
+        most, factors = self.tuning["max_iterations"], self.tuning["factors"]
         return {
             **self.reference(model),
-            **mechanism,
-            **tuning,
+            **self.mechanism(model, algorithm, settings),
+            **{key: self.tuning[key] for key in self.tuning.keys() - {"models", "algorithms"}},
             **self._optional("stored_draws"),
             "settings": settings,
             "max_iterations": min(most, self.config.get("max_iterations", most)),
@@ -350,26 +315,24 @@ class Study:
     @property
     def tables(self):
         """Tables that gather what the jobs of the study measured."""
-        compared = ["summary"] * self.is_comparison
-        parts = ["chains", "timings", "baselines", "starts", "budgets", "mixing"]
-        return [*parts, "models", *compared]
+        parts = ["chains", "timings", "baselines", "starts", "budgets", "mixing", "models"]
+        return parts + ["summary"] * self.is_comparison
 
     @property
     def analysis_tables(self):
         """Tables that follow from those."""
-        clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
-        compared = ["ranking"] * self.is_comparison
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
-        certified = [f"{name}-certified" for name in claims if self.replaced_cells]
-        return [*compared, *claims, *certified, *clipping]
+        claims += [f"{name}-certified" for name in claims if self.replaced_cells]
+        clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
+        return ["ranking"] * self.is_comparison + claims + clipping
 
     @property
     def all_tables(self):
         """All tables of the study."""
-        accounting = ["accounting"] * bool(self.accounting_curves)
-        certified = ["certified"] * bool(self.replaced_cells)
-        audit = ["audit"] * bool(self.audited_cases)
-        return [*self.tables, *accounting, *certified, *audit, *self.analysis_tables]
+        more = {"accounting": self.accounting_curves, "certified": self.replaced_cells}
+        more |= {"audit": self.audited_cases}
+        made = [name for name, jobs in more.items() if jobs]
+        return [*self.tables, *made, *self.analysis_tables]
 
     def description(self):
         """What notebooks and pages are told of the study, beside its tables."""
@@ -377,12 +340,8 @@ class Study:
         models, algorithms = {}, {}
         for name in self.model_ids:
             entry = self.models[name]
-            models[name] = {
-                "label": entry.label,
-                "dimension": entry.model.dimension,
-                "num_rows": entry.model.num_rows,
-                "entry": entry.spec,
-            }
+            models[name] = {"label": entry.label, "dimension": entry.model.dimension}
+            models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
             if entry.data is not None:
                 models[name]["data"] = entry.data
             if hasattr(entry.model, "parameter_names"):
@@ -401,19 +360,18 @@ class Study:
                 "settings": {model: entry.settings_on(model) for model in on},
                 "entries": {model: entry.spec(entry.settings_on(model)) for model in on},
             }
-        told = {"study": self.name} | {
-            key: self.config[key] for key in ("seed", "seeds", "delta_times_n")
-        }
         counts = {"/".join(cell): len(self.seeds_of(cell)) for cell in self.cells}
-        fewer = {path: count for path, count in counts.items() if count < told["seeds"]}
-        told |= {"fewer_seeds": fewer, "chains_per_sample": self.chains_per_sample}
-        return told | {
+        return {
+            "study": self.name,
+            **{key: self.config[key] for key in ("seed", "seeds", "delta_times_n")},
+            "fewer_seeds": {path: n for path, n in counts.items() if n < len(self.seeds)},
+            "chains_per_sample": self.chains_per_sample,
             "models": models,
             "algorithms": algorithms,
             "tables": self.all_tables,
             "remarks": self.config.get("remarks", []),
             "related": self.config.get("related", {}),
-            "notebooks": {name: page.described() for name, page in self.notebooks.items()},
+            "notebooks": {name: described(page) for name, page in self.notebooks.items()},
         }
 
 
@@ -421,3 +379,8 @@ def module_of(cls, algorithm):
     """Module of a class that a sampler needs: of the package, or the sampler's own file."""
     file = algorithm.sampler.rpartition(":")[0]
     return cls.__module__ if cls.__module__.startswith("dpmcmc.") else file
+
+
+def described(page):
+    """What pages are told of one of them."""
+    return {key: getattr(page, key) for key in ("title", "question", "figures", "kept")}
