@@ -213,8 +213,8 @@ MUTANTS = [
     Mutant(
         "Gaussian: digits of a small mu are lost",
         "accounting/gaussian.py",
-        "SMALL = 1e-4",
-        "SMALL = 0.0",
+        "MIDPOINT_MU = 1e-4",
+        "MIDPOINT_MU = 0.0",
         ACCOUNTING,
     ),
     Mutant(
@@ -398,14 +398,14 @@ MUTANTS = [
     Mutant(
         "specs: chains of all seeds are one",
         "study/study.py",
-        '"varied": run.varied, "seed": seed}',
+        '"varied": run.varied, "seed": int(seed)}',
         '"varied": run.varied, "seed": 0}',
         STUDY,
     ),
     Mutant(
         "specs: delta is the same for any number of rows",
         "study/study.py",
-        '"delta": self.config["delta_times_n"] / num_rows',
+        '"delta": self.config["delta_times_n"] / posterior.num_rows',
         '"delta": self.config["delta_times_n"] / 1000',
         STUDY,
     ),

@@ -214,7 +214,8 @@ def test_the_conda_environment_has_what_jobs_import():
         for level, name in imports(file)
         if not level and file.stem != "jax"  # only models of JAX need that
     }
-    modules = {path.stem for path in ROOT.glob("studies/*/*.py")} | {"dpmcmc"}
+    files = [*ROOT.glob("studies/*/*.py"), *ROOT.glob("notebooks/*.py")]
+    modules = {path.stem for path in files} | {"dpmcmc"}
     distributions = metadata.packages_distributions()
     missing = {
         name
