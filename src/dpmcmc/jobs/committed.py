@@ -407,6 +407,7 @@ def frame_differences(name, was, now):
 @contextmanager
 def scratch():
     """A directory below results/ for what is compared or moved, and then deleted."""
+    (ROOT / "results").mkdir(exist_ok=True)
     with TemporaryDirectory(dir=ROOT / "results", prefix=".scratch-") as directory:
         yield Path(directory)
 
