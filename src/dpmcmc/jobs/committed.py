@@ -43,7 +43,7 @@ CHECKED += ["compute_accounting_curve", "tabulate_accounting_curves", "audit_cas
 CHECKED += ["tabulate_audit", "certify_budget", "tabulate_certifications"]
 SPOT_CHECK_CHAINS = 40  # of a study
 # CPU time of a chain, in the median of its cell, that is run again.
-MOST_SECONDS = 3.0
+MOST_SECONDS = 2.0
 MOST_NAMED = 3  # rows that differ, of a column
 
 
