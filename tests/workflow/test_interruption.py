@@ -63,15 +63,16 @@ DAMAGES = {
     "flipped bits": flipped,
     "text": lambda contents: b"Service unavailable\n" * 50,
 }
-# Files that are damaged at once; the jobs that read them are of different models.
+# Files that are damaged at once; the jobs that read them are of different models. What is deleted
+# in the first case makes nothing anew that the second damages.
 CASES = [
-    {
-        "data/flat-banana-2d.npy": "truncated",
-        "chains/tempered-banana-2d/dp-barker/epsilon-4/seed-1.npz": "flipped bits",
-    },
     {
         "chains/flat-banana-2d/dp-barker/epsilon-4/seed-1.npz": "truncated",
         "budgets/tempered-banana-2d/dp-barker/epsilon-4.json": "truncated",
+    },
+    {
+        "data/flat-banana-2d.npy": "truncated",
+        "chains/tempered-banana-2d/dp-barker/epsilon-2/seed-1.npz": "flipped bits",
     },
 ]
 CHAIN = "chains/flat-banana-2d/dp-barker/epsilon-4/seed-1.npz"
