@@ -89,7 +89,9 @@ def work_out(study):
         for end in ("low", "high"):
             factors = {key: getattr(limits, end) for key, limits in space.items()}
             settings = tuning.scaled(spec, factors)
-            registry.build(tuning.with_settings(spec["sampler"], settings))
+            entry = spec["sampler"]
+            move = entry.get("move", {}).get("class")
+            registry.build(registry.entry(entry["class"], settings, move))
     json.dumps(searches, allow_nan=False)
     json.dumps([study.certification(cell) for cell, _ in study.replaced_cells], allow_nan=False)
     curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
