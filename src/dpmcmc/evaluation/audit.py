@@ -56,10 +56,12 @@ class Case(NamedTuple):
     rows: np.ndarray  # (n,)
     neighbour: np.ndarray  # (n,)
     iterations: int
+    likelihood_power: float = 1.0
+    start: float = 0.0
 
     def epsilon(self, delta):
         """What it costs at most."""
-        mechanism = self.sampler.mechanism(len(self.rows))
+        mechanism = self.sampler.mechanism(len(self.rows), self.likelihood_power)
         return certified.epsilon(mechanism, self.iterations, delta)
 
 
@@ -129,23 +131,30 @@ def gaussian_model(num_rows):
     return Gaussian(num_rows=num_rows, **settings)
 
 
-def observe(sampler, iterations, targets, rng, runs):
+def observe(case, targets, rng, runs):
     """Many runs on the first of two targets whose data differ in the first row.
+
+    Parameters
+    ----------
+    case : Case
+    targets : list of Target
+    rng : WatchedStreams
+    runs : int
 
     Returns
     -------
     losses : (runs,) array
         ln of the densities of all that a run released, on the first target over on the second.
     ways : (runs,) array
-        How far it came from its start, in the sum of the components.
+        Where it ended, as the sum of the components.
     """
     losses, ways = np.zeros(runs), np.empty(runs)
-    start = np.zeros(targets[0].model.dimension)
+    start = np.full(targets[0].model.dimension, case.start)
     for i in range(runs):
-        state = sampler.init(rng, start)
-        for _ in range(iterations):
-            step = rng.step(sampler, state, targets[0])
-            losses[i] += log_ratio(rng, sampler, state, targets, step)
+        state = case.sampler.init(rng, start)
+        for _ in range(case.iterations):
+            step = rng.step(case.sampler, state, targets[0])
+            losses[i] += log_ratio(rng, case.sampler, state, targets, step)
             state = step.state
         ways[i] = state.position.sum()
     return losses, ways
@@ -198,6 +207,8 @@ def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=
     """
     n = case.rows.size
     targets = [target_class(gaussian_model(n), x[None]) for x in (case.rows, case.neighbour)]
+    for target in targets:
+        target.likelihood_power = case.likelihood_power
     scores = {"values": [], "positions": []}
     for i in range(2):
         generators = [np.random.default_rng([*np.atleast_1d(seed), i, j]) for j in range(3)]
@@ -205,7 +216,7 @@ def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=
             generators[2] = noise(generators[2])
         ordered = targets[::-1] if i else targets
         rng = WatchedStreams(*generators)
-        losses, ways = observe(case.sampler, case.iterations, ordered, rng, runs)
+        losses, ways = observe(case, ordered, rng, runs)
         scores["values"].append(-losses if i else losses)
         scores["positions"].append(-ways)  # the first row speaks against upward steps
     error = (1 - confidence) / 4

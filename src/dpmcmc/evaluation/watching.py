@@ -21,13 +21,19 @@ class Step(NamedTuple):
     """One iteration."""
 
     state: State
+    is_accepted: bool
     released: list  # of Released
-    batch_sizes: list  # of the batches it drew
+    batches: list  # that it drew: indices of rows, or masks
+
+    @property
+    def batch_sizes(self):
+        """Rows of each batch."""
+        return [int(b.sum()) if b.dtype == bool else len(b) for b in self.batches]
 
     @property
     def has_batch_each(self):
         """Whether it drew one batch for each release, before it and after the one before."""
-        return [r.batches for r in self.released] == [*range(1, len(self.batch_sizes) + 1)]
+        return [r.batches for r in self.released] == [*range(1, len(self.batches) + 1)]
 
 
 class WatchedStreams(Streams):
@@ -40,26 +46,27 @@ class WatchedStreams(Streams):
         return streams
 
     def _forget(self, values=None, batches=()):
-        self.released, self.batch_sizes = [], []
+        self.released, self.batches = [], []
         self._values = None if values is None else iter(values)
-        self._batches = batches
+        self._given = batches
 
     def add_noise(self, statistic, sensitivity, sd):
         """As `Streams.add_noise`; or, in a repetition, the value that was released then."""
         value = super().add_noise(statistic, sensitivity, sd)  # its random numbers are used up
         if self._values is not None:
             value = own(next(self._values, np.nan))
-        drawn = len(self.batch_sizes)
+        drawn = len(self.batches)
         self.released.append(Released(own(statistic), sensitivity, sd, own(value), drawn))
         return value
 
     def batch(self, draw, num_rows, batch_size):
         """As `Streams.batch`; or, in a repetition, the batch that is given."""
-        number = len(self.batch_sizes)
-        self.batch_sizes.append(batch_size)
-        drawn = super().batch(draw, num_rows, batch_size)
-        given = self._batches[number] if number < len(self._batches) else None
-        return drawn if given is None else given
+        number = len(self.batches)
+        batch = super().batch(draw, num_rows, batch_size)
+        if number < len(self._given) and self._given[number] is not None:
+            batch = self._given[number]
+        self.batches.append(batch)
+        return batch
 
     def step(self, sampler, state, target):
         """One iteration, noted; `repeat` starts from the same random numbers."""
@@ -91,8 +98,8 @@ class WatchedStreams(Streams):
 
     def _step(self, sampler, state, target):
         with np.errstate(over="ignore", invalid="ignore"):  # as in `run_chain`
-            state, _ = sampler.step(self, state, target)
-        return Step(state, self.released, self.batch_sizes)
+            state, info = sampler.step(self, state, target)
+        return Step(state, bool(info.is_accepted), self.released, self.batches)
 
     def _set(self, states):
         for generator, state in zip(self, states, strict=True):

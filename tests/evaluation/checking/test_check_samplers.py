@@ -10,14 +10,13 @@ from conftest import chosen
 
 from dpmcmc import registry
 from dpmcmc.accounting.mechanisms import GaussianMechanism, SubsampledGaussianMechanism
-from dpmcmc.evaluation.checking import samplers
 from dpmcmc.evaluation.checking.samplers import check_move, check_sampler, for_any_dimension
-from dpmcmc.evaluation.checking.statistics import same
+from dpmcmc.evaluation.checking.traces import banana, same, streams
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import Info, State, Streams, accepts, ratio_bound
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -86,7 +85,9 @@ def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler)
     if isinstance(sampler, DPBarker):
         expected |= {DECLARED}
     if isinstance(sampler, DPPenalty | DPHMC | FullDataDPBarker):
-        expected |= {BATCH}
+        expected |= {BATCH, SECRET, READ, ON_BATCHES}
+    if isinstance(sampler, DPBarker | DPSGLD | DPSGNHT | DPSGHMC):
+        expected |= {ON_BATCHES}
     assert untried == expected
 
 
@@ -202,6 +203,9 @@ COUNT = "An iteration learns of its rows by rng.add_noise"
 DECLARED = "Declared sensitivities and noise do not depend on the rows"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 NOISY = "With noise, without clipping, it leaves the posterior invariant"
+SECRET = "The same releases lead to the same state, whatever the batch"
+READ = "Rows are read that are in a batch of the iteration, and no others"
+ON_BATCHES = "With noise and batches, without clipping, it leaves the posterior invariant"
 BATCH = "Batches, of one release each, are as large as mechanism() says"
 
 
@@ -534,7 +538,7 @@ def test_what_has_no_rows_in_it_may_be_remembered(sampler):
 
 
 def test_each_component_of_a_list_has_noise_of_its_own():
-    rng = samplers.streams(samplers.Streams, 3)
+    rng = streams(Streams, 3)
     for sd in (0.5, np.float64(0.5)):
         assert len(set(rng.add_noise([0.0, 0.0, 0.0], 1.0, sd))) == 3
     assert np.ndim(rng.add_noise(0.0, 1.0, 0.5)) == 0
@@ -557,15 +561,15 @@ def test_what_a_sampler_raises_is_a_finding_in_one_line():
 
 
 def watched(seed):
-    return samplers.streams(WatchedStreams, seed)
+    return streams(WatchedStreams, seed)
 
 
 @pytest.mark.parametrize("sampler", [OURS[1], OURS[2], OURS[6]])
 def test_a_repetition_on_the_same_rows_is_the_same_and_leaves_the_streams_as_they_were(sampler):
     sampler = for_any_dimension(sampler)
-    model = samplers.banana(100)
+    model = banana(100, 0.5)
     target = Target(model, model.simulate(np.random.default_rng(1)))
-    rng, plain = watched(2), samplers.streams(samplers.Streams, 2)
+    rng, plain = watched(2), streams(Streams, 2)
     state = other = sampler.init(rng, np.array([0.5, 0.5]))
     assert np.array_equal(sampler.init(plain, np.array([0.5, 0.5])).memory, state.memory)
     for _ in range(5):

@@ -5,11 +5,16 @@ A check is a function whose docstring begins with what it tries, in one line. It
 """
 
 import math
+import sysconfig
+import traceback
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
+LIBRARIES = [Path(__file__).parents[2]]
+LIBRARIES += [Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib")]
 FALSE_ALARM = 1e-5  # chance that a statistical check fails of what is right
 
 
@@ -34,22 +39,40 @@ class NotTried(Exception):
     """A check that cannot be tried; the message says why."""
 
 
-def find(check, *arguments):
-    """The `Finding` of a check with such arguments; an exception is one that failed."""
-    tried = check.__doc__.partition("\n")[0].removesuffix(".")
-    try:
-        with np.errstate(all="ignore"):
-            return Finding(tried, *check(*arguments))
-    except NotTried as why:
-        return Finding(tried, f"not tried: {why}", "", None)
-    except Exception as error:  # of the user's code, which may raise anything
-        return Finding(tried, in_a_line(error), "no exception", False)
+def find_all(calls):
+    """The `Finding` of each call in turn: tuples of a check and its arguments.
+
+    An exception is a check that failed. It names the place where the user's code raised it; another
+    check that ends in the same one says so.
+    """
+    raised = set()
+    for check, *arguments in calls:
+        tried = check.__doc__.partition("\n")[0].removesuffix(".")
+        try:
+            with np.errstate(all="ignore"):
+                finding = Finding(tried, *check(*arguments))
+        except NotTried as why:
+            finding = Finding(tried, f"not tried: {why}", "", None)
+        except Exception as error:  # of the user's code, which may raise anything
+            text = in_a_line(error)
+            found = "the same exception" if text in raised else text
+            raised.add(text)
+            finding = Finding(tried, found, "no exception", False)
+        yield finding
 
 
 def in_a_line(error):
-    """An exception, as one line of at most 200 characters."""
+    """An exception and its place, as one line: the message has at most 200 characters."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    text = text if len(text) <= 200 else f"{text[:197]}..."
+    own = [f for f in traceback.extract_tb(error.__traceback__) if is_of_user(f.filename)]
+    return f"{text} ({own[-1].filename}, line {own[-1].lineno})" if own else text
+
+
+def is_of_user(file):
+    """Whether a file is neither the package's nor a library's."""
+    path = Path(file).resolve()
+    return path.exists() and not any(path.is_relative_to(library) for library in LIBRARIES)
 
 
 def optional(function, *arguments):

@@ -2,7 +2,7 @@
 
 from dpmcmc.evaluation.checking import posteriors, rows
 from dpmcmc.evaluation.checking.cases import Case
-from dpmcmc.evaluation.checking.findings import find
+from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.study.streams import generator
 
 CHECKS = [
@@ -39,5 +39,4 @@ def check_model(model, data=None, seed=0):
     seed : int
     """
     case = Case(model, generator(seed, "check"), data)
-    for check in CHECKS:
-        yield find(check, case, generator(seed, "check", check.__name__))
+    yield from find_all((check, case, generator(seed, "check", check.__name__)) for check in CHECKS)

@@ -32,7 +32,7 @@ from dpmcmc.samplers.moves import GaussianWalk
 
 SIMULATED_ROWS = 1000  # of which scores are taken, at each theta
 DIRECTIONS = 2  # in which their variance is taken
-PRIOR_DRAWS = 1000
+PRIOR_DRAWS = 4000  # a missing Jacobian of a log scale is 11 standard errors
 PRIOR_STEPS = 2.4, 0.4, 0.06, 0.01, 0.001  # in units of its scale, as some will fit
 EXACT_DRAWS = 400
 CALIBRATED = 300  # data sets
