@@ -88,6 +88,16 @@ def clipping_study(shifts, noise=0.001):
     return pd.DataFrame(rows), pd.DataFrame(baselines)
 
 
+def test_decisions_of_a_sample_of_several_chains_are_a_share_of_all_their_iterations():
+    """A row counts those of all its chains, and the iterations of one."""
+    clipping, baselines = clipping_study({1000: (0.0, 0.0), 1: (0.6, 0.1)})
+    one = clipping_effects(clipping, baselines, MODELS)["changed_fraction"]
+    assert one.max() == 0.6
+    clipping["changed_decisions"] *= 4
+    four = clipping_effects(clipping, baselines, MODELS, chains_per_sample=4)["changed_fraction"]
+    pd.testing.assert_series_equal(four, one)
+
+
 def test_a_cell_of_few_seeds_is_compared_with_the_first_of_another():
     few, many = [1.0, 4.0, 2.0], [5.0, 5.0, 9.0, 50.0, 60.0]
     expected = median_contrast(("few",), [few], [many[:3]])

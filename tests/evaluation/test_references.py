@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpmcmc.evaluation import grid, long_run
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd
-from dpmcmc.evaluation.modes import Mode, find_modes
+from dpmcmc.evaluation.modes import Mode, find_modes, missed
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
@@ -108,6 +108,84 @@ def test_modes_of_unequal_mass_keep_it():
     share = 1 / (1 + odds)
     assert abs(is_lower.mean() - share) < 4.5 * np.sqrt(0.25 / (4 * SIZE))
     assert share < 0.35
+
+
+class TwoWidths:
+    """Two normal modes of half the mass: of width 1 at 0, and narrower elsewhere; as a target."""
+
+    likelihood_power = 1.0
+
+    def __init__(self, place, width):
+        self.model, self.true_theta, self.dimension = self, None, len(place)
+        self.centres, self.widths = np.array([np.zeros(len(place)), place]), np.array([1.0, width])
+
+    def parts(self, theta):
+        z = ((theta - self.centres) ** 2).sum(axis=1) / (2 * self.widths**2)
+        return -z - self.dimension * np.log(self.widths)
+
+    def log_density_ratio(self, theta, theta_new):
+        return np.logaddexp.reduce(self.parts(theta_new)) - np.logaddexp.reduce(self.parts(theta))
+
+    def gradient(self, theta):
+        weights = np.exp(self.parts(theta) - self.parts(theta).max())
+        pulls = (self.centres - theta) / self.widths[:, None] ** 2
+        return weights / weights.sum() @ pulls
+
+    def sample_prior(self, rng):
+        i = rng.integers(2)
+        return self.centres[i] + self.widths[i] * rng.standard_normal(self.dimension)
+
+    def modes(self):
+        log_masses = 0.0, 0.0
+        return [
+            Mode(centre, width**2 * np.eye(self.dimension), log_mass)
+            for centre, width, log_mass in zip(self.centres, self.widths, log_masses, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("width", chosen([0.1, 0.03], 0.1))
+def test_a_narrow_mode_beside_a_wide_one_keeps_its_share(width):
+    place = np.array([6.03, 5.01])
+    draws = grid.sample(np.random.default_rng(0), TwoWidths(place, width), 4 * SIZE)
+    is_near = np.linalg.norm(draws - place, axis=1) < 10 * width
+    assert abs(is_near.mean() - 0.5) < 4.5 * np.sqrt(0.25 / (4 * SIZE))
+    z = (draws[is_near] - place) / width
+    assert abs(z.std() - 1) < 4.5 / np.sqrt(2 * z.size)
+
+
+def test_modes_of_widths_too_different_for_a_grid_fail_with_one_line(monkeypatch):
+    monkeypatch.setattr(grid, "MAX_EVALUATIONS", 30_000)
+    with pytest.raises(JobError, match=r"its modes are of very different widths; give reference"):
+        grid.sample(np.random.default_rng(0), TwoWidths([6.03, 5.01], 0.01), 10)
+
+
+@pytest.mark.parametrize("place", [(0.6, 0.6), (1.2, 0.0)])
+def test_a_mode_within_the_width_of_a_wider_one_is_another(place):
+    found = find_modes(np.random.default_rng(0), TwoWidths(place, 0.05))
+    assert sorted(round(float(mode.covariance[0, 0]) ** 0.5, 2) for mode in found) == [0.05, 1.0]
+
+
+def test_a_mode_that_draws_leave_out_is_missed():
+    target, rng = TwoWidths([3.0, 0, 0, 0, 0], 0.2), np.random.default_rng(3)
+    modes, wide = target.modes(), rng.standard_normal((SIZE, 5))
+    narrow = target.centres[1] + 0.2 * rng.standard_normal((SIZE, 5))
+    weights = np.ones(SIZE)
+    assert missed(modes, wide, weights) == 1 and missed(modes, narrow, weights) == 0
+    both = np.concatenate([wide, narrow])
+    assert missed(modes, both, np.ones(2 * SIZE)) is None
+    assert missed(modes, both, np.repeat([1.0, 0.01], SIZE)) == 1
+    assert missed(modes[:1], 3 * wide, weights) is None
+
+
+def test_a_long_run_without_draws_of_a_mode_that_was_found_is_refused(monkeypatch):
+    """Chains leave the narrow mode, and do not find it again."""
+    target = TwoWidths([3.0, 0, 0, 0, 0], 0.2)
+    monkeypatch.setattr(long_run, "find_modes", lambda rng, target: target.modes())
+    wide = np.random.default_rng(1)
+    monkeypatch.setattr(long_run, "warmed_up", lambda *_: [None])
+    monkeypatch.setattr(long_run.Chain, "step", lambda *_: wide.standard_normal(5))
+    with pytest.raises(JobError, match="leaves out mode 2 of 2 that a search has found"):
+        long_run.sample(np.random.default_rng(0), target, SIZE)
 
 
 def test_modes_too_far_apart_for_hmc_fail_with_one_line(monkeypatch):

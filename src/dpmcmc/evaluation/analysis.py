@@ -27,7 +27,7 @@ def clipping_chains(chains):
     return chains[is_swept].rename(columns={"clip_bound": "bound"})
 
 
-def clipping_effects(clipping, baselines, models):
+def clipping_effects(clipping, baselines, models, chains_per_sample=1):
     """What each clip bound does to the MMD, against the loosest bound.
 
     Clipping is undetectable at a bound when the interval of median MMD(bound) - median
@@ -40,6 +40,9 @@ def clipping_effects(clipping, baselines, models):
         From `clipping_chains`.
     baselines, models : DataFrame
         Tables of the study.
+    chains_per_sample : int
+        Of a row of `clipping`: its decisions are those of all its chains, its iterations those of
+        one.
 
     Returns
     -------
@@ -55,6 +58,7 @@ def clipping_effects(clipping, baselines, models):
         loosest = chains[chains["bound"] == bounds[0]]
         for bound in bounds:
             cell, effect = chains[chains["bound"] == bound], Estimate(0.0, 0.0, 0.0)
+            decisions = chains_per_sample * cell["iterations"]
             if bound != bounds[0]:
                 labels = ("effect", model, algorithm, bound)
                 effect = median_contrast(labels, [cell["mmd"]], [loosest["mmd"]])
@@ -65,7 +69,7 @@ def clipping_effects(clipping, baselines, models):
                     "algorithm": algorithm,
                     "bound": bound,
                     "clip_fraction": cell["clip_fraction"].median(),
-                    "changed_fraction": (cell["changed_decisions"] / cell["iterations"]).median(),
+                    "changed_fraction": (cell["changed_decisions"] / decisions).median(),
                     "mmd": cell["mmd"].median(),
                     **effect.columns("effect"),
                     "spread": spread,

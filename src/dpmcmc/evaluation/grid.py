@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmcmc.evaluation.modes import find_modes
+from dpmcmc.evaluation.modes import find_modes, missed
 from dpmcmc.files import JobError
 
 CELLS = 32  # of the first grid, along each axis
@@ -10,8 +10,9 @@ WIDTHS = 8.0  # of the first box about each mode, in standard deviations
 BORDER = -32.0  # log density on the border, relative to the greatest: below 1e-13
 LOG_DENSITY_CUTOFF = -23.0  # that of cells that are left out: below 1e-9
 FINE = 0.5  # second difference of the log density over neighbouring cells, in the mean
+ADVICE = "give reference: long-run"
 OPEN_MASS = 1e-9  # mass of cells with a neighbour that was left out
-MAX_EVALUATIONS = 300_000  # of the density
+MAX_EVALUATIONS = 1_000_000  # of the density
 
 
 def sample(rng, target, size, fine=FINE):
@@ -19,8 +20,8 @@ def sample(rng, target, size, fine=FINE):
 
     The grid spans the modes, and grows until the density on its border is negligible. Then cells
     whose density is not negligible anywhere, as far as first and second differences tell, are cut
-    in two along the axis in which it is more curved, until it is nearly log-linear in each.
-    Within a cell draws are of that log-linear density.
+    in two along the axis in which it is more curved, until it is nearly log-linear in each, and no
+    cell is wider than any mode. Within a cell draws are of that log-linear density.
 
     Parameters
     ----------
@@ -35,10 +36,11 @@ def sample(rng, target, size, fine=FINE):
     Raises
     ------
     JobError
-        If the grid would need more than `MAX_EVALUATIONS`: for a posterior with heavy tails, or a
-        very narrow one along a long line.
+        If the grid would need more than `MAX_EVALUATIONS`: for a posterior with heavy tails, a very
+        narrow one along a long line, or modes of very different widths. If it leaves out a mode.
     """
     modes = find_modes(rng, target)
+    narrowest = np.min([np.diag(np.linalg.inv(m.covariance)) ** -0.5 for m in modes], axis=0)
     density = Density(target, modes[0].position)
     grid = bounded(density, modes)
     while True:
@@ -57,9 +59,15 @@ def sample(rng, target, size, fine=FINE):
             (curved <= fine).all(),
             weights @ ~near.are_known.all(axis=1) <= OPEN_MASS,
         )
-        if is_fine and is_whole:
+        widest = grid.widths / narrowest
+        if widest.max() > 1:
+            grid = cut(density, grid, kept, int(widest.argmax()))
+        elif is_fine and is_whole:
             break
-        grid = cut(density, grid, kept, None if is_fine else int(curved.argmax()))
+        else:
+            grid = cut(density, grid, kept, None if is_fine else int(curved.argmax()))
+    if (number := missed(modes, grid.centres, weights)) is not None:
+        raise JobError(f"a grid leaves out mode {number + 1} of {len(modes)}; {ADVICE}")
     chosen = rng.choice(len(weights), size, p=weights)
     within = log_linear(rng.random((size, 2)), near.slopes[chosen])
     return grid.centres[chosen] + within * grid.widths
@@ -77,7 +85,8 @@ class Density:
         if self.count > MAX_EVALUATIONS:
             raise JobError(
                 f"a grid needs more than {MAX_EVALUATIONS} evaluations of the density, as its "
-                "tails are heavy or it is narrow along a long line; give reference: long-run"
+                "tails are heavy, it is narrow along a long line, or its modes are of very "
+                f"different widths; {ADVICE}"
             )
         with np.errstate(all="ignore"):
             values = [self.target.log_density_ratio(self.mode, point) for point in points]

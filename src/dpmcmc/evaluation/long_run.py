@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dpmcmc.evaluation.diagnostics import arviz
-from dpmcmc.evaluation.modes import find_modes
+from dpmcmc.evaluation.modes import find_modes, missed
 from dpmcmc.files import JobError
 from dpmcmc.samplers.chain import Streams
 from dpmcmc.samplers.hmc import HMC
@@ -34,7 +34,8 @@ def sample(rng, target, size):
 
     A run is accepted with a rank-normalised split R-hat of at most 1.01, and bulk and tail
     effective sample sizes of at least 1000 and at least `size`, in every component (Vehtari et al.
-    2021, by ArviZ). Otherwise the chains go on to twice their length, at most 5 times.
+    2021, by ArviZ). Otherwise the chains go on to twice their length, at most 5 times. The draws
+    must also have each mode that the search found.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ def sample(rng, target, size):
     Raises
     ------
     JobError
-        If that is not reached, or no mode is found; the line says what was reached.
+        If that is not reached, or no mode is found, or one is left out; the line says what was
+        reached.
     """
     modes = find_modes(rng, target)
     chains = [Chain(child, target, modes[i % len(modes)]) for i, child in enumerate(rng.spawn(4))]
@@ -64,6 +66,12 @@ def sample(rng, target, size):
         measured = diagnose(draws)
         if measured["R-hat"].max() <= LARGEST_R_HAT and measured["ESS"].min() >= needed:
             pooled = draws.reshape(-1, draws.shape[2])
+            number = missed(modes, pooled, np.full(len(pooled), 1 / len(pooled)))
+            if number is not None:
+                raise JobError(
+                    f"the long run for its reference leaves out mode {number + 1} of {len(modes)} "
+                    f"that a search has found; {ADVICE}"
+                )
             spaced = np.linspace(0, len(pooled) - 1, size).round().astype(int)
             return pooled[rng.permutation(spaced)]
     is_apart = measured["R-hat"].max() > LARGEST_R_HAT

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+LARGEST_MMD = math.sqrt(2)  # of any two samples, but for what the unbiased estimate adds
 BLOCK = 64  # points whose kernel values with all others are in memory at once
 
 
@@ -20,7 +21,10 @@ def thin(draws, limit):
 
 
 def median_bandwidth(rng, draws, reference, num_pairs):
-    """Median distance of random pairs, one point of each sample, drawn with replacement."""
+    """Median distance of random pairs, one point of each sample, drawn with replacement.
+
+    Infinite or NaN where the squares of distances overflow.
+    """
     left = draws[rng.integers(len(draws), size=num_pairs)]
     right = reference[rng.integers(len(reference), size=num_pairs)]
     return float(np.median(np.linalg.norm(left - right, axis=1)))
@@ -39,8 +43,10 @@ def mmd(draws, reference, bandwidth):
     reference : (l, d) array
         l >= 2.
     bandwidth : float
-        Standard deviation of the kernel.
+        Standard deviation of the kernel; `LARGEST_MMD` is returned where it is not finite.
     """
+    if not math.isfinite(bandwidth):
+        return LARGEST_MMD
     centre = reference.mean(axis=0)  # near both: squared distances then lose no digits
     x, y = (draws - centre) / bandwidth, (reference - centre) / bandwidth
     k, l = len(x), len(y)  # noqa: E741
@@ -71,6 +77,13 @@ def kernel_pair_sum(x):
         square = values[:, : len(values)]  # pairs within the block, each there twice
         total += values.sum() - (square.sum() + np.trace(square)) / 2
     return total
+
+
+def has_diverged(draws, reference):
+    """Whether a draw is not finite, or the squared distances from the reference sample overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = draws - reference.mean(axis=0)
+        return not np.isfinite(np.vdot(centred, centred))
 
 
 def mean_error(draws, reference, posterior_mean=None):
@@ -132,13 +145,19 @@ def compare(rng, draws, reference, model, bandwidth_pairs, max_draws, held_out=N
     -------
     dict
         mmd, mean_error, covariance_error, sd_ratio, and mmd_draws: how many draws the MMD used;
-        with held-out rows accuracy too, if the model has a function `accuracy(draws, rows)`.
+        with held-out rows accuracy too, if the model has a function `accuracy(draws, rows)`. A
+        chain that has diverged, so that its squares overflow, gets the worst values there are:
+        `LARGEST_MMD`, infinite errors and accuracy 0.
     """
     is_predicted = held_out is not None and hasattr(model, "accuracy")
     if len(draws) < 2:
         names = "mmd", "mean_error", "covariance_error", "sd_ratio", *["accuracy"] * is_predicted
         return dict.fromkeys(names, math.nan) | {"mmd_draws": 0}
     thinned = thin(draws, max_draws)
+    if has_diverged(draws, reference):
+        worst = dict.fromkeys(["mean_error", "covariance_error", "sd_ratio"], math.inf)
+        worst |= {"mmd": LARGEST_MMD, "mmd_draws": len(thinned)}
+        return worst | ({"accuracy": 0.0} if is_predicted else {})
     bandwidth = median_bandwidth(rng, thinned, reference, bandwidth_pairs)
     return {
         "mmd": mmd(thinned, reference, bandwidth),

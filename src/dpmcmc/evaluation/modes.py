@@ -11,6 +11,7 @@ from dpmcmc.files import JobError
 STARTS = 12  # of the search, in each of its two rounds
 SCALES = (0.1, 1000.0)  # of starts about the origin, and in units of its width about a mode
 LOG_MASS_CUTOFF = 10.0  # log mass below that of the best mode
+LEAST_SHARE = 0.2  # of what a mode's normal approximation says
 NOT_FINITE = 1e100  # stands for a log density that is no finite number
 
 
@@ -85,9 +86,34 @@ def prior_draws(rng, model):
 
 
 def is_apart(mode, other):
-    """Whether two searches did not end at the same mode, by the widths of either."""
-    step = mode.position - other.position
-    return min(step @ np.linalg.solve(m.covariance, step) for m in (mode, other)) > 1
+    """Whether two searches did not end at the same mode, by the widths of the narrower one."""
+    return max(squared_distances(m, mode.position - other.position) for m in (mode, other)) > 1
+
+
+def squared_distances(mode, steps):
+    """Squared lengths of steps (..., d) from a mode in units of its widths, (...)."""
+    return (steps * np.linalg.solve(mode.covariance, steps.T).T).sum(axis=-1)
+
+
+def missed(modes, positions, weights):
+    """The first mode that weighted positions leave out, by its number; None if they leave out none.
+
+    The weight within two widths of a mode is compared with the mass of its normal approximation,
+    both relative to all modes. A posterior is not normal about its modes: less than a fifth counts
+    as left out.
+
+    Parameters
+    ----------
+    modes : list of Mode
+    positions : (k, d) array
+    weights : (k,) array
+    """
+    own = np.exp([mode.log_mass - modes[0].log_mass for mode in modes])
+    found = np.array(
+        [weights[squared_distances(mode, positions - mode.position) < 4].sum() for mode in modes]
+    )
+    is_left_out = found / max(found.sum(), 1e-300) < LEAST_SHARE * own / own.sum()
+    return int(is_left_out.argmax()) if is_left_out.any() else None
 
 
 def climbed(target, origin, start):

@@ -43,7 +43,16 @@ def study_tables(spec, **parts):
 
 
 def analysis_tables(
-    chains, baselines, starts, models, stand_ins, swept, claims, summary=None, accounting=None
+    chains,
+    baselines,
+    starts,
+    models,
+    stand_ins,
+    swept,
+    claims,
+    chains_per_sample=1,
+    summary=None,
+    accounting=None,
 ):
     """What follows from the tables of a study, by name.
 
@@ -57,6 +66,8 @@ def analysis_tables(
         Columns of what sweeps vary.
     claims : list of dict
         Those of the configuration that are judged.
+    chains_per_sample : int
+        Chains that a row of `chains` is of.
     """
     by_epsilon = compared(chains, swept)
     given = {"chains": by_epsilon, "baselines": baselines, "accounting": accounting}
@@ -68,7 +79,7 @@ def analysis_tables(
         tables["ranking"] = ranking(by_epsilon, summary, gains["mmd"])
     clipping = clipping_chains(chains)
     if len(clipping):
-        effects = clipping_effects(clipping, baselines, models)
+        effects = clipping_effects(clipping, baselines, models, chains_per_sample)
         tables["clipping-effects"] = given["effects"] = effects
         tables["clipping-thresholds"] = clipping_thresholds(clipping, effects)
     if claims:

@@ -46,6 +46,8 @@ def compiled_passes(log_likelihood_row):
             raise ValueError(
                 f"log_likelihood_row: must return a scalar, not shape {ratios.shape[1:]}"
             )
+        if ratios.dtype != jnp.float64:  # sums would be of its precision, and pass the clip
+            raise ValueError(f"log_likelihood_row: must return float64, not {ratios.dtype}")
         return jnp.where(jnp.arange(len(rows)) < count, ratios, 0.0)
 
     def ratios(rows, count, theta, theta_new, bound):

@@ -8,6 +8,7 @@ from dpmcmc.arrays import read_only
 
 REMEMBERED = 128  # positions, more than a trajectory has
 NONFINITE = ("refuse", "clip")
+LEAST_BOUND = 1e-140  # of a gradient's norm, whose square must not underflow
 
 
 class Target:
@@ -114,7 +115,13 @@ class Target:
             Read-only, as it is remembered.
         num_clipped : int
             Rows with a norm above the bound, or without a finite norm.
+
+        Raises
+        ------
+        ValueError
+            If the bound is too small to clip by.
         """
+        check_bound(bound)
         key = theta.tobytes(), bound
         result = self._gradients.pop(key, None)
         if result is None:
@@ -135,6 +142,7 @@ class Target:
         batch
             As for `clipped_batch_ratio`.
         """
+        check_bound(bound)
         self._check(batch)
         return self.likelihood.batch_gradient_sum(theta, bound, batch)
 
@@ -176,6 +184,12 @@ class Target:
     def _check(self, batch):
         if batch.dtype == bool and len(batch) != self.num_rows:
             raise ValueError(f"a mask of {self.num_rows} rows is needed, not of {len(batch)}")
+
+
+def check_bound(bound):
+    """Refuse a bound of gradients whose square underflows, so that it would not clip."""
+    if not bound >= LEAST_BOUND:
+        raise ValueError(f"gradient_clip_bound: must be at least {LEAST_BOUND:g}, not {bound:g}")
 
 
 def checked(model, data, nonfinite):

@@ -264,7 +264,12 @@ class Study:
 
     def analysis(self):
         """What the tables that follow depend on, beside those of the study."""
-        return {"stand_ins": self.stand_ins, "swept": self.swept, "claims": self.claims}
+        return {
+            "stand_ins": self.stand_ins,
+            "swept": self.swept,
+            "claims": self.claims,
+            "chains_per_sample": self.chains_per_sample,
+        }
 
     @property
     def swept(self):

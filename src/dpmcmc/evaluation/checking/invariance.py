@@ -80,7 +80,10 @@ def posterior(sampler, seed, batches=1, power=POWER):
 
     One batch has them all: only then there is no error of it.
     """
-    model = banana(batches * getattr(sampler, "batch_size", ROWS), power)
+    num_rows = batches * getattr(sampler, "batch_size", ROWS)
+    if num_rows < 2:
+        raise NotTried("a batch of one row is no data set")
+    model = banana(num_rows, power)
     return Unclipped(model, model.simulate(np.random.default_rng([seed, 0])))
 
 
