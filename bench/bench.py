@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import dpmcmc  # before NumPy
+import dpmcmc.jobs  # before NumPy: it chooses the machine code
 
 # isort: split
 import numpy as np

@@ -3,7 +3,7 @@ import os
 import shutil
 from pathlib import Path
 
-import dpmcmc  # noqa: F401 before NumPy: it chooses machine code, and one thread
+import dpmcmc.jobs  # noqa: F401 before NumPy: it chooses machine code, and one thread
 
 # isort: split
 import numpy as np

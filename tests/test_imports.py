@@ -42,8 +42,8 @@ ALLOWED |= {
     "library": {"study", *COMPUTING},
     "jobs": {"study", "evaluation", "reporting", *COMPUTING},
     "cli": {"jobs", "study", "evaluation", "reporting", *COMPUTING},
-    "__main__": {"cli"},
-    "__init__": {"machine"},
+    "__main__": {"cli", "jobs"},
+    "__init__": set(),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 import dpmcmc
-from dpmcmc import registry
+from dpmcmc import machine, registry
 from dpmcmc.study import sources
 
 README = ROOT / "README.md"  # with the ten lines, its only block of Python
@@ -26,10 +26,15 @@ def python_blocks(page):
 
 def printed_by(code):
     """What code prints in a Python of its own, before which nothing is loaded."""
-    path = {"PYTHONPATH": str(ROOT / "src")}
+    pinned = machine.PINNED.keys() | machine.ONE_THREAD.keys() | {"XLA_FLAGS"}
+    variables = {name: value for name, value in os.environ.items() if name not in pinned}
     command = [sys.executable, "-W", "error", "-c", code]
     result = subprocess.run(
-        command, env=os.environ | path, capture_output=True, text=True, check=False
+        command,
+        env=variables | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert not result.returncode, result.stderr
     return result.stdout
@@ -64,7 +69,7 @@ def test_what_the_page_says_beside_its_calls_is_what_they_give():
 def test_every_public_name_can_be_imported_and_is_documented():
     assert len(dpmcmc.__all__) > 30
     assert set(dpmcmc.__all__) < set(dir(dpmcmc))
-    assert not {"pin", "import_module"} & set(dir(dpmcmc))
+    assert "import_module" not in dir(dpmcmc)
     for name in dpmcmc.__all__:
         public = getattr(dpmcmc, name)
         assert public.__name__ == name
@@ -99,7 +104,7 @@ def test_the_stub_and_the_mark_of_types_are_installed():
     assert all((ROOT / "src/dpmcmc" / name).is_file() for name in ("py.typed", "__init__.pyi"))
 
 
-def test_importing_the_package_loads_nothing_but_the_choice_of_machine_code():
+def test_importing_the_package_loads_nothing_else_and_leaves_the_process_as_it_is():
     loaded = json.loads(
         printed_by(
             "import sys; before = set(sys.modules); import dpmcmc; dir(dpmcmc), dpmcmc.__all__\n"
@@ -109,12 +114,23 @@ def test_importing_the_package_loads_nothing_but_the_choice_of_machine_code():
     )
     tops = {name.partition(".")[0] for name in loaded}
     assert tops <= {"dpmcmc", *sys.stdlib_module_names}
-    assert {name for name in loaded if name.startswith("dpmcmc")} == {"dpmcmc", "dpmcmc.machine"}
+    assert {name for name in loaded if name.startswith("dpmcmc")} == {"dpmcmc"}
+    changed = "import os; before = dict(os.environ); import dpmcmc; from dpmcmc import DPPenalty\n"
+    assert printed_by(changed + "print(dict(os.environ) == before)").strip() == "True"
+
+
+def test_kernels_give_the_same_digits_whether_the_process_is_pinned_or_not():
+    code = "import numpy as np; from dpmcmc.kernels.library import library_path\n"
+    code += "from dpmcmc.kernels.gradients import clipped_gradient_sum\n"
+    code += "x = np.random.default_rng(1).standard_normal((3, 5000))\n"
+    code += "total, _ = clipped_gradient_sum(x, np.eye(3) + 0.1, np.zeros(3), 1.5)\n"
+    code += "print(library_path().name, [value.hex() for value in total])"
+    assert printed_by(code) == printed_by(f"import dpmcmc; dpmcmc.pin()\n{code}")
 
 
 def test_no_job_depends_on_what_the_public_names_stand_for():
     files, libraries = sources.imported("dpmcmc")
-    assert {path.name for path in files} == {"__init__.py", "machine.py"} and not libraries
+    assert {path.name for path in files} == {"__init__.py"} and not libraries
 
 
 def test_planning_and_documentation_need_neither_arviz_nor_pandas():

@@ -1,15 +1,11 @@
 """Differentially private Markov chain Monte Carlo: samplers, models, accounting and metrics.
 
-To be imported before NumPy, for the same digits on every machine: see `dpmcmc.machine`.
+For the same digits on every machine call `dpmcmc.pin()` before NumPy is imported; the jobs of a
+study do so.
 
 Public names come from the modules that `__init__.pyi` says, imported when they are asked for: so a
 job neither loads what it does not use nor, by `dpmcmc.study.sources`, depends on it.
 """
-
-from dpmcmc.machine import pin
-
-pin()
-
 
 # Names of before, and what they are now.
 RENAMED = {
@@ -32,7 +28,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_public_names()} - {"_public_names", "pin", "RENAMED"})
+    return sorted({*globals(), *_public_names()} - {"_public_names", "RENAMED"})
 
 
 def _public_names():

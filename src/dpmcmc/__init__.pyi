@@ -13,6 +13,7 @@ from dpmcmc.evaluation.inference_data import to_arviz as to_arviz
 from dpmcmc.evaluation.metrics import kept_draws as kept_draws
 from dpmcmc.library import streams as streams
 from dpmcmc.likelihoods.target import Target as Target
+from dpmcmc.machine import pin as pin
 from dpmcmc.models.banana import Banana as Banana
 from dpmcmc.models.circle import Circle as Circle
 from dpmcmc.models.exponential_family import ExponentialFamily as ExponentialFamily

@@ -4,7 +4,9 @@ NumPy, OpenBLAS, XLA and the compiler of our kernels look at the processor and c
 Wider registers add numbers up in another order, so the last digits of a sum would be the machine's,
 and a chain, whose next step hangs on them, would in time be another. Here all are told to keep to
 what x86-64-v3 has (AVX2, FMA; all but the cheapest machines since 2013) and to one thread, each by
-the variable that it reads when it is loaded. Hence `dpmcmc` must be imported before NumPy.
+the variable that it reads when it is loaded: so before NumPy is. Jobs of a study are told (`pin` in
+`dpmcmc.jobs`); a program that imports the package is not, unless it calls `dpmcmc.pin()`. Compiled
+kernels of the package are for that level in any case.
 """
 
 import os
@@ -58,8 +60,12 @@ def note():
     ]
 
 
-def pin():
-    """Choose for all that is loaded from now on, in this process and those that it starts."""
+def pin() -> None:
+    """Choose the machine code of NumPy, OpenBLAS, numba and XLA, and one thread for each.
+
+    For the same digits on every machine. It holds for what is loaded from now on, in this process
+    and in those that it starts: call it before NumPy is imported.
+    """
     os.environ.update(ONE_THREAD)
     if is_common():
         os.environ.pop("NPY_ENABLE_CPU_FEATURES", None)  # NumPy refuses both

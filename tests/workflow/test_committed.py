@@ -1,6 +1,6 @@
 """Committed results: published, rendered from tables alone, and compared with the present code.
 
-On the quick study, in a copy of the tree; pages of the studies in docs/ from what is committed.
+On a small study, in a copy of the tree; pages of the studies in docs/ from what is committed.
 """
 
 import re
@@ -9,10 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, chosen
-from running import run
+from conftest import ROOT, chosen, once
+from running import copy_tree, run, snakemake
 
-CHAINS = "docs/quick/tables/chains.csv"
+STUDY = """\
+extends: ../tiny/study.yaml
+study: mini
+seeds: 2
+runs: [{models: [flat-banana-2d], algorithms: [dp-penalty, dp-hmc], epsilons: [2, 4]}]
+notebooks: {comparison: {models: [flat-banana-2d]}}
+"""
+CHAINS = "docs/mini/tables/chains.csv"
 STUDIES = sorted(path.parent.name for path in ROOT.glob("docs/*/provenance.json"))
 
 
@@ -23,14 +30,20 @@ def docs(directory, *arguments, check=True):
     return run(directory, sys.executable, "-c", code, "docs", *arguments, check=check)
 
 
-@pytest.fixture(scope="module")
-def published(tree, tmp_path_factory):
-    """A copy of the tree with the quick study in its docs, and without its results."""
-    directory = Path(shutil.copytree(tree, tmp_path_factory.mktemp("published") / "tree"))
-    docs(directory, "publish", "quick")
-    assert "the tables of" in docs(directory, "verify", "quick").stdout
-    shutil.rmtree(directory / "results/quick")
-    return directory
+@pytest.fixture(scope="session")
+def published(tmp_path_factory):
+    """A copy of the tree with a small study in its docs, and without its results."""
+
+    def make(directory):
+        file = copy_tree(directory) / "studies/mini/study.yaml"
+        file.parent.mkdir()
+        file.write_text(STUDY)
+        snakemake(directory, "--cores", 2, "--configfile", file)
+        docs(directory, "publish", "mini")
+        assert "the tables of" in docs(directory, "verify", "mini").stdout
+        shutil.rmtree(directory / "results/mini")
+
+    return once(tmp_path_factory, "published", make)
 
 
 def change(path, old, new):
@@ -42,35 +55,35 @@ def change(path, old, new):
 
 def test_a_study_as_published_is_of_the_present_code(published):
     assert "of the present code and settings" in docs(published, "status").stdout
-    found = docs(published, "spot-check", "quick").stdout
-    assert re.search(r"40 of \d+ rows of chains.csv run again, all identical", found)
+    found = docs(published, "spot-check", "mini").stdout
+    assert re.search(r"8 of 8 rows of chains.csv run again, all identical", found)
 
 
 def test_pages_follow_a_label_without_a_chain(published, tmp_path):
     directory = Path(shutil.copytree(published, tmp_path / "tree"))
-    before = {path: path.read_bytes() for path in directory.glob("docs/quick/tables/*.csv")}
-    change(directory / "library.yaml", "label: DP HMC\n", "label: Another label\n")
+    before = {path: path.read_bytes() for path in directory.glob("docs/mini/tables/*.csv")}
+    change(directory / "library.yaml", "label: DP penalty\n", "label: Another label\n")
     assert docs(directory, "status").returncode == 0
-    docs(directory, "pages", "quick")
-    assert "Another label" in (directory / "docs/quick/notebooks/comparison.html").read_text()
+    docs(directory, "pages", "mini")
+    assert "Another label" in (directory / "docs/mini/notebooks/comparison.html").read_text()
     assert before == {path: path.read_bytes() for path in before}
     assert not list(directory.glob("results/*"))
 
 
 def test_a_changed_digit_is_named_and_a_refactoring_attested(published, tmp_path):
     directory = Path(shutil.copytree(published, tmp_path / "tree"))
-    sampler = directory / "src/dpmcmc/samplers/dp_hmc.py"
+    sampler = directory / "src/dpmcmc/samplers/dp_penalty.py"
     sampler.write_text(sampler.read_text() + "\nUNUSED = 1\n")
     status = docs(directory, "status", check=False)
     parts = re.findall(r"^  (\S+)$", status.stdout, flags=re.MULTILINE)
     assert status.returncode == 1
-    assert {part.rpartition("/")[2] for part in parts} == {"accounting", "audit", "dp-hmc"}
-    assert "all identical" in docs(directory, "attest", "quick").stdout
+    assert {part.rpartition("/")[2] for part in parts} == {"dp-penalty"}
+    assert "all identical" in docs(directory, "attest", "mini").stdout
     assert docs(directory, "status").returncode == 0
 
     step = "return theta + step, None, None"
     change(directory / "src/dpmcmc/samplers/moves.py", step, step.replace("step,", "1.001 * step,"))
-    found = docs(directory, "attest", "quick", check=False)
+    found = docs(directory, "attest", "mini", check=False)
     assert found.returncode == 1 and "chains.csv: mmd differs in" in found.stdout
     assert docs(directory, "status", check=False).returncode == 1
 
@@ -85,7 +98,7 @@ def test_a_number_changed_by_hand_fails_the_spot_check(published, tmp_path):
         values[place] = "0.5"
         lines[i] = ",".join(values)
     table.write_text("\n".join(lines) + "\n")
-    found = docs(directory, "spot-check", "quick", check=False)
+    found = docs(directory, "spot-check", "mini", check=False)
     assert found.returncode == 1 and "acceptance_rate differs in" in found.stdout
 
 

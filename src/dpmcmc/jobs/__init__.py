@@ -1,1 +1,5 @@
-"""What each job of a study does."""
+"""Jobs of the workflow, one function each, with the same digits on every machine."""
+
+from dpmcmc.machine import pin
+
+pin()

@@ -12,6 +12,7 @@ from unittest.mock import patch
 from dpmcmc.kernels import batches, gradients, ratios  # noqa: F401 they fill KERNELS
 from dpmcmc.kernels.compiling import KERNELS, OPTIONS
 from dpmcmc.kernels.library import HERE, NAME, library_path
+from dpmcmc.machine import LEVEL, is_common
 
 
 def build(path):
@@ -39,12 +40,12 @@ def build(path):
         return flags
 
     library = CC(NAME)
-    library.target_cpu = os.environ.get("NUMBA_CPU_NAME", "host")
+    library.target_cpu = LEVEL if is_common() else "host"
     for function, signature in KERNELS:
         library.export(function.__name__, signature)(function)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".build-") as directory:
         library.output_dir = directory
-        features = os.environ.get("NUMBA_CPU_FEATURES", codegen.get_host_cpu_features())
+        features = "" if is_common() else codegen.get_host_cpu_features()
         with (
             patch.object(compiler, "Flags", flags),
             patch.object(codegen.AOTCPUCodegen, "_customize_tm_features", lambda self: features),
@@ -63,7 +64,7 @@ def recipe():
     options = " ".join(sorted(OPTIONS["fastmath"]))
     return (
         f"numba {numba.__version__}, llvmlite {llvmlite.__version__} (LLVM {llvm}), for "
-        f"{os.environ.get('NUMBA_CPU_NAME', 'this processor')}, with {options}"
+        f"{LEVEL if is_common() else 'this processor'}, with {options}"
     )
 
 

@@ -11,15 +11,15 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
 
-from dpmcmc.machine import cpu_kind
+from dpmcmc.machine import LEVEL, cpu_kind, is_common
 
 NAME = "_kernels"
 HERE = Path(__file__).parent
 
 
 def target():
-    """What kernels are compiled for: a level of x86-64 or, where that is not pinned, this CPU."""
-    return os.environ.get("NUMBA_CPU_NAME") or cpu_kind()
+    """What kernels are compiled for: a level of x86-64 or, on a machine without it, this CPU."""
+    return LEVEL if is_common() else cpu_kind()
 
 
 def library_path():
