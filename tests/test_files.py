@@ -92,6 +92,12 @@ def test_no_pickle_is_read(tmp_path):
         assert not re.search(r"\b(eval|exec|os\.system)\(", text), path
 
 
+def test_texts_are_of_utf_8_whatever_the_locale():
+    for path in ROOT.glob("src/**/*.py"):  # ruff sees only those whose path is made on the spot
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\.(read_text\(\)|write_text\((?!.*encoding))", text), path
+
+
 class Trap:
     sprung = False
 

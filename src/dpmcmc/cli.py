@@ -22,6 +22,7 @@ FOR_PEOPLE = {
 
 def main(arguments=None):
     """Run one command; exits with one line on stderr for what the user can mend."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: an ASCII terminal is no error
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
     commands = FOR_PEOPLE | {name: (job.function, job.options) for name, job in JOBS.items()}
     if name not in commands:

@@ -1,5 +1,6 @@
 """What `new` writes runs as it stands; nothing is written over, or half."""
 
+import io
 import re
 import subprocess
 import sys
@@ -38,6 +39,13 @@ def test_both_files_are_written_and_meet_the_rules_of_the_house(
     first_party = ["--config", 'lint.isort.known-first-party=["dpmcmc"]']  # as in a checkout
     for command in (["check", *first_party], ["format", "--check"]):
         subprocess.run([*ruff, *command, *config, tmp_path / "parts"], check=True)
+
+
+def test_a_terminal_that_lacks_a_letter_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["new", "model", f"{tmp_path}/modèle/mine.py"])
+    assert not ended.value.code
 
 
 def test_there_is_a_study_for_each_template():
