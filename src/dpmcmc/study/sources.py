@@ -4,8 +4,10 @@ import ast
 import hashlib
 import io
 import json
+import re
 import sys
 import tokenize
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -108,7 +110,7 @@ def imports(file):
     a.b are named, whatever b is; so is `dpmcmc.b`, which loads what the public name stands for.
     """
     names = set()
-    for node in ast.walk(ast.parse(code_of(file))):
+    for node in (node for tree in code_of(file) for node in ast.walk(tree)):
         if isinstance(node, ast.Import):
             names.update((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -130,11 +132,25 @@ def public_modules():
 
 
 def code_of(file):
-    """Python code of a file; that of a notebook's cells, none of a template."""
-    if file.suffix == ".ipynb":
-        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
-        return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-    return file.read_text(encoding="utf-8") if file.suffix == ".py" else ""
+    """Syntax trees of a file's code; those of a notebook's cells, none of a template."""
+    if file.suffix == ".py":
+        yield ast.parse(file.read_bytes())
+    elif file.suffix == ".ipynb":
+        for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                with suppress(SyntaxError):  # of a cell in another language, or the kernel says so
+                    yield parsed("".join(cell["source"]))
+
+
+def parsed(cell):
+    """Syntax tree of the code of a cell, in which %, ! and ? mean what they do to IPython."""
+    try:
+        return ast.parse(cell)
+    except SyntaxError:
+        from IPython.core.inputtransformer2 import TransformerManager  # it takes time
+
+        cell = re.sub(r"\A\s*%%.*", "", cell)  # what %%time, say, is given is Python
+        return ast.parse(TransformerManager().transform_cell(cell))
 
 
 distributions = cache(packages_distributions)  # by the modules that they bring
