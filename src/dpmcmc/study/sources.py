@@ -15,6 +15,9 @@ from pathlib import Path
 import dpmcmc
 
 PACKAGE = Path(__file__).parents[1]
+# What code that is no Python raises: a cell in another language, or a file that others import if
+# they can. It imports nothing; whoever runs it is told.
+BROKEN = (SyntaxError, ValueError)
 
 
 def digest(*modules):
@@ -45,13 +48,18 @@ def digest(*modules):
 @cache
 def without_prose(text):
     """Python code, as bytes, without docstrings and comments, which change no result."""
-    lines = text.decode("utf-8").splitlines()
+    try:
+        tree = ast.parse(text)
+    except BROKEN:
+        return text
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+    lines = text.decode(encoding).splitlines()
     spans = [
         (token.start, token.end)
         for token in tokenize.tokenize(io.BytesIO(text).readline)
         if token.type == tokenize.COMMENT
     ]
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
         ):
@@ -134,11 +142,12 @@ def public_modules():
 def code_of(file):
     """Syntax trees of a file's code; those of a notebook's cells, none of a template."""
     if file.suffix == ".py":
-        yield ast.parse(file.read_bytes())
+        with suppress(*BROKEN):
+            yield ast.parse(file.read_bytes())
     elif file.suffix == ".ipynb":
         for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
-                with suppress(SyntaxError):  # of a cell in another language, or the kernel says so
+                with suppress(*BROKEN):
                     yield parsed("".join(cell["source"]))
 
 
