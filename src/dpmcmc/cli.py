@@ -30,9 +30,8 @@ def main(arguments=None):
     place, known = commands[name]
     module, _, attribute = place.partition(".")
     function = getattr(import_module(f"dpmcmc.jobs.{module}"), attribute)
-    parser = argparse.ArgumentParser(
-        prog=f"python -m dpmcmc {name}", description=function.__doc__.splitlines()[0]
-    )
+    what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
+    parser = argparse.ArgumentParser(prog=f"python -m dpmcmc {name}", description=what)
     for option in known.split():
         many = option[-1] if option[-1] in "+*" else None
         option = option.rstrip("+*")

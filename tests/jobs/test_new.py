@@ -11,6 +11,7 @@ from running import planned, run, snakemake
 
 from dpmcmc import cli
 from dpmcmc.jobs.new import TEMPLATES
+from dpmcmc.jobs.new import new as write_new
 
 
 def new(capsys, *arguments):
@@ -46,6 +47,12 @@ def test_a_terminal_that_lacks_a_letter_is_no_error(tmp_path, monkeypatch):
     with pytest.raises(SystemExit) as ended:
         cli.main(["new", "model", f"{tmp_path}/modèle/mine.py"])
     assert not ended.value.code
+
+
+def test_commands_run_without_docstrings(tmp_path, monkeypatch, capsys):
+    """As with PYTHONOPTIMIZE=2."""
+    monkeypatch.setattr(write_new, "__doc__", None)
+    assert new(capsys, "model", tmp_path / "mine.py")[0] == 0
 
 
 def test_there_is_a_study_for_each_template():
