@@ -29,7 +29,10 @@ def main(arguments=None):
         sys.exit(f"usage: python -m dpmcmc command ...; the commands are {', '.join(commands)}")
     place, known = commands[name]
     module, _, attribute = place.partition(".")
-    function = getattr(import_module(f"dpmcmc.jobs.{module}"), attribute)
+    try:
+        function = getattr(import_module(f"dpmcmc.jobs.{module}"), attribute)
+    except ModuleNotFoundError as error:
+        sys.exit(f"{name}: there is no package {error.name}: pip install 'dpmcmc[workflow]'")
     what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
     parser = argparse.ArgumentParser(prog=f"python -m dpmcmc {name}", description=what)
     for option in known.split():

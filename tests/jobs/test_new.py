@@ -55,6 +55,16 @@ def test_commands_run_without_docstrings(tmp_path, monkeypatch, capsys):
     assert new(capsys, "model", tmp_path / "mine.py")[0] == 0
 
 
+@pytest.mark.parametrize("command", ["new", "check"])
+def test_a_missing_extra_is_named(monkeypatch, command):
+    """As after `pip install dpmcmc`."""
+    for module in ("dpmcmc.jobs.new", "dpmcmc.jobs.check", "dpmcmc.study.config"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(SystemExit, match=r"no package yaml: pip install 'dpmcmc\[workflow\]'$"):
+        cli.main([command])
+
+
 def test_there_is_a_study_for_each_template():
     names = {path.name for path in TEMPLATES.iterdir()}
     assert names == {f"{kind}{s}.txt" for kind in ("model", "algorithm") for s in (".py", ".yaml")}
