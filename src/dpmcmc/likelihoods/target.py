@@ -45,10 +45,14 @@ class Target:
     Raises
     ------
     ValueError
-        If the data are not numbers, of another shape, not finite, or lack a column.
+        If the model is a class, or the data are not numbers, of another shape, not finite, or lack
+        a column.
     """
 
     def __init__(self, model, data, nonfinite="refuse"):
+        if isinstance(model, type):
+            name = model.__name__
+            raise ValueError(f"model: must be an object, {name}(...), not the class {name}")
         self.model = model
         self.data = checked(model, data, nonfinite)
         self.likelihood = model.likelihood(self.data)

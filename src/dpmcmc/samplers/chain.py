@@ -15,6 +15,7 @@ one that does so only as a step size goes to 0 says `exact_as_vanishes = "step_s
 """
 
 import math
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ class Generators(NamedTuple):
 class Streams(Generators):
     """Random generators of one chain.
 
-    On real data acceptance and noise must stay secret: whoever knows them can undo the noise.
+    On real data all three must stay secret: whoever knows the numbers of acceptance and noise can
+    undo the noise, and those of proposals may lead to a seed that the others share.
 
     Raises
     ------
@@ -138,7 +140,7 @@ def run_chain(
     num_iterations : int
         k >= 0, fixed beforehand by the accountant.
     max_positions : int, optional
-        Thin the positions to at most so many; all iterations count in the other arrays.
+        Thin the positions to at most so many, >= 1; all iterations count in the other arrays.
 
     Returns
     -------
@@ -147,8 +149,14 @@ def run_chain(
     Raises
     ------
     ValueError
-        If the start point is of another shape or not finite.
+        If one of these is of another kind, or the start point of another shape or not finite.
     """
+    check_object("sampler", sampler, "step", "DPPenalty(...)")
+    check_object("target", target, "model", "Target(model, data)")
+    check_object("rng", rng, "add_noise", "streams()")
+    check_count("num_iterations", num_iterations, 0)
+    if max_positions is not None:
+        check_count("max_positions", max_positions, 1)
     start, dimension = np.array(start, dtype=float), target.model.dimension
     if start.shape != (dimension,):
         raise ValueError(f"start: must be of shape ({dimension},), not {start.shape}")
@@ -172,6 +180,19 @@ def run_chain(
             for values, value in zip(records, info, strict=True):
                 values[i] = value
     return chain
+
+
+def check_object(name, value, member, example):
+    """Raise a ValueError for what is no object with a member."""
+    if isinstance(value, type) or not hasattr(value, member):
+        what = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        raise ValueError(f"{name}: must be an object such as dpmcmc.{example}, not {what}")
+
+
+def check_count(name, value, least):
+    """Raise a ValueError for what is no whole number of at least so many."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}: must be a whole number of at least {least}, not {value!r}")
 
 
 def accepts(rng, log_ratio):
