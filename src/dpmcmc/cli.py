@@ -1,7 +1,8 @@
 """One command for each rule of the workflow, `python -m dpmcmc chain ...`, and those for people.
 
 Of a rule's command, `--spec` is a JSON object of the job's own settings (see
-`dpmcmc.study.study.Study`); every other option is a path.
+`dpmcmc.study.study.Study`); every other option is a path. `@file` stands for the lines of a file:
+the system limits how long a command may be, so rules give settings and long lists by `@/dev/stdin`.
 """
 
 import argparse
@@ -34,7 +35,10 @@ def main(arguments=None):
     except ModuleNotFoundError as error:
         sys.exit(f"{name}: there is no package {error.name}: pip install 'dpmcmc[workflow]'")
     what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
-    parser = argparse.ArgumentParser(prog=f"python -m dpmcmc {name}", description=what)
+    of_file = None if name in FOR_PEOPLE else "@"
+    parser = argparse.ArgumentParser(
+        prog=f"python -m dpmcmc {name}", description=what, fromfile_prefix_chars=of_file
+    )
     for option in known.split():
         many = option[-1] if option[-1] in "+*" else None
         option = option.rstrip("+*")
