@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Streams, check_count
+from dpmcmc.samplers.chain import Streams
+from dpmcmc.settings import check_count
 from dpmcmc.study.streams import three_streams
 
 

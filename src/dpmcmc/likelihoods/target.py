@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from dpmcmc.arrays import read_only
+from dpmcmc.settings import check_object
 
 REMEMBERED = 128  # positions, more than a trajectory has
 NONFINITE = ("refuse", "clip")
@@ -45,14 +46,12 @@ class Target:
     Raises
     ------
     ValueError
-        If the model is a class, or the data are not numbers, of another shape, not finite, or lack
+        If the model is none, or the data are not numbers, of another shape, not finite, or lack
         a column.
     """
 
     def __init__(self, model, data, nonfinite="refuse"):
-        if isinstance(model, type):
-            name = model.__name__
-            raise ValueError(f"model: must be an object, {name}(...), not the class {name}")
+        check_object("model", model, "likelihood", "Gaussian(...)")
         self.model = model
         self.data = checked(model, data, nonfinite)
         self.likelihood = model.likelihood(self.data)

@@ -15,10 +15,11 @@ one that does so only as a step size goes to 0 says `exact_as_vanishes = "step_s
 """
 
 import math
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from dpmcmc.settings import check_count, check_object
 
 
 class Generators(NamedTuple):
@@ -180,19 +181,6 @@ def run_chain(
             for values, value in zip(records, info, strict=True):
                 values[i] = value
     return chain
-
-
-def check_object(name, value, member, example):
-    """Raise a ValueError for what is no object with a member."""
-    if isinstance(value, type) or not hasattr(value, member):
-        what = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
-        raise ValueError(f"{name}: must be an object such as dpmcmc.{example}, not {what}")
-
-
-def check_count(name, value, least):
-    """Raise a ValueError for what is no whole number of at least so many."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}: must be a whole number of at least {least}, not {value!r}")
 
 
 def accepts(rng, log_ratio):
