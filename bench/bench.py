@@ -68,7 +68,7 @@ def main():
         scheduling(options.jobs),
         whole_studies(options.studies),
     ]
-    options.output.write_text("\n\n".join(parts) + "\n")
+    options.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def describe_machine():
@@ -305,7 +305,8 @@ def scheduling(sizes):
             Path(directory, "Snakefile").write_text(
                 f'include: "{scheduler}"\n'
                 f'rule all:\n    input: expand("out/{{i}}", i=range({size}))\n'
-                'rule touch:\n    output: "out/{i}"\n    shell: "touch {output}"\n'
+                'rule touch:\n    output: "out/{i}"\n    shell: "touch {output}"\n',
+                encoding="utf-8",
             )
             command = [Path(sys.executable).with_name("snakemake"), "--cores", os.cpu_count()]
             cpu, wall = run_measured(command, cwd=directory)

@@ -287,7 +287,7 @@ def screenshot(driver: WebDriver, path: Path, output: Path, width: int) -> None:
 def _kill(process, home):
     """End a browser that did not answer when it was asked to."""
     with contextlib.suppress(OSError):
-        if home in Path(f"/proc/{process}/cmdline").read_text():
+        if home in Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8"):
             os.kill(process, signal.SIGKILL)
 
 

@@ -384,8 +384,8 @@ MUTANTS = [
     Mutant(
         "digests: imports in functions are not followed",
         "study/sources.py",
-        "in ast.walk(ast.parse(code_of(file))):",
-        "in ast.parse(code_of(file)).body:",
+        "for node in ast.walk(tree)):",
+        "for node in tree.body):",
         "study/test_sources.py",
     ),
     Mutant(

@@ -1,7 +1,10 @@
 """Files are written whole or not at all, and a damaged one never passes for a sound one."""
 
+import json
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +93,21 @@ def test_no_pickle_is_read(tmp_path):
         assert not re.search(r"\bpickle\b(?!=False)|allow_pickle=True|read_pickle", text), path
         assert not re.search(r"yaml\.(unsafe_|full_)?load\((?!text, Loader=Loader\))", text), path
         assert not re.search(r"\b(eval|exec|os\.system)\(", text), path
+
+
+def test_settings_may_be_longer_than_a_command_can_be(tmp_path):
+    path, spec = tmp_path / "study.json", {"ids": [f"{i:06}" for i in range(40_000)]}
+    command = [sys.executable, "-m", "dpmcmc", "study", "--spec", "@/dev/stdin", "--output", path]
+    subprocess.run(command, input=json.dumps(spec), text=True, check=True)
+    assert read_json(path) == spec
+    rules = "".join(file.read_text() for file in ROOT.glob("workflow/rules/*.smk"))
+    assert rules.count("--spec @/dev/stdin") == rules.count("params.spec") > 10
+
+
+def test_texts_are_of_utf_8_whatever_the_locale():
+    for path in ROOT.glob("src/**/*.py"):  # ruff sees only those whose path is made on the spot
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\.(read_text\(\)|write_text\((?!.*encoding))", text), path
 
 
 class Trap:

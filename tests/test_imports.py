@@ -2,11 +2,13 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -42,7 +44,7 @@ ALLOWED |= {
     "library": {"study", *COMPUTING},
     "jobs": {"study", "evaluation", "reporting", *COMPUTING},
     "cli": {"jobs", "study", "evaluation", "reporting", *COMPUTING},
-    "__main__": {"cli", "jobs"},
+    "__main__": {"cli"},
     "__init__": set(),
 }
 
@@ -193,6 +195,15 @@ def test_what_is_heavy_would_be_seen():
         brought_by({"dpmcmc.evaluation.analysis", "dpmcmc.evaluation.audit"})
     )
     assert "matplotlib" in brought_by({"dpmcmc.reporting.figures.style"})
+
+
+def test_jobs_find_this_package_before_the_users_own_path(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(os, "environ", {"PYTHONPATH": "/mine"})
+    rules = (ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8")
+    start = rules.partition("from dpmcmc import machine")[0]
+    exec(start, {"workflow": SimpleNamespace(basedir=ROOT)})
+    assert os.environ["PYTHONPATH"] == f"{SOURCE}{os.pathsep}/mine"
 
 
 def test_the_conda_environment_has_what_jobs_import():

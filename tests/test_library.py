@@ -14,6 +14,7 @@ from conftest import ROOT
 
 import dpmcmc
 from dpmcmc import machine, registry
+from dpmcmc.files import JobError
 from dpmcmc.study import sources
 
 README = ROOT / "README.md"  # with the ten lines, its only block of Python
@@ -154,6 +155,23 @@ def test_streams_are_the_same_for_a_seed_and_never_without_one():
 
     assert draws(3) == draws(3) != draws(4)
     assert len({*draws(), *draws(), *draws(3)}) == 9
+    seeds = [rng.bit_generator.seed_seq for rng in dpmcmc.streams()]
+    assert len({seed.entropy for seed in seeds}) == 3  # none leads to another
+    for wrong in ("3", -1, 1.5, True):
+        with pytest.raises(ValueError, match=r"^seed: must be a whole number of at least 0, not "):
+            dpmcmc.streams(wrong)
+
+
+def test_chains_of_the_library_go_to_arviz_as_those_of_a_study_do():
+    chains = [dpmcmc.Chain(np.full((5, 2), i), *np.ones((4, 5))) for i in range(3)]
+    data = dpmcmc.to_arviz(chains, burn_in=True)
+    assert data.posterior.theta.shape == (3, 3, 2) and data.warmup_posterior.theta.shape[1] == 2
+    assert data.posterior.theta[:, 0, 0].values.tolist() == [0, 1, 2]
+    assert dpmcmc.to_arviz(chains[0]).posterior.sizes["chain"] == 1
+    short = chains[0]._replace(positions=np.ones((4, 2)))
+    for wrong in ([], [chains[0], short], [1, 2], 3):
+        with pytest.raises(JobError, match=r"^results: must be .*chains of"):
+            dpmcmc.to_arviz(wrong)
 
 
 def test_citation_is_of_this_version_and_of_what_the_package_rests_on():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import sys
 
 import pytest
 
@@ -165,6 +166,13 @@ def test_a_file_that_raises_may_be_mended(tmp_path):
         load(f"{path}:Mine")
     write(tmp_path, "raises_first.py")
     assert load(f"{path}:Mine").__name__ == "Mine"
+
+
+def test_jax_that_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    path = write(tmp_path, "of_jax.py", imports="import jax")
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpmcmc\[jax\]'"):
+        load(f"{path}:Mine")
 
 
 PENALTY, WALK = "dpmcmc.samplers.dp_penalty:DPPenalty", "dpmcmc.samplers.moves:GaussianWalk"

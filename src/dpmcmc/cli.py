@@ -1,7 +1,8 @@
 """One command for each rule of the workflow, `python -m dpmcmc chain ...`, and those for people.
 
 Of a rule's command, `--spec` is a JSON object of the job's own settings (see
-`dpmcmc.study.study.Study`); every other option is a path.
+`dpmcmc.study.study.Study`); every other option is a path. `@file` stands for the lines of a file:
+the system limits how long a command may be, so rules give settings and long lists by `@/dev/stdin`.
 """
 
 import argparse
@@ -9,6 +10,9 @@ import json
 import sys
 from importlib import import_module
 
+import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
+
+# isort: split
 from dpmcmc.files import JobError
 from dpmcmc.jobs.table import JOBS
 
@@ -22,15 +26,21 @@ FOR_PEOPLE = {
 
 def main(arguments=None):
     """Run one command; exits with one line on stderr for what the user can mend."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: an ASCII terminal is no error
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
     commands = FOR_PEOPLE | {name: (job.function, job.options) for name, job in JOBS.items()}
     if name not in commands:
         sys.exit(f"usage: python -m dpmcmc command ...; the commands are {', '.join(commands)}")
     place, known = commands[name]
     module, _, attribute = place.partition(".")
-    function = getattr(import_module(f"dpmcmc.jobs.{module}"), attribute)
+    try:
+        function = getattr(import_module(f"dpmcmc.jobs.{module}"), attribute)
+    except ModuleNotFoundError as error:
+        sys.exit(f"{name}: there is no package {error.name}: pip install 'dpmcmc[workflow]'")
+    what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
+    of_file = None if name in FOR_PEOPLE else "@"
     parser = argparse.ArgumentParser(
-        prog=f"python -m dpmcmc {name}", description=function.__doc__.splitlines()[0]
+        prog=f"python -m dpmcmc {name}", description=what, fromfile_prefix_chars=of_file
     )
     for option in known.split():
         many = option[-1] if option[-1] in "+*" else None

@@ -65,7 +65,7 @@ def read_npz(path):
 def read_json(path):
     """Contents of a JSON file."""
     with reading(path):
-        return json.loads(Path(path).read_text())
+        return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 def write_json(contents, path):

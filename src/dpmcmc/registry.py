@@ -119,8 +119,10 @@ def load_file(path):
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[spec.name]
+        if isinstance(error, ModuleNotFoundError) and error.name == "jax":
+            error.msg += ": pip install 'dpmcmc[jax]'"
         raise
     return module
 

@@ -9,6 +9,7 @@ import dataclasses
 import re
 import sys
 from functools import cache
+from numbers import Integral
 from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -96,6 +97,19 @@ def in_short(value):
     """A value in a message, which is one line and no page."""
     text = " ".join(repr(value).split())
     return text if len(text) < 200 else f"{text[:200]}..."
+
+
+def check_object(name, value, member, example):
+    """Raise a ValueError for what is no object with a member."""
+    if isinstance(value, type) or not hasattr(value, member):
+        what = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        raise ValueError(f"{name}: must be an object such as dpmcmc.{example}, not {what}")
+
+
+def check_count(name, value, least):
+    """Raise a ValueError for what is no whole number of at least so many."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}: must be a whole number of at least {least}, not {value!r}")
 
 
 @cache

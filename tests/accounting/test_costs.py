@@ -9,7 +9,8 @@ import pytest
 
 from dpmcmc.accounting import costs
 from dpmcmc.accounting.accountants import accountant
-from dpmcmc.accounting.costs import epsilon, iterations, noise_scale
+from dpmcmc.accounting.costs import Price, epsilon, iterations, noise_scale
+from dpmcmc.accounting.growing_noise import counted
 from dpmcmc.jobs.budgets import given_epsilon
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
@@ -17,6 +18,7 @@ from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.samplers.sghmc import DPSGHMC
 from dpmcmc.settings import Settings
 
 N = 5000
@@ -115,6 +117,16 @@ def test_numbers_of_numpy_will_do():
     assert epsilon(PENALTY, np.int64(N), np.int32(13)) == epsilon(PENALTY, N, 13)
 
 
+def test_chains_share_a_budget():
+    assert iterations(PENALTY, N, 2, chains=3) == 13 // 3
+    assert epsilon(PENALTY, N, 4, chains=3) == epsilon(PENALTY, N, 12)
+    assert noise_scale(PENALTY, N, 4, 2, chains=3) == noise_scale(PENALTY, N, 12, 2)
+    # Noise that grows starts anew in each chain, which costs more than one of their length.
+    growing = DPSGHMC(0.01, 2, 5, friction=1, gradient_clip_bound=1)
+    one, two = (counted(Price(growing, N, "certified", 1, m).mechanism, 3) for m in (1, 2))
+    assert two == [(mechanism, 2 * count) for mechanism, count in one]
+
+
 def test_nearly_no_privacy_and_nearly_no_budget():
     assert iterations(PENALTY, N, 1e-9) == 0
     assert iterations(dataclasses.replace(PENALTY, noise_scale=1e8), N, 100) == 10**9
@@ -157,6 +169,12 @@ def test_a_sampler_of_ones_own_is_searched_by_the_field_that_is_named():
         (lambda: iterations(PENALTY, N, 1, accountant="rdp"), TypeError, "rdp prices a Subsampled"),
         (lambda: iterations(PENALTY, N, 0), ValueError, "^epsilon: must be a positive number, not"),
         (lambda: iterations(PENALTY, N, math.nan), ValueError, "epsilon: .*, not nan"),
+        (lambda: iterations(PENALTY, N, "1"), ValueError, "epsilon: .*, not '1'"),
+        (lambda: noise_scale(PENALTY, N, 9, None), ValueError, "epsilon: .*, not None"),
+        (lambda: epsilon(PENALTY, N, 9, "1e-5"), ValueError, "delta: .*, not '1e-5'"),
+        (lambda: iterations(DPPenalty, N, 1), ValueError, "sampler: .*, not the class DPPenalty"),
+        (lambda: noise_scale(DPPenalty, N, 9, 1), ValueError, "sampler: .*, not the class DPPe"),
+        (lambda: iterations(PENALTY, N, 1, chains=0), ValueError, "chains: must be a whole number"),
         (
             lambda: iterations(PENALTY, N, 1, delta=0.0),
             ValueError,

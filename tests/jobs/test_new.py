@@ -1,5 +1,6 @@
 """What `new` writes runs as it stands; nothing is written over, or half."""
 
+import io
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from running import planned, run, snakemake
 
 from dpmcmc import cli
 from dpmcmc.jobs.new import TEMPLATES
+from dpmcmc.jobs.new import new as write_new
 
 
 def new(capsys, *arguments):
@@ -38,6 +40,29 @@ def test_both_files_are_written_and_meet_the_rules_of_the_house(
     first_party = ["--config", 'lint.isort.known-first-party=["dpmcmc"]']  # as in a checkout
     for command in (["check", *first_party], ["format", "--check"]):
         subprocess.run([*ruff, *command, *config, tmp_path / "parts"], check=True)
+
+
+def test_a_terminal_that_lacks_a_letter_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["new", "model", f"{tmp_path}/modèle/mine.py"])
+    assert not ended.value.code
+
+
+def test_commands_run_without_docstrings(tmp_path, monkeypatch, capsys):
+    """As with PYTHONOPTIMIZE=2."""
+    monkeypatch.setattr(write_new, "__doc__", None)
+    assert new(capsys, "model", tmp_path / "mine.py")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["new", "check"])
+def test_a_missing_extra_is_named(monkeypatch, command):
+    """As after `pip install dpmcmc`."""
+    for module in ("dpmcmc.jobs.new", "dpmcmc.jobs.check", "dpmcmc.study.config"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(SystemExit, match=r"no package yaml: pip install 'dpmcmc\[workflow\]'$"):
+        cli.main([command])
 
 
 def test_there_is_a_study_for_each_template():

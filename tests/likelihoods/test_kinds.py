@@ -1,6 +1,7 @@
 """The three kinds of likelihood give the same sums, and deal alike with rows not finite."""
 
 import math
+import pickle
 import tracemalloc
 from dataclasses import dataclass
 
@@ -247,6 +248,16 @@ def test_no_size_of_a_batch_is_compiled_anew():
         target.clipped_gradient(theta, 2.0)
         target.clipped_log_likelihood_ratio(theta, theta + 0.2, math.inf)
     assert model.passes.ratios._cache_size() == model.passes.gradients._cache_size() == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_target_that_was_used_can_be_pickled(kind):
+    """As for processes that are spawned."""
+    target = Target(kind(10), np.full((2, 10) if kind is LinearFamily else (10, 2), 0.5))
+    arguments = np.zeros(2), np.array([0.1, 0.2]), 1.0
+    total = target.clipped_log_likelihood_ratio(*arguments)
+    again = pickle.loads(pickle.dumps(target))
+    assert again.clipped_log_likelihood_ratio(*arguments) == total
 
 
 def test_jax_computes_with_64_bits():

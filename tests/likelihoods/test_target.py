@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from row_models import BananaJax, BananaRows
 
@@ -51,6 +52,18 @@ def test_data_of_another_shape_are_refused(model):
 )
 def test_what_is_no_number_is_refused(data, named):
     assert message(MODELS["rows"], data).endswith(f"must be numbers of shape (20, 3), not {named}")
+
+
+def test_columns_of_a_data_frame_are_taken_by_name():
+    class Named(BananaRows):
+        columns = ("a", "b", "c")
+
+    model, frame = Named(BANANA), pd.DataFrame(np.full((20, 3), SECRET), columns=["c", "b", "a"])
+    frame["c"] = 1.0
+    assert Target(model, frame).data[0].tolist() == [SECRET, SECRET, 1.0]
+    assert message(model, frame.drop(columns="b")) == (
+        "data of Named: has no column b; it takes a, b, c, or an array of these in that order"
+    )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -175,6 +175,15 @@ def test_a_file_that_is_no_notebook_is_named(resolve, tmp_path, text):
         resolve({"b": {}})
 
 
+def test_parameters_are_read_beside_magics_and_with_types(resolve, write):
+    write("b", {}, code="%matplotlib inline\nn: int = 3\n!ls\nx, y = 1, 2\nd = {}\nd[0] = 1")
+    (notebook,) = resolve({"b": {"n": 4}}).values()
+    assert notebook.parameters == {"n": 4}
+    write("c", {}, code="n = 3\nm == = 4")
+    with pytest.raises(ConfigError, match=r"c\.ipynb: line 2 of the cell tagged parameters"):
+        resolve({"c": {}})
+
+
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_the_notebooks_of_the_tree_declare_what_they_use(path):
     title, question, declared, _ = read_source(path)

@@ -17,17 +17,21 @@ PRIOR = {"means": [0, 0], "sds": [1, 1], "prior_variance": 10, "classes": [1, 9,
 
 
 def test_a_module_beside_a_notebook_is_imported_and_in_its_digest(tmp_path, monkeypatch):
+    """In a notebook without a language, with magics, and under a matplotlibrc of the user's."""
     monkeypatch.setenv("PYTHONPATH", "")
     (tmp_path / "helper.py").write_text("ANSWER = 42\n")
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    monkeypatch.setenv("MATPLOTLIBRC", str(tmp_path))
     cells = [
-        nbformat.v4.new_code_cell("", metadata={"tags": ["parameters"]}),
-        nbformat.v4.new_code_cell("import helper\nprint(helper.ANSWER)"),
+        nbformat.v4.new_code_cell("n: int = 1", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell("%%capture\n!true\nimport helper, matplotlib\nhelper?"),
+        nbformat.v4.new_code_cell("print(helper.ANSWER + n, matplotlib.rcParams['text.usetex'])"),
     ]
     path = tmp_path / "n.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    execute(path, tmp_path / "done.ipynb", {})
+    execute(path, tmp_path / "done.ipynb", {"n": 0})
     done = nbformat.read(tmp_path / "done.ipynb", as_version=4)
-    assert done.cells[-1].outputs[0].text == "42\n"
+    assert done.cells[-1].outputs[0].text == "42 False\n"
     assert tmp_path / "helper.py" in imported(str(path))[0]
 
 

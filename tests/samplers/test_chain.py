@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from dpmcmc.library import streams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.moves import GaussianWalk
 
 GENERATORS = [np.random.default_rng(seed) for seed in range(3)]
 MODEL = Gaussian(10, 1.0, [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
@@ -19,6 +22,9 @@ class Still:
 
     def init(self, rng, position):
         return position
+
+    def step(self, rng, state, target):
+        raise NotImplementedError
 
 
 def test_streams_are_known_by_name():
@@ -61,6 +67,33 @@ def test_a_chain_starts_at_a_point(start, message):
         run_chain(Still(), TARGET, Streams(*GENERATORS), start, 0)
     chain = run_chain(Still(), TARGET, Streams(*GENERATORS), [0.5, 1], 0)
     assert chain.positions.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"sampler": Metropolis},
+            "sampler: must be an object such as .*, not the class Metropolis",
+        ),
+        ({"target": np.zeros((2, 10))}, r"target: .* dpmcmc.Target\(model, data\), not ndarray"),
+        ({"rng": np.random.default_rng(1)}, r"rng: .* dpmcmc.streams\(\), not Generator"),
+        ({"rng": 1}, "rng: .*, not int"),
+        ({"num_iterations": -1}, "num_iterations: must be a whole number of at least 0, not -1"),
+        ({"num_iterations": 10.0}, "num_iterations: .*, not 10.0"),
+        ({"max_positions": 0}, "max_positions: must be a whole number of at least 1, not 0"),
+    ],
+)
+def test_what_is_no_part_of_a_chain_is_named(changes, message):
+    parts = {"sampler": Metropolis(GaussianWalk(1.0)), "target": TARGET, "rng": streams()}
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        run_chain(**parts | {"start": [0, 0], "num_iterations": 1} | changes)
+
+
+def test_a_target_is_of_a_model_and_not_of_its_class():
+    for wrong, name in ((Gaussian, "the class Gaussian"), (np.zeros((2, 10)), "ndarray")):
+        with pytest.raises(ValueError, match=f"^model: must be an object such as .*, not {name}$"):
+            Target(wrong, np.zeros((2, 10)))
 
 
 def test_streams_of_words_of_32_bits_are_refused():

@@ -57,6 +57,20 @@ def test_helpers_of_a_users_file_and_theirs_count(tmp_path):
     assert sources.digest(f"{tmp_path}/own.py") != before
 
 
+def test_files_of_any_encoding_and_broken_ones_have_a_digest(tmp_path):
+    own, helper = tmp_path / "own.py", tmp_path / "helper.py"
+    code = "try:\n    import helper\nexcept Exception:\n    helper = None\nx = 'é'  # ü\n"
+    own.write_bytes(code.encode())
+    helper.write_bytes(b"def (\n")
+    plain = sources.digest(str(own))
+    own.write_bytes(code.encode("utf-8-sig"))
+    assert sources.digest(str(own)) == plain
+    own.write_bytes(f"# -*- coding: latin-1 -*-\n{code}".encode("latin-1"))
+    assert sources.digest(str(own)) == plain
+    helper.write_bytes(b"def ((\0\n")
+    assert sources.digest(str(own)) != plain
+
+
 def test_a_notebook_brings_what_its_cells_import():
     files, _ = names(f"{ROOT}/notebooks/trajectory.ipynb")
     assert {"trajectory.ipynb", "hmc.py", "posteriors.py"} <= files

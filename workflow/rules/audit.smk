@@ -16,7 +16,7 @@ rule audit_case:
     message:
         "Audit of {wildcards.case}"
     shell:
-        "python -m dpmcmc audit-case --spec {params.spec:q} --output {output.bounds:q} > {log:q} 2>&1"
+        "python -m dpmcmc audit-case --spec @/dev/stdin --output {output.bounds:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule tabulate_audit:
@@ -36,5 +36,5 @@ rule tabulate_audit:
     message:
         "Table of the audit"
     shell:
-        "python -m dpmcmc joined-table --parts {input.bounds:q} --output {output.table:q}"
-        " > {log:q} 2>&1"
+        "printf '%s\\n' {input.bounds:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
+        " --output {output.table:q} > {log:q} 2>&1"

@@ -16,7 +16,7 @@ rule compute_budget:
     message:
         "Budget of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        "python -m dpmcmc budget --spec {params.spec:q} --output {output.budget:q} > {log:q} 2>&1"
+        "python -m dpmcmc budget --spec @/dev/stdin --output {output.budget:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule certify_budget:
@@ -36,8 +36,8 @@ rule certify_budget:
     message:
         "Cost by its stand-in of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        "python -m dpmcmc certification --spec {params.spec:q} --budget {input.budget:q}"
-        " --output {output.certified:q} > {log:q} 2>&1"
+        "python -m dpmcmc certification --spec @/dev/stdin --budget {input.budget:q}"
+        " --output {output.certified:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule compute_accounting_curve:
@@ -55,8 +55,8 @@ rule compute_accounting_curve:
     message:
         "Iterations of {wildcards.algorithm} against epsilon by accountant {wildcards.accountant}"
     shell:
-        "python -m dpmcmc accounting-curve --spec {params.spec:q} --output {output.curve:q}"
-        " > {log:q} 2>&1"
+        "python -m dpmcmc accounting-curve --spec @/dev/stdin --output {output.curve:q}"
+        " <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule precompute:
@@ -74,4 +74,4 @@ rule precompute:
     message:
         "Compute once for all chains: {wildcards.precomputed}"
     shell:
-        "python -m dpmcmc precomputed --spec {params.spec:q} --output {output.precomputed:q} > {log:q} 2>&1"
+        "python -m dpmcmc precomputed --spec @/dev/stdin --output {output.precomputed:q} <<< {params.spec:q} > {log:q} 2>&1"

@@ -14,7 +14,7 @@ SOURCE = ROOT / "src"
 # Jobs find this checkout's package and this environment's Python, however Snakemake was started.
 sys.path.insert(0, str(SOURCE))
 os.environ.update(
-    PYTHONPATH=str(SOURCE),
+    PYTHONPATH=os.pathsep.join(filter(None, [str(SOURCE), os.getenv("PYTHONPATH")])),
     PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
 )
 # Large arrays in large pages of memory: chains on thirty statistics take a sixth less time.

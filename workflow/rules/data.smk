@@ -16,7 +16,7 @@ rule simulate_dataset:
     message:
         "Make the data set of {wildcards.model}"
     shell:
-        "python -m dpmcmc dataset --spec {params.spec:q} --output {output.dataset:q} > {log:q} 2>&1"
+        "python -m dpmcmc dataset --spec @/dev/stdin --output {output.dataset:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule draw_reference:
@@ -36,8 +36,8 @@ rule draw_reference:
     message:
         "Draw the reference sample of {wildcards.model}"
     shell:
-        "python -m dpmcmc reference --spec {params.spec:q} --dataset {input.dataset:q}"
-        " --output {output.reference:q} > {log:q} 2>&1"
+        "python -m dpmcmc reference --spec @/dev/stdin --dataset {input.dataset:q}"
+        " --output {output.reference:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule draw_baselines:
@@ -57,5 +57,5 @@ rule draw_baselines:
     message:
         "Draw the baseline samples of {wildcards.model}"
     shell:
-        "python -m dpmcmc baselines --spec {params.spec:q} --dataset {input.dataset:q}"
-        " --output {output.baselines:q} > {log:q} 2>&1"
+        "python -m dpmcmc baselines --spec @/dev/stdin --dataset {input.dataset:q}"
+        " --output {output.baselines:q} <<< {params.spec:q} > {log:q} 2>&1"

@@ -27,9 +27,9 @@ for name, notebook in study.notebooks.items():
         message:
             f"Execute and render the notebook {name}"
         shell:
-            "python -m dpmcmc notebook --spec {params.spec:q} --notebook {input.notebook:q}"
+            "python -m dpmcmc notebook --spec @/dev/stdin --notebook {input.notebook:q}"
             " --output {output.notebook:q} --html {output.html:q} --failed {params.failed:q}"
-            " > {log:q} 2>&1"
+            " <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule describe_study:
@@ -47,7 +47,7 @@ rule describe_study:
     message:
         "Describe the study to its pages"
     shell:
-        "python -m dpmcmc study --spec {params.spec:q} --output {output.study:q} > {log:q} 2>&1"
+        "python -m dpmcmc study --spec @/dev/stdin --output {output.study:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule record_provenance:
@@ -65,8 +65,8 @@ rule record_provenance:
     message:
         "Record what makes the study"
     shell:
-        "python -m dpmcmc provenance --spec {params.spec:q} --output {output.provenance:q}"
-        " > {log:q} 2>&1"
+        "python -m dpmcmc provenance --spec @/dev/stdin --output {output.provenance:q}"
+        " <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule build_index:

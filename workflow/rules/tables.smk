@@ -27,10 +27,10 @@ rule tabulate_chains:
     message:
         "Metrics of all chains of {wildcards.model}"
     shell:
-        "python -m dpmcmc chain-table --spec {params.spec:q} --reference {input.reference:q}"
+        "python -m dpmcmc chain-table --spec @/dev/stdin --reference {input.reference:q}"
         " --chains {params.chains:q} --budgets {params.budgets:q} --output {output.chains:q}"
         " --timings {output.timings:q} --budget-table {output.budgets:q}"
-        " --mixing {output.mixing:q} > {log:q} 2>&1"
+        " --mixing {output.mixing:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule tabulate_baselines:
@@ -52,9 +52,9 @@ rule tabulate_baselines:
     message:
         "Metrics of exact samples and start points of {wildcards.model}"
     shell:
-        "python -m dpmcmc baseline-table --spec {params.spec:q} --reference {input.reference:q}"
+        "python -m dpmcmc baseline-table --spec @/dev/stdin --reference {input.reference:q}"
         " --baselines {input.baselines:q} --output {output.baselines:q}"
-        " --starts {output.starts:q} > {log:q} 2>&1"
+        " --starts {output.starts:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule tabulate_accounting_curves:
@@ -74,8 +74,8 @@ rule tabulate_accounting_curves:
     message:
         "Table of the accounting curves"
     shell:
-        "python -m dpmcmc joined-table --parts {input.curves:q} --output {output.table:q}"
-        " > {log:q} 2>&1"
+        "printf '%s\\n' {input.curves:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
+        " --output {output.table:q} > {log:q} 2>&1"
 
 
 rule tabulate_certifications:
@@ -95,8 +95,8 @@ rule tabulate_certifications:
     message:
         "Table of the certified costs"
     shell:
-        "python -m dpmcmc joined-table --parts {input.certifications:q} --output {output.table:q}"
-        " > {log:q} 2>&1"
+        "printf '%s\\n' {input.certifications:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
+        " --output {output.table:q} > {log:q} 2>&1"
 
 
 rule tabulate_study:
@@ -122,10 +122,10 @@ rule tabulate_study:
     message:
         "Tables of the study"
     shell:
-        "python -m dpmcmc study-tables --spec {params.spec:q} --chains {input.chains:q}"
+        "python -m dpmcmc study-tables --spec @/dev/stdin --chains {input.chains:q}"
         " --timings {input.timings:q} --baselines {input.baselines:q} --starts {input.starts:q}"
         " --budgets {input.budgets:q} --mixing {input.mixing:q} --output {params.directory:q}"
-        " > {log:q} 2>&1"
+        " <<< {params.spec:q} > {log:q} 2>&1"
 
 
 if study.analysis_tables:
@@ -153,6 +153,6 @@ if study.analysis_tables:
         message:
             "Ranking of the algorithms and the chapter's claims"
         shell:
-            "python -m dpmcmc analysis-tables --spec {params.spec:q} --chains {input.chains:q}"
+            "python -m dpmcmc analysis-tables --spec @/dev/stdin --chains {input.chains:q}"
             " --baselines {input.baselines:q} --starts {input.starts:q} --models {input.models:q}"
-            " --summary {input.summary:q} --accounting {input.accounting:q} --output {params.directory:q} > {log:q} 2>&1"
+            " --summary {input.summary:q} --accounting {input.accounting:q} --output {params.directory:q} <<< {params.spec:q} > {log:q} 2>&1"

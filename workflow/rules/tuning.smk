@@ -26,9 +26,9 @@ rule search_settings:
     message:
         "Search settings of {wildcards.algorithm} on {wildcards.model}"
     shell:
-        "python -m dpmcmc search --spec {params.spec:q} --precomputed {input.precomputed:q}"
+        "python -m dpmcmc search --spec @/dev/stdin --precomputed {input.precomputed:q}"
         " --journal {params.journal:q} --output {output.trials:q} --best {output.best:q}"
-        " > {log:q} 2>&1"
+        " <<< {params.spec:q} > {log:q} 2>&1"
 
 
 rule tabulate_searches:

@@ -8,11 +8,12 @@ import dataclasses
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import cache
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from dpmcmc.accounting.accountants import accountant as accountant_named
 from dpmcmc.accounting.accountants import epsilon_of, first_guess
+from dpmcmc.accounting.growing_noise import GrowingNoise
 from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
 
 DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
@@ -21,30 +22,40 @@ LEAST_NOISE, MOST_NOISE = 1e-9, 1e9  # between which noise is searched
 
 
 class Price:
-    """What iterations of a private sampler cost, by one accountant; each cost is computed once."""
+    """What iterations of a private sampler cost, by one accountant; each cost is computed once.
 
-    def __init__(self, sampler, num_rows, accountant, likelihood_power=1.0):
+    Iterations are those of each of several chains of the same data.
+    """
+
+    def __init__(self, sampler, num_rows, accountant, likelihood_power=1.0, chains=1):
+        _require_object(sampler)
         if not hasattr(sampler, "mechanism"):
             name = type(sampler).__name__
             raise ValueError(f"{name} is not private: it has no mechanism, so no epsilon covers it")
+        _require_count(chains, "chains", 1)
         self.accountant = accountant_named(accountant)
-        self.mechanism = sampler.mechanism(num_rows, likelihood_power)
+        self.mechanism, self.chains = sampler.mechanism(num_rows, likelihood_power), chains
+        if isinstance(self.mechanism, GrowingNoise):  # it starts anew in each chain
+            count = self.mechanism.count * chains
+            self.mechanism, self.chains = dataclasses.replace(self.mechanism, count=count), 1
         self._cost = cache(self.accountant.delta)
 
     def delta(self, iterations, epsilon):
         """Delta that iterations cost at epsilon."""
-        return self._cost(self.mechanism, iterations, epsilon)
+        return self._cost(self.mechanism, iterations * self.chains, epsilon)
 
     def iterations(self, epsilon, delta, limit=10**9):
         """Most iterations that (epsilon, delta) allows; the search ends at a limit."""
         guess, spread = first_guess(self.accountant, self.mechanism, epsilon, delta)
-        return max_iterations(self._cost, self.mechanism, epsilon, delta, guess, spread, limit)
+        search = epsilon, delta, guess, spread, limit
+        return max_iterations(self._cost, self.mechanism, *search) // self.chains
 
     def epsilon(self, iterations, delta, at_most=None):
         """Epsilon that iterations cost at delta, rounded up to six decimals.
 
         Where it is known that (at_most, delta) allows them, the search starts there.
         """
+        iterations *= self.chains
         if at_most is None:
             return rounded_up(epsilon_of(self.accountant, self.mechanism, iterations, delta))
         spent = spent_epsilon(self._cost, self.mechanism, iterations, at_most, delta)
@@ -58,6 +69,7 @@ def iterations(
     delta: float | None = None,
     accountant: str = "certified",
     likelihood_power: float = 1.0,
+    chains: int = 1,
 ) -> int:
     """Most iterations of a private sampler that (epsilon, delta) allows: the length of a chain.
 
@@ -75,11 +87,13 @@ def iterations(
     likelihood_power : float
         Tempering T of the model, `model.likelihood_power`. What FullDataDPBarker and the samplers
         of stochastic gradients release depends on it.
+    chains : int
+        Chains of the same data that share the budget.
 
     Returns
     -------
     int
-        0 if not even one fits; at most 10^9, where the search ends.
+        Of each chain; 0 if not even one fits; at most 10^9, where the search ends.
 
     Raises
     ------
@@ -98,10 +112,12 @@ def iterations(
     201
     >>> dpmcmc.iterations(sampler, num_rows=5000, epsilon=2)
     13
+    >>> dpmcmc.iterations(sampler, num_rows=5000, epsilon=2, chains=4)
+    3
     """
     delta = _delta(num_rows, delta)
-    _require(0 < epsilon < math.inf, "epsilon: must be a positive number", epsilon)
-    return Price(sampler, num_rows, accountant, likelihood_power).iterations(epsilon, delta)
+    _require_number(epsilon, "epsilon: must be a positive number", math.inf)
+    return Price(sampler, num_rows, accountant, likelihood_power, chains).iterations(epsilon, delta)
 
 
 def epsilon(
@@ -111,18 +127,19 @@ def epsilon(
     delta: float | None = None,
     accountant: str = "certified",
     likelihood_power: float = 1.0,
+    chains: int = 1,
 ) -> float:
     """Epsilon that iterations of a private sampler cost at delta, rounded up to six decimals.
 
     Several chains of the same data cost as much as one of their total length; but for DPSGHMC with
-    decreasing steps, whose noise starts anew in each, and which this prices as one chain.
+    decreasing steps, whose noise starts anew in each.
 
     Parameters
     ----------
-    sampler, num_rows, delta, accountant, likelihood_power
+    sampler, num_rows, delta, accountant, likelihood_power, chains
         As for `iterations`.
     iterations : int
-        k >= 0, of all chains together.
+        k >= 0, of each chain.
 
     Returns
     -------
@@ -143,7 +160,7 @@ def epsilon(
     """
     delta = _delta(num_rows, delta)
     _require_count(iterations, "iterations", 0)
-    return Price(sampler, num_rows, accountant, likelihood_power).epsilon(iterations, delta)
+    return Price(sampler, num_rows, accountant, likelihood_power, chains).epsilon(iterations, delta)
 
 
 def noise_scale(
@@ -155,6 +172,7 @@ def noise_scale(
     accountant: str = "certified",
     likelihood_power: float = 1.0,
     setting: str | None = None,
+    chains: int = 1,
 ) -> float:
     """Least noise with which (epsilon, delta) allows so many iterations.
 
@@ -162,10 +180,10 @@ def noise_scale(
     ----------
     sampler
         With its settings; that of the noise, whose value counts for nothing, is searched.
-    num_rows, epsilon, delta, accountant, likelihood_power
+    num_rows, epsilon, delta, accountant, likelihood_power, chains
         As for `iterations`.
     iterations : int
-        k >= 1, of all chains together.
+        k >= 1, of each chain.
     setting : str, optional
         Field of the sampler that makes an iteration cheaper as it grows. By default its one field
         with "noise" in its name; DPHMC has two, of which one must be named.
@@ -197,14 +215,16 @@ def noise_scale(
     from scipy.optimize import brentq
 
     delta = _delta(num_rows, delta)
-    _require(0 < epsilon < math.inf, "epsilon: must be a positive number", epsilon)
+    _require_number(epsilon, "epsilon: must be a positive number", math.inf)
     _require_count(iterations, "iterations", 1)
     setting = _noise_setting(sampler, setting)
 
     @cache
     def cost(value):
         changed = dataclasses.replace(sampler, **{setting: value})
-        return Price(changed, num_rows, accountant, likelihood_power).delta(iterations, epsilon)
+        return Price(changed, num_rows, accountant, likelihood_power, chains).delta(
+            iterations, epsilon
+        )
 
     def excess(log_value):  # of the cost, as a logarithm, which is smooth
         return math.log(max(cost(math.exp(log_value)), 1e-300) / delta)
@@ -234,6 +254,7 @@ def _up_to_digits(value):
 
 def _noise_setting(sampler, setting):
     """Name of the field of a sampler that is searched."""
+    _require_object(sampler)
     name, fields = type(sampler).__name__, [f.name for f in dataclasses.fields(sampler)]
     noisy = [field for field in fields if "noise" in field]
     if setting in fields:
@@ -250,13 +271,24 @@ def _delta(num_rows, delta):
     """Delta, by default that of the studies."""
     _require_count(num_rows, "num_rows", 1)
     delta = DELTA_TIMES_N / num_rows if delta is None else delta
-    _require(0 < delta < 1, "delta: must be between 0 and 1", delta)
+    _require_number(delta, "delta: must be between 0 and 1", 1)
     return delta
+
+
+def _require_object(sampler):
+    if isinstance(sampler, type):
+        name = sampler.__name__
+        raise ValueError(f"sampler: must be an object, {name}(...), not the class {name}")
 
 
 def _require(is_valid, problem, value):
     if not is_valid:
         raise ValueError(f"{problem}, not {value}")
+
+
+def _require_number(value, problem, most):
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    _require(is_number and 0 < value < most, problem, value if is_number else repr(value))
 
 
 def _require_count(value, name, least):

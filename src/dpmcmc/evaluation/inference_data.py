@@ -1,7 +1,8 @@
-"""Chains of a study for ArviZ."""
+"""Chains for ArviZ, of a study or of one's own."""
 
 import json
 import warnings
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,27 +11,29 @@ import numpy as np
 
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError, read_json, read_npz
+from dpmcmc.samplers.chain import Chain
 
 if TYPE_CHECKING:
     import arviz
 
 
 def to_arviz(
-    results: str | PathLike[str],
-    study: str,
-    model: str,
-    algorithm: str,
+    results: str | PathLike[str] | Chain | Sequence[Chain],
+    study: str | None = None,
+    model: str | None = None,
+    algorithm: str | None = None,
     epsilon: float | None = None,
     *,
     run: str | None = None,
     burn_in: bool = False,
 ) -> "arviz.InferenceData":
-    """Chains of one cell of a study: the seeds are the chains, theta is the variable.
+    """Chains of one cell of a study, or of `run_chain`; theta is the variable.
 
     Parameters
     ----------
-    results : path
-        Folder of the results of all studies, "results".
+    results : path, Chain or list of Chain
+        Folder of the results of all studies, "results", in which the seeds of a cell are the
+        chains. Or chains of one length: then `burn_in` alone is of use beside them.
     study, model, algorithm : str
         Ids.
     epsilon : float, optional
@@ -57,12 +60,18 @@ def to_arviz(
     Raises
     ------
     JobError
-        If there is no such study, model, algorithm or run, with those that there are; or if the
-        study was not run to its end.
+        If there is no such study, model, algorithm or run, with those that there are; if the study
+        was not run to its end, or chains are not of one length.
     """
-    from dpmcmc.evaluation.diagnostics import arviz
     from dpmcmc.study.runs import Run
 
+    if not isinstance(results, str | PathLike):
+        chains = [results] if isinstance(results, Chain) else results
+        if not isinstance(chains, Sequence) or not all(isinstance(c, Chain) for c in chains):
+            raise JobError("results: must be the path of results, or chains of dpmcmc.run_chain")
+        if len({chain.positions.shape + chain.is_accepted.shape for chain in chains}) != 1:
+            raise JobError("results: must be chains of one length, at least one")
+        return inference_data([chain._asdict() for chain in chains], burn_in)
     if (epsilon is None) == (run is None):
         raise JobError("either an epsilon or a run must be given")
     run = Run(float(epsilon), None, {}, None).path if run is None else run
@@ -76,21 +85,6 @@ def to_arviz(
     seeds = description.get("fewer_seeds", {}).get(f"{model}/{algorithm}/{run}")
     chains = read_chains(of_pair / run, seeds or description["seeds"])
     budget = read_json(Path(results, study, "budgets", model, algorithm, f"{run}.json"))
-
-    positions, is_accepted = (
-        np.stack([chain[name] for chain in chains]) for name in ("positions", "is_accepted")
-    )
-    draws = positions.shape[1]
-    first = draws - len(kept_draws(positions[0]))  # that is kept
-    groups = {}
-    for group, name, values in (
-        ("posterior", "theta", positions),
-        ("sample_stats", "is_accepted", is_accepted),
-    ):
-        if values.shape[1] == draws:
-            groups[group] = {name: values[:, first:]}
-            if burn_in:
-                groups[f"warmup_{group}"] = {name: values[:, :first]}
 
     of_algorithm, of_model = description["algorithms"][algorithm], description["models"][model]
     settings = of_algorithm["settings"][model] | json.loads(str(chains[0]["varied"]))
@@ -109,15 +103,47 @@ def to_arviz(
         "model_settings": json.dumps(of_model["entry"]),
         "start": json.dumps([chain["start"].tolist() for chain in chains]),
     }
-    components = of_model.get("parameter_names", range(of_model["dimension"]))
+    return inference_data(chains, burn_in, of_model.get("parameter_names"), attributes)
+
+
+def inference_data(chains, burn_in, names=None, attributes=()):
+    """Chains, as dicts of arrays, as ArviZ has them.
+
+    Parameters
+    ----------
+    chains : list of dict
+        With `positions` and `is_accepted`, of one length.
+    burn_in : bool
+        As for `to_arviz`.
+    names : list of str, optional
+        Of the components.
+    attributes : dict
+        Those that are None are left out.
+    """
+    from dpmcmc.evaluation.diagnostics import arviz
+
+    positions, is_accepted = (
+        np.stack([chain[name] for chain in chains]) for name in ("positions", "is_accepted")
+    )
+    draws = positions.shape[1]
+    first = draws - len(kept_draws(positions[0]))  # that is kept
+    groups = {}
+    for group, name, values in (
+        ("posterior", "theta", positions),
+        ("sample_stats", "is_accepted", is_accepted),
+    ):
+        if values.shape[1] == draws:
+            groups[group] = {name: values[:, first:]}
+            if burn_in:
+                groups[f"warmup_{group}"] = {name: values[:, :first]}
     with warnings.catch_warnings():  # of fewer draws than chains, as small budgets give
         warnings.simplefilter("ignore", UserWarning)
         return arviz.from_dict(
             **groups,
             save_warmup=burn_in,
             dims={"theta": ["component"]},
-            coords={"component": list(components)},
-            attrs={key: value for key, value in attributes.items() if value is not None},
+            coords={"component": list(names or range(positions.shape[2]))},
+            attrs={key: value for key, value in dict(attributes).items() if value is not None},
         )
 
 

@@ -87,9 +87,11 @@ def measure_process():
     if sys.platform == "linux":
         # Start of the process in clock ticks since boot. Peak memory since its exec: getrusage
         # would count the memory of the process that started it, of which it is a copy at first.
-        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        ticks = int(
+            Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+        )
         wall = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-        status = Path("/proc/self/status").read_text()
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
         peak_kb = int(status.partition("VmHWM:")[2].split()[0])
     else:  # wall time from the import of this module
         wall = time.perf_counter() - STARTED

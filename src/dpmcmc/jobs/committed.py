@@ -434,7 +434,8 @@ def run_workflow(study, directory, targets, rules):
     command += [word for file in file_of(study.name) for word in ("--configfile", file)]
     command += ["--allowed-rules", *rules, "--"]
     command += [f"results/{study.name}/{target}" for target in targets]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    output = {"encoding": "utf-8", "errors": "replace", "capture_output": True}
+    done = subprocess.run([*map(str, command)], check=False, **output)
     if done.returncode:
         raise JobError(f"the workflow failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
 

@@ -92,7 +92,10 @@ def compiled(result, *arguments):
         if LIBRARY is None:
             from numba import njit
 
-            machine_code = njit(cache=True, **OPTIONS)(function)
+            try:
+                machine_code = njit(cache=True, **OPTIONS)(function)
+            except RuntimeError:  # no folder for its cache can be written
+                machine_code = njit(**OPTIONS)(function)
         else:
             machine_code = getattr(LIBRARY, function.__name__)
 

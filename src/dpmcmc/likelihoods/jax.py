@@ -87,9 +87,14 @@ class JaxLikelihood:
     """
 
     def __init__(self, model, rows):
-        self.passes = model.passes
+        self.model = model  # not its passes, which cannot be pickled
         self.rows = rows
         self.num_rows = len(rows)
+
+    @property
+    def passes(self):
+        """Compiled passes of the model."""
+        return self.model.passes
 
     def ratio_sum(self, theta, theta_new, bound):
         """What `Target.clipped_log_likelihood_ratio` returns."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from dpmcmc.arrays import read_only
+from dpmcmc.settings import check_object
 
 REMEMBERED = 128  # positions, more than a trajectory has
 NONFINITE = ("refuse", "clip")
@@ -26,7 +27,8 @@ class Target:
     model : Model
     data : array_like
         Of shape `model.data_shape`, never copied if it is an array of float64 in C order; a
-        memory-mapped one will do.
+        memory-mapped one will do. The columns of a data frame are taken by name, where the model
+        has names (`columns`).
     nonfinite : str
         What to do if rows are not finite: "refuse" the data, or "clip" these rows by the rule
         above.
@@ -45,10 +47,12 @@ class Target:
     Raises
     ------
     ValueError
-        If the data are not numbers, of another shape, or not finite.
+        If the model is none, or the data are not numbers, of another shape, not finite, or lack
+        a column.
     """
 
     def __init__(self, model, data, nonfinite="refuse"):
+        check_object("model", model, "likelihood", "Gaussian(...)")
         self.model = model
         self.data = checked(model, data, nonfinite)
         self.likelihood = model.likelihood(self.data)
@@ -207,7 +211,15 @@ def checked(model, data, nonfinite):
     """
     if nonfinite not in NONFINITE:
         raise ValueError(f"nonfinite: must be one of {', '.join(NONFINITE)}, not {nonfinite!r}")
-    expected = f"data of {type(model).__name__}: must be numbers of shape {model.data_shape}"
+    name = f"data of {type(model).__name__}"
+    expected = f"{name}: must be numbers of shape {model.data_shape}"
+    if model.columns and hasattr(data, "columns"):  # of a data frame, in any order
+        if missing := [column for column in model.columns if column not in data.columns]:
+            raise ValueError(
+                f"{name}: has no column {', '.join(missing)}; "
+                f"it takes {', '.join(model.columns)}, or an array of these in that order"
+            )
+        data = data[list(model.columns)]
     try:
         if is_masked(data):
             raise TypeError

@@ -28,6 +28,10 @@ class JaxModel(Model):
         """Compiled passes over blocks of rows, shared by all data sets of this model."""
         return compiled_passes(self.log_likelihood_row)
 
+    def __getstate__(self):
+        """All but the passes, which are compiled anew where it is unpickled."""
+        return {name: value for name, value in vars(self).items() if name != "passes"}
+
     def likelihood(self, data):
         """Clipped sums over the rows of one data set."""
         return JaxLikelihood(self, data)

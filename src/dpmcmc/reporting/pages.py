@@ -56,7 +56,7 @@ def notebook_page(path, name, notebooks):
     """
     exporter = HTMLExporter(
         template_name="classic",
-        raw_template=(TEMPLATES / "notebook.html.j2").read_text(),
+        raw_template=(TEMPLATES / "notebook.html.j2").read_text(encoding="utf-8"),
         exclude_anchor_links=True,
     )
     notebook = nbformat.read(path, as_version=4)

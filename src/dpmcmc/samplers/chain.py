@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmcmc.settings import check_count, check_object
+
 
 class Generators(NamedTuple):
     """The fields of `Streams`."""
@@ -31,7 +33,8 @@ class Generators(NamedTuple):
 class Streams(Generators):
     """Random generators of one chain.
 
-    On real data acceptance and noise must stay secret: whoever knows them can undo the noise.
+    On real data all three must stay secret: whoever knows the numbers of acceptance and noise can
+    undo the noise, and those of proposals may lead to a seed that the others share.
 
     Raises
     ------
@@ -138,7 +141,7 @@ def run_chain(
     num_iterations : int
         k >= 0, fixed beforehand by the accountant.
     max_positions : int, optional
-        Thin the positions to at most so many; all iterations count in the other arrays.
+        Thin the positions to at most so many, >= 1; all iterations count in the other arrays.
 
     Returns
     -------
@@ -147,8 +150,14 @@ def run_chain(
     Raises
     ------
     ValueError
-        If the start point is of another shape or not finite.
+        If one of these is of another kind, or the start point of another shape or not finite.
     """
+    check_object("sampler", sampler, "step", "DPPenalty(...)")
+    check_object("target", target, "model", "Target(model, data)")
+    check_object("rng", rng, "add_noise", "streams()")
+    check_count("num_iterations", num_iterations, 0)
+    if max_positions is not None:
+        check_count("max_positions", max_positions, 1)
     start, dimension = np.array(start, dtype=float), target.model.dimension
     if start.shape != (dimension,):
         raise ValueError(f"start: must be of shape ({dimension},), not {start.shape}")

@@ -31,6 +31,7 @@ import msgspec
 from dpmcmc.registry import beside
 from dpmcmc.study.config import ConfigError, check_keys, check_known, check_type, listed, named
 from dpmcmc.study.schema import Table
+from dpmcmc.study.sources import parsed
 from dpmcmc.study.tables import TABLES
 
 FILE_NAME = msgspec.Meta(
@@ -167,7 +168,10 @@ def read_source(path):
         declared = notebook["metadata"].get("dpmcmc", {})
         tagged = [c for c in notebook["cells"] if "parameters" in c["metadata"].get("tags", [])]
         defaults = assigned("".join(tagged[0]["source"])) if tagged else {}
-    except (ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
+    except SyntaxError as error:
+        where = f"line {error.lineno} of the cell tagged parameters"
+        raise ConfigError(f"{path}: {where} is no Python: {error.msg}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path} is no notebook ({type(error).__name__}: {error})") from None
     where = f"{path}, metadata.dpmcmc"
     check_type(declared, Declared, where)
@@ -196,9 +200,10 @@ def assigned(code):
     None stands for a default that is no literal.
     """
     values = {}
-    for statement in ast.parse(code).body:
+    for statement in parsed(code).body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
-            for target in getattr(statement, "targets", None) or [statement.target]:
+            targets = getattr(statement, "targets", None) or [statement.target]
+            for target in (target for target in targets if isinstance(target, ast.Name)):
                 values[target.id] = None
                 with suppress(ValueError):
                     values[target.id] = ast.literal_eval(statement.value)

@@ -4,8 +4,10 @@ import ast
 import hashlib
 import io
 import json
+import re
 import sys
 import tokenize
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -13,6 +15,9 @@ from pathlib import Path
 import dpmcmc
 
 PACKAGE = Path(__file__).parents[1]
+# What code that is no Python raises: a cell in another language, or a file that others import if
+# they can. It imports nothing; whoever runs it is told.
+BROKEN = (SyntaxError, ValueError)
 
 
 def digest(*modules):
@@ -43,13 +48,18 @@ def digest(*modules):
 @cache
 def without_prose(text):
     """Python code, as bytes, without docstrings and comments, which change no result."""
-    lines = text.decode("utf-8").splitlines()
+    try:
+        tree = ast.parse(text)
+    except BROKEN:
+        return text
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+    lines = text.decode(encoding).splitlines()
     spans = [
         (token.start, token.end)
         for token in tokenize.tokenize(io.BytesIO(text).readline)
         if token.type == tokenize.COMMENT
     ]
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
         ):
@@ -108,7 +118,7 @@ def imports(file):
     a.b are named, whatever b is; so is `dpmcmc.b`, which loads what the public name stands for.
     """
     names = set()
-    for node in ast.walk(ast.parse(code_of(file))):
+    for node in (node for tree in code_of(file) for node in ast.walk(tree)):
         if isinstance(node, ast.Import):
             names.update((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -130,11 +140,26 @@ def public_modules():
 
 
 def code_of(file):
-    """Python code of a file; that of a notebook's cells, none of a template."""
-    if file.suffix == ".ipynb":
-        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
-        return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-    return file.read_text(encoding="utf-8") if file.suffix == ".py" else ""
+    """Syntax trees of a file's code; those of a notebook's cells, none of a template."""
+    if file.suffix == ".py":
+        with suppress(*BROKEN):
+            yield ast.parse(file.read_bytes())
+    elif file.suffix == ".ipynb":
+        for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                with suppress(*BROKEN):
+                    yield parsed("".join(cell["source"]))
+
+
+def parsed(cell):
+    """Syntax tree of the code of a cell, in which %, ! and ? mean what they do to IPython."""
+    try:
+        return ast.parse(cell)
+    except SyntaxError:
+        from IPython.core.inputtransformer2 import TransformerManager  # it takes time
+
+        cell = re.sub(r"\A\s*%%.*", "", cell)  # what %%time, say, is given is Python
+        return ast.parse(TransformerManager().transform_cell(cell))
 
 
 distributions = cache(packages_distributions)  # by the modules that they bring

@@ -47,7 +47,7 @@ def find_all(calls):
     """
     raised = set()
     for check, *arguments in calls:
-        tried = check.__doc__.partition("\n")[0].removesuffix(".")
+        tried = (check.__doc__ or check.__name__).partition("\n")[0].removesuffix(".")
         try:
             with np.errstate(all="ignore"):
                 finding = Finding(tried, *check(*arguments))
