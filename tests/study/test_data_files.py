@@ -82,6 +82,16 @@ def test_a_value_that_is_not_finite_is_named_and_no_value_quoted(tmp_path, kind,
         read(path)
 
 
+NO_NAMES = "data.csv: has no line of names, or has there no column x and no column y"
+
+
+def test_names_that_are_numbers_and_empty_lines_at_the_end(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("2019,x,2020\n1,2,3\n3,4,5\n\n\n", encoding="utf-8")
+    rows = DataFile(path).rows(["2020", "2019"])
+    np.testing.assert_array_equal(rows, [[3, 1], [5, 3]])
+
+
 def refusal(path, columns=None, **options):
     with pytest.raises(DataError) as error:
         read(path, columns, **options)
@@ -101,13 +111,15 @@ def refusal(path, columns=None, **options):
         ("x,y\n1,2\n3,4,5\n", "data.csv: a row has more entries than there are names of columns"),
         ("x,y\n1,2,3\n3,4,5\n", "data.csv: a row has more entries than there are names"),
         ("x,y\n1,5,2\n3,4,5\n", "data.csv: a row has more entries than there are names"),
-        ("x;y\n1;2\n3;4\n", "data.csv: has no column x; its columns are x;y"),
+        ("x;y\n1;2\n3;4\n", NO_NAMES),
         ("x,z\n1,2\n3,4\n", "data.csv: has no column y; its columns are x, z"),
         ("x,y,y\n1,2,3\n3,4,5\n", "data.csv: has more than one column y; its columns are x, y, y"),
         ("x,y\n1,2\n", "data.csv: has too few rows (1); at least 2 needed"),
         ("x,y\n", "data.csv: has too few rows (0); at least 2 needed"),
         ("", "data.csv: has too few rows (0); at least 2 needed"),
-        ("31415,2\n3,4\n", "data.csv: has no line of names: its first line has a number in it"),
+        ("31415,2\n3,4\n", NO_NAMES),
+        ("secret,F\nother,M\n", NO_NAMES),
+        ("x,y\n1,2\n3," + "9" * 400 + "\n", "data.csv: row 2 of column y is missing, NaN or inf"),
     ],
 )
 def test_a_bad_csv(tmp_path, text, message):
@@ -292,7 +304,10 @@ class Nameless(Plain):
         (Narrow, "Narrow: columns x, y make data of shape (4, 1), not (4, 2)"),
         (Words, "Words.prepare: must return rows of numbers"),
         (Quoting, "Quoting.prepare: KeyError (test_data_files.py, line "),
-        (Nameless, "Nameless names no columns; give columns: a list, of those of data.csv: x, y"),
+        (
+            Nameless,
+            "Nameless names no columns; give columns: a list of names, as in the first line of data.csv",
+        ),
     ],
 )
 def test_what_a_model_may_not_make_of_rows(tmp_path, cls, message):

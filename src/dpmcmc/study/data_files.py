@@ -98,20 +98,18 @@ class DataFile:
                     f"{', '.join(columns)}"
                 )
             return range(count)
+        if not set(columns) & set(self.names):  # the first line may be a row: it is not quoted
+            raise DataError(
+                f"{self.path.name}: has no line of names, or has there no column "
+                f"{' and no column '.join(columns[:20])}"
+            )
         for name in columns:
             if self.names.count(name) != 1:
                 what = "no column" if name not in self.names else "more than one column"
-                raise DataError(
-                    f"{self.path.name}: has {what} {name}; its columns are {self.listed()}"
-                )
+                more = f" and {len(self.names) - 20} more" if len(self.names) > 20 else ""
+                listed = ", ".join(self.names[:20]) + more
+                raise DataError(f"{self.path.name}: has {what} {name}; its columns are {listed}")
         return map(self.names.index, columns)
-
-    def listed(self):
-        """Names of the columns, for messages."""
-        if self.names is None:
-            return "without names"
-        more = f" and {len(self.names) - 20} more" if len(self.names) > 20 else ""
-        return ", ".join(self.names[:20]) + more
 
 
 def numbers(column):
@@ -120,21 +118,36 @@ def numbers(column):
 
     if column.dtype.kind in "cmM":  # complex numbers, spans of time, dates
         return np.full(len(column), np.nan), column.notna().to_numpy()
-    values = pd.to_numeric(column, errors="coerce")
+    try:
+        values = pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of an integer beyond all floats
+        values = column.map(as_float).astype(float)
     return values.to_numpy(float, na_value=np.nan), (values.isna() & column.notna()).to_numpy()
+
+
+def as_float(value):
+    """A number as a float, infinite where it is too large; NaN for anything else."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):
+        return np.nan
 
 
 # Each takes the bytes of a file, and returns the names of its columns and a data frame.
 
 
 def read_csv(contents):
-    """A table with a line of names, commas and points, in UTF-8; an empty line is a row."""
+    """A table with a line of names, commas and points, in UTF-8.
+
+    An empty line is a row, except at the end.
+    """
     import pandas as pd
 
-    lines = io.StringIO(contents.decode("utf-8-sig"), newline="")
+    text = contents.decode("utf-8-sig").rstrip("\r\n")
+    lines = io.StringIO(f"{text}\n" if text else "", newline="")
     names = [name.strip() for name in next(csv.reader(lines), [])]
-    if any(map(is_number, names)):  # which must not be quoted as names
-        raise DataError("has no line of names: its first line has a number in it")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the names
         try:
@@ -152,15 +165,6 @@ def read_csv(contents):
         except (pd.errors.ParserWarning, pd.errors.ParserError):
             raise DataError("a row has more entries than there are names of columns") from None
     return names, table
-
-
-def is_number(text):
-    """Whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def read_parquet(contents):
@@ -237,8 +241,8 @@ def model_of(file, build, columns=None, split=None):
         raise DataError(f"{type(model).__name__}.columns: must be a tuple of names")
     if not columns:
         raise DataError(
-            f"{type(model).__name__} names no columns; give columns: a list, of those of "
-            f"{file.path.name}: {file.listed()}"
+            f"{type(model).__name__} names no columns; give columns: a list of names, as in the "
+            f"first line of {file.path.name}"
         )
     rows = prepared(model, file, columns)
     if len(rows) < 2:

@@ -348,7 +348,8 @@ class Study:
             models[name] = {"label": entry.label, "dimension": entry.model.dimension}
             models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
             if entry.data is not None:
-                models[name]["data"] = entry.data
+                told = {key: value for key, value in entry.data.items() if key != "digest"}
+                models[name]["data"] = told
             if hasattr(entry.model, "parameter_names"):
                 models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:
