@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
+from dpmcmc.accounting.accountants import ACCOUNTANTS
 from dpmcmc.jobs.table import JOBS, of_cell, recipe
 from dpmcmc.study.loading import load_study
 
@@ -78,6 +79,13 @@ def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none():
 def test_chains_of_every_pair_of_jobs_differ():
     chains = [text for (name, *_), text in specs(tiny()).items() if name == "chain"]
     assert len(set(chains)) == len(chains)
+
+
+def test_pages_depend_on_every_accountant():
+    """A notebook prices by `dpmcmc.epsilon(..., name)`, which imports one by its name."""
+    study = load_study(ROOT, [])
+    of = SimpleNamespace(notebook=next(iter(study.notebooks)))
+    assert set(ACCOUNTANTS.values()) <= set(JOBS["notebook"].modules(study, of))
 
 
 EDITS = [

@@ -117,8 +117,8 @@ def refusal(path, columns=None, **options):
         ("x,y\n1,2\n", "data.csv: has too few rows (1); at least 2 needed"),
         ("x,y\n", "data.csv: has too few rows (0); at least 2 needed"),
         ("", "data.csv: has too few rows (0); at least 2 needed"),
-        ("31415,2\n3,4\n", NO_NAMES),
-        ("secret,F\nother,M\n", NO_NAMES),
+        ("31415,2\n3,4\n5,6\n", NO_NAMES),
+        ("secret,F\nother,M\nthird,M\n", NO_NAMES),
         ("x,y\n1,2\n3," + "9" * 400 + "\n", "data.csv: row 2 of column y is missing, NaN or inf"),
     ],
 )
@@ -306,7 +306,7 @@ class Nameless(Plain):
         (Quoting, "Quoting.prepare: KeyError (test_data_files.py, line "),
         (
             Nameless,
-            "Nameless names no columns; give columns: a list of names, as in the first line of data.csv",
+            "Nameless names no columns; give columns: a list of names, as in the first",
         ),
     ],
 )

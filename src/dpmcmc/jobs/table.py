@@ -69,9 +69,14 @@ def held_out_reader(study, of):
 
 
 def notebook_modules(study, of):
-    """Of a page: the notebook, templates, models whose data it reads, algorithms it is given."""
+    """Of a page: the notebook, templates, models whose data it reads, algorithms it is given.
+
+    And all accountants: a page may price by any of them, which is imported by its name.
+    """
+    from dpmcmc.accounting.accountants import ACCOUNTANTS
+
     page = study.notebooks[of.notebook]
-    modules = [str(page.path), *template_files()]
+    modules = [str(page.path), *template_files(), *ACCOUNTANTS.values()]
     modules += [module_of(study.models[model].spec["class"]) for model in page.data_models]
     given = json.dumps(page.parameters)
     for name in study.algorithm_ids:
