@@ -83,7 +83,7 @@ def check(target, rng, ratios_of, gradients_of, count=12):
             exact, rel=CLOSE, abs=CLOSE * scale
         )
         for share in (0.0, 0.3, 0.9, 2.0, math.inf):
-            bound, gradient_bound = share * abs(ratios).max(), share * norms.max()
+            bound, gradient_bound = share * abs(ratios).max(), (share or 1e-12) * norms.max()
             total, num_clipped = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
             check_ratios(
                 (total, (np.clip(ratios, -bound, bound) ** 2).sum(), num_clipped), ratios, bound
@@ -292,6 +292,22 @@ class Summed(LinearRows):
 
     def gradient(self, theta, rows):
         return super().gradient(theta, rows).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class SingleJax(LinearJax):
+    """Mistaken: terms of single precision, whose sum one row moves by more than the clip allows."""
+
+    def log_likelihood_row(self, theta, row):
+        return super().log_likelihood_row(theta, row).astype(np.float32)
+
+
+def test_terms_of_single_precision_are_refused():
+    model = SingleJax(num_rows=3)
+    target = Target(model, np.ones(model.data_shape))
+    theta = np.ones(model.dimension)
+    with pytest.raises(ValueError, match="must return float64, not float32"):
+        target.clipped_log_likelihood_ratio(theta, 2 * theta, 1.0)
 
 
 @dataclass(frozen=True)

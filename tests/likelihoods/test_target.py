@@ -137,6 +137,17 @@ def test_without_jax_one_line_says_so():
     subprocess.run([sys.executable, "-c", f"{code} assert 'jax' not in sys.modules"], check=True)
 
 
+@pytest.mark.parametrize("bound", [0.0, 1e-163, 1e-200, np.nan])
+def test_a_bound_whose_square_underflows_clips_nothing_and_is_refused(small_target, bound):
+    theta, batch = small_target.model.true_theta, np.arange(2)
+    with pytest.raises(ValueError, match="gradient_clip_bound: must be at least 1e-140"):
+        small_target.clipped_gradient(theta, bound)
+    with pytest.raises(ValueError, match="gradient_clip_bound: must be at least 1e-140"):
+        small_target.clipped_batch_gradient(theta, bound, batch)
+    total, _ = small_target.clipped_gradient(theta, 1e-140)
+    assert np.linalg.norm(total) <= small_target.num_rows * 1e-140 * (1 + 1e-9)
+
+
 def test_single_rows_are_what_a_batch_adds_up(small_target):
     theta, theta_new = np.full((2, small_target.model.dimension), [[0.1], [0.3]])
     rows = np.arange(0, small_target.num_rows, 3)
