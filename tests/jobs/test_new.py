@@ -121,4 +121,4 @@ def test_an_algorithm_is_checked_and_its_study_has_it_beside_the_six(fresh):
     snakemake(fresh, "--cores", 2, chain, *study)
     chains = [name.split("/") for name in planned(fresh, *study) if name.startswith("chains/")]
     assert len({algorithm for _, _, algorithm, *_ in chains}) == 7
-    assert sum(algorithm == "own-walk" for _, _, algorithm, *_ in chains) == 3 * 5 - 1
+    assert sum(algorithm == "own-walk" for _, _, algorithm, *_ in chains) == 2 * 3 * 10 - 1
