@@ -213,7 +213,8 @@ def verify(study):
 def attest(study):
     """Run first samples of every changed part again; if all rows are the same, record that.
 
-    Of each part the cell of the shortest chains, and all others whose chains are short.
+    Of each part the cell of the shortest chains, and all others whose chains are short. Of reference
+    samples that take minutes one of each kind, with its baselines.
     """
     record, parts = record_of(study), changed_parts(study)
     if not parts:
@@ -226,10 +227,15 @@ def attest(study):
     changed = [of_parts[part] for part in of_parts if part in parts]
     cells = [c for of in changed for c in of if c == of[0] or takes[c] <= MOST_SECONDS]
     left = ["/".join(cell) for of in changed for cell in of if cell not in cells]
-    others = [part for part in parts if part in recipe(study)]
+    one_of_each = {study.models[model].reference: model for model in slow_references(study)[::-1]}
+    long = {*slow_references(study)} - {*one_of_each.values()}
+    others = [
+        part for part in parts if part in recipe(study) and part.partition("/")[2] not in long
+    ]
     lines = differences(study, [(cell, 0) for cell in cells], others)
     text = f"{len(cells)} of {len(table)} samples run again, in {len(parts)} changed parts"
     text += f", without cells of longer chains: {', '.join(left)}" if left else ""
+    text += f", without long references: {', '.join(sorted(long))}" if long else ""
     text += f", {'which differ:' if lines else 'all identical'}"
     if not lines:
         date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
