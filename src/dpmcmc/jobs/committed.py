@@ -213,8 +213,8 @@ def verify(study):
 def attest(study):
     """Run first samples of every changed part again; if all rows are the same, record that.
 
-    Of each part the cell of the shortest chains, and all others whose chains are short. Of reference
-    samples that take minutes one of each kind, with its baselines.
+    Of each part the cell of the shortest chains, and all others whose chains are short. Of
+    reference samples that take minutes one of each kind, with its baselines.
     """
     record, parts = record_of(study), changed_parts(study)
     if not parts:
