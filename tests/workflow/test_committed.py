@@ -12,6 +12,9 @@ import pytest
 from conftest import ROOT, chosen, once
 from running import copy_tree, run, snakemake
 
+from dpmcmc.jobs import committed
+from dpmcmc.jobs.table import recipe
+
 STUDY = """\
 extends: ../tiny/study.yaml
 study: mini
@@ -86,6 +89,20 @@ def test_a_changed_digit_is_named_and_a_refactoring_attested(published, tmp_path
     found = docs(directory, "attest", "mini", check=False)
     assert found.returncode == 1 and "chains.csv: mmd differs in" in found.stdout
     assert docs(directory, "status", check=False).returncode == 1
+
+
+def test_an_attest_runs_one_of_several_long_references_and_names_the_others(monkeypatch, capsys):
+    study = committed.study_of("sghmc-thesis")
+    long = [part for part in recipe(study) if part.startswith("reference/radon")]
+    monkeypatch.setattr(committed, "changed_parts", recipe)
+    given = []
+    monkeypatch.setattr(committed, "differences", lambda *told: given.append(told) or ["a row"])
+    assert committed.attest(study) == 1  # so nothing is written
+    [(_, samples, parts)] = given
+    assert len(samples) > 20 and {number for _, number in samples} == {0}
+    assert len(long) == 5 and len(set(long) & set(parts)) == 1
+    printed = capsys.readouterr().out
+    assert sum(part.removeprefix("reference/") in printed for part in set(long) - set(parts)) == 4
 
 
 def test_a_number_changed_by_hand_fails_the_spot_check(published, tmp_path):
