@@ -90,10 +90,8 @@ def test_pages_depend_on_every_accountant():
 
 EDITS = [
     ("samplers/dp_penalty.py", {"dp-penalty"}),
-    ("samplers/batches.py", {"dp-barker"}),
     ("kernels/ratios.py", {"dp-penalty", "dp-barker"}),
     ("accounting/barker_rdp.py", {"dp-barker"}),
-    ("evaluation/metrics.py", {"dp-penalty", "dp-barker"}),
     ("models/circle.py", set()),
 ]
 RECIPE = (

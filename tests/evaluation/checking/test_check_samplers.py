@@ -70,7 +70,7 @@ def failed(sampler, seed=0):
 
 
 @pytest.mark.parametrize(
-    "sampler", chosen(OURS, OURS[0], OURS[2]), ids=lambda sampler: type(sampler).__name__
+    "sampler", chosen(OURS, OURS[2]), ids=lambda sampler: type(sampler).__name__
 )
 def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler):
     findings = list(check_sampler(sampler))
@@ -92,7 +92,8 @@ def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler)
     assert untried == expected
 
 
-@pytest.mark.parametrize("temperature", chosen([0.5, 2.0], 0.5))
+@pytest.mark.torture
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
 def test_another_temperature_is_no_bias_of_the_step(temperature):
     """The published DP-SGLD has 1/2, and samples the posterior squared."""
     assert failed(DPSGLD(0.006, 50, 1, temperature)) == [SMALL_STEPS[1]]
@@ -471,8 +472,8 @@ ERRORS = [
 
 
 # One or two of each kind; the others are other ways to make the same mistake.
-KEPT = (WrongSign, Drifting, ClippedAbove, HalfTheNoise, Peeking, OwnNoise, NoiseOfTheData)
-KEPT += (BatchesTooLarge, KeptInPlace, Late, TwoBatches, FirstBatch, GradientNotClipped)
+KEPT = (WrongSign, ClippedAbove, HalfTheNoise, Peeking, OwnNoise, NoiseOfTheData)
+KEPT += (BatchesTooLarge, KeptInPlace, Late, TwoBatches, FirstBatch)
 
 
 @pytest.mark.parametrize(
