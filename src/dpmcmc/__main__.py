@@ -2,7 +2,6 @@ import gc
 import os
 import sys
 
-# isort: split
 from dpmcmc.cli import main
 
 gc.disable()  # jobs are short: modules leave no garbage, and looking for it takes time

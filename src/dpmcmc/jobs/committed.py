@@ -229,9 +229,8 @@ def attest(study):
     left = ["/".join(cell) for of in changed for cell in of if cell not in cells]
     one_of_each = {study.models[model].reference: model for model in slow_references(study)[::-1]}
     long = {*slow_references(study)} - {*one_of_each.values()}
-    others = [
-        part for part in parts if part in recipe(study) and part.partition("/")[2] not in long
-    ]
+    now = recipe(study)
+    others = [part for part in parts if part in now and part.partition("/")[2] not in long]
     lines = differences(study, [(cell, 0) for cell in cells], others)
     text = f"{len(cells)} of {len(table)} samples run again, in {len(parts)} changed parts"
     text += f", without cells of longer chains: {', '.join(left)}" if left else ""
@@ -241,7 +240,7 @@ def attest(study):
         date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         entry = {"date": date, "parts": parts, "result": text}
         more = {"attested": [*record.get("attested", []), entry], "config": study.config}
-        record = renewed(record, study, recipe(study), **more)
+        record = renewed(record, study, now, **more)
         write_json(record, DOCS / study.name / "provenance.json")
     return say(study, text, lines)
 

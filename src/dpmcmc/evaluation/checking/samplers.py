@@ -37,6 +37,7 @@ ROUNDING = 1e-9
 AUDITED_RUNS, DELTA = 1000, 0.01
 START = 0.5  # of the chains that are audited: a position that is multiplied must not be 0
 AUDITED = [(1, 0.7), (3, 1.0)]  # iterations and T
+OBSERVED = "released values", "positions"  # what an audit scores runs by
 
 
 def check_sampler(sampler, seed=0):
@@ -301,6 +302,5 @@ OF_PRIVATE = [
     starts_are_forgotten_with_noise,
     posterior_stays_with_noise,
     posterior_stays_on_batches,
+    *(audited(*run, *score) for run in AUDITED for score in enumerate(OBSERVED)),
 ]
-for run in AUDITED:
-    OF_PRIVATE += [audited(*run, *score) for score in enumerate(("released values", "positions"))]

@@ -21,7 +21,7 @@ from dpmcmc.evaluation.audit import OUTLIER
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
-from dpmcmc.samplers.batches import draw_batch
+from dpmcmc.samplers.batches import without_replacement
 
 DIMENSION = 3
 ROWS = 20  # of a batch, for those that draw none
@@ -249,8 +249,7 @@ def same_end(step, other):
 
 def other_batches(watching, rng, sampler, state, target, step):
     """An iteration again, with other batches and as if the same had been released."""
-    drawn = streams(WatchedStreams, int(rng.integers(2**62)))
-    others = [draw_batch(drawn, target.num_rows, size) for size in step.batch_sizes]
+    others = [without_replacement(rng, target.num_rows, size) for size in step.batch_sizes]
     return watching.repeat(*deepcopy((sampler, state)), target, step, others)
 
 
