@@ -268,10 +268,10 @@ MUTANTS = [
     ),
     Mutant(
         "growing noise: a group has the most noise of its members",
-        "accounting/growing_noise.py",
+        "accounting/sequences.py",
         "groups.append((mechanism.of(t),",
         "groups.append((mechanism.of(last),",
-        "accounting/test_growing_noise.py",
+        "accounting/test_sequences.py",
     ),
     # -- Sums over rows
     Mutant(

@@ -5,10 +5,11 @@ from dpmcmc.accounting.accountants import accountants as accountants
 from dpmcmc.accounting.costs import epsilon as epsilon
 from dpmcmc.accounting.costs import iterations as iterations
 from dpmcmc.accounting.costs import noise_scale as noise_scale
-from dpmcmc.accounting.growing_noise import GrowingNoise as GrowingNoise
 from dpmcmc.accounting.mechanisms import BarkerMechanism as BarkerMechanism
 from dpmcmc.accounting.mechanisms import GaussianMechanism as GaussianMechanism
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism as SubsampledGaussianMechanism
+from dpmcmc.accounting.sequences import GrowingNoise as GrowingNoise
+from dpmcmc.accounting.sequences import Prepared as Prepared
 from dpmcmc.evaluation.inference_data import to_arviz as to_arviz
 from dpmcmc.evaluation.metrics import kept_draws as kept_draws
 from dpmcmc.library import streams as streams
@@ -45,6 +46,7 @@ from dpmcmc.samplers.moves import GaussianWalk as GaussianWalk
 from dpmcmc.samplers.moves import GuidedWalk as GuidedWalk
 from dpmcmc.samplers.moves import Move as Move
 from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
+from dpmcmc.samplers.noisy_statistics import NoisyStatistics as NoisyStatistics
 from dpmcmc.samplers.sghmc import DPSGHMC as DPSGHMC
 from dpmcmc.samplers.sghmc import SGHMC as SGHMC
 from dpmcmc.samplers.start_point import StartPoint as StartPoint

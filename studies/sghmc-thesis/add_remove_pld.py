@@ -8,7 +8,7 @@ does not apply: `certified` prices what they do. It is for beside what others ha
 from functools import lru_cache
 from itertools import zip_longest
 
-from dpmcmc.accounting.growing_noise import GrowingNoise, grouped
+from dpmcmc.accounting.sequences import GrowingNoise, grouped
 from dpmcmc.accounting.mechanisms import require
 
 GRID = 1e-3  # of losses

@@ -13,7 +13,7 @@ import add_remove_pld
 from dpmcmc.accounting import certified
 from dpmcmc.accounting.accountants import epsilon_of
 from dpmcmc.accounting.amplification import amplified_epsilon
-from dpmcmc.accounting.growing_noise import counted
+from dpmcmc.accounting.sequences import counted
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
 
 ORDERS = np.arange(2, 65)  # of Rényi curves; the best ones of the thesis's runs are below 20

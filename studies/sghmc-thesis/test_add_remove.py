@@ -11,7 +11,7 @@ import add_remove_rdp
 import dpmcmc
 from dpmcmc.accounting import certified, gaussian
 from dpmcmc.accounting.accountants import epsilon_of
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,

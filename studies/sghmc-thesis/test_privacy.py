@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import privacy
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.sghmc import DPSGHMC
 

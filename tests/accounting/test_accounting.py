@@ -14,7 +14,7 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from dpmcmc.accounting.accountants import accountant, accountants, first_guess
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,

@@ -10,7 +10,7 @@ import pytest
 from dpmcmc.accounting import costs
 from dpmcmc.accounting.accountants import accountant
 from dpmcmc.accounting.costs import Price, epsilon, iterations, noise_scale
-from dpmcmc.accounting.growing_noise import counted
+from dpmcmc.accounting.sequences import counted
 from dpmcmc.jobs.budgets import given_epsilon
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC

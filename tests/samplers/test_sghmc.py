@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpmcmc
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC

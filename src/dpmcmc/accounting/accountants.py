@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from dpmcmc.accounting.growing_noise import GrowingNoise, grouped
+from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.accounting.search import cost_epsilon, max_iterations
 
@@ -85,7 +85,7 @@ def first_guess(module, mechanism, epsilon, target_delta):
         return 0, 0.5
     from dpmcmc.accounting import gaussian
 
-    if not isinstance(mechanism, GrowingNoise):
+    if not isinstance(mechanism, GrowingNoise | Prepared):
         normal = GaussianMechanism(math.sqrt(module.loss_variance(mechanism)))
         return max_iterations(gaussian.delta, normal, epsilon, target_delta), 0.04
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dpmcmc.accounting import gaussian
-from dpmcmc.accounting.growing_noise import GrowingNoise, first_of, grouped
+from dpmcmc.accounting.sequences import GrowingNoise, Prepared, first_of, grouped
 from dpmcmc.accounting.mechanisms import (
     NOISE_VARIANCE,
     BarkerMechanism,
@@ -55,7 +55,8 @@ def delta(mechanism, iterations, epsilon):
 
     Parameters
     ----------
-    mechanism : GaussianMechanism, SubsampledGaussianMechanism, BarkerMechanism or GrowingNoise
+    mechanism : GaussianMechanism, SubsampledGaussianMechanism, BarkerMechanism, GrowingNoise
+        or Prepared
     iterations : int
         >= 0.
     epsilon : float
@@ -75,10 +76,10 @@ def delta(mechanism, iterations, epsilon):
         If the cost cannot be computed.
     """
     check(mechanism)
-    if isinstance(mechanism, GaussianMechanism):
+    if isinstance(first_of(mechanism), GaussianMechanism):
         return gaussian.delta(mechanism, iterations, epsilon)
     if iterations == 0:
-        return 0.0
+        return before_the_first(mechanism, gaussian.delta, epsilon)
     computed = composition(mechanism, iterations).delta(epsilon)
     if not math.isfinite(computed):
         raise ArithmeticError(f"the cost of {iterations} iterations of {mechanism} is not finite")
@@ -91,16 +92,21 @@ def epsilon(mechanism, iterations, delta):
     Parameters as for `delta`.
     """
     check(mechanism)
-    if isinstance(mechanism, GaussianMechanism):
+    if isinstance(first_of(mechanism), GaussianMechanism):
         return gaussian.epsilon(mechanism, iterations, delta)
     if iterations == 0:
-        return 0.0
+        return before_the_first(mechanism, gaussian.epsilon, delta)
     return composition(mechanism, iterations).epsilon(delta * (1 - MARGIN))
+
+
+def before_the_first(mechanism, cost, bound):
+    """What a chain without an iteration costs: its preparation, by `gaussian`, or nothing."""
+    return cost(mechanism.preparations, 1, bound) if isinstance(mechanism, Prepared) else 0.0
 
 
 def composition(mechanism, iterations):
     """`Composition` of the iterations, at least one, on a grid that all of them are on."""
-    if not isinstance(mechanism, GrowingNoise):
+    if not isinstance(mechanism, GrowingNoise | Prepared):
         return Composition([(one_iteration(mechanism), iterations)])
     parts = grouped(mechanism, iterations, ALIKE)
     # A power of 2 times that of the kind, so that other numbers of iterations have the same one.
@@ -113,7 +119,8 @@ def composition(mechanism, iterations):
 
 def grid_of(mechanism):
     """Grid of the losses of a mechanism, but for the reach of those."""
-    return min(GRIDS[type(mechanism)], math.sqrt(loss_variance(mechanism)) / FINENESS)
+    coarsest = GRIDS.get(type(mechanism), GRIDS[SubsampledGaussianMechanism])
+    return min(coarsest, math.sqrt(loss_variance(mechanism)) / FINENESS)
 
 
 def reach(mechanism, grid):
@@ -163,6 +170,8 @@ def loss_variance(mechanism):
 
 def curve(mechanism, epsilon):
     """Stitched hockey-stick curve h(e^epsilon) of one iteration, at an array of epsilons."""
+    if isinstance(mechanism, GaussianMechanism):  # as of a batch that is all rows
+        mechanism = SubsampledGaussianMechanism(1 / mechanism.mu**2, 1.0)
     q = mechanism.sampling_probability
     size = np.abs(epsilon)
     # ln(1 + (e^size - 1) / q), without overflow

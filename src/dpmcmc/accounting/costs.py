@@ -13,7 +13,8 @@ from typing import Any
 
 from dpmcmc.accounting.accountants import accountant as accountant_named
 from dpmcmc.accounting.accountants import epsilon_of, first_guess
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.accounting.sequences import GrowingNoise, Prepared
 from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
 
 DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
@@ -24,17 +25,17 @@ LEAST_NOISE, MOST_NOISE = 1e-9, 1e9  # between which noise is searched
 class Price:
     """What iterations of a private sampler cost, by one accountant; each cost is computed once.
 
-    Iterations are those of each of several chains of the same data.
+    Iterations are those of each of several chains of the same data, and each has its preparation.
     """
 
     def __init__(self, sampler, num_rows, accountant, likelihood_power=1.0, chains=1):
         _require_object(sampler)
-        if not hasattr(sampler, "mechanism"):
-            name = type(sampler).__name__
-            raise ValueError(f"{name} is not private: it has no mechanism, so no epsilon covers it")
         _require_count(chains, "chains", 1)
         self.accountant = accountant_named(accountant)
-        self.mechanism, self.chains = sampler.mechanism(num_rows, likelihood_power), chains
+        self.mechanism = mechanism_of(sampler, num_rows, likelihood_power)
+        self.chains = chains
+        if isinstance(self.mechanism, Prepared):
+            self.mechanism = dataclasses.replace(self.mechanism, count=chains)
         if isinstance(self.mechanism, GrowingNoise):  # it starts anew in each chain
             count = self.mechanism.count * chains
             self.mechanism, self.chains = dataclasses.replace(self.mechanism, count=count), 1
@@ -60,6 +61,24 @@ class Price:
             return rounded_up(epsilon_of(self.accountant, self.mechanism, iterations, delta))
         spent = spent_epsilon(self._cost, self.mechanism, iterations, at_most, delta)
         return min(rounded_up(spent), at_most)
+
+
+def mechanism_of(sampler, num_rows, likelihood_power=1.0):
+    """What a chain of a sampler releases: in each iteration, and in its preparation if it has one.
+
+    Raises
+    ------
+    ValueError
+        If it is not private, so has neither `mechanism` nor `preparation`.
+    """
+    size = num_rows, likelihood_power
+    iteration = sampler.mechanism(*size) if hasattr(sampler, "mechanism") else None
+    if hasattr(sampler, "preparation"):
+        return Prepared(sampler.preparation(*size), iteration)
+    if iteration is None:
+        name = type(sampler).__name__
+        raise ValueError(f"{name} is not private: it has no mechanism, so no epsilon covers it")
+    return iteration
 
 
 def iterations(
@@ -93,7 +112,8 @@ def iterations(
     Returns
     -------
     int
-        Of each chain; 0 if not even one fits; at most 10^9, where the search ends.
+        Of each chain; 0 if not even one fits; at most 10^9, where the search ends, and where
+        iterations are free.
 
     Raises
     ------

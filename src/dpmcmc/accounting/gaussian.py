@@ -6,13 +6,14 @@ from scipy.special import erfcx, log_ndtr
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism, require
 from dpmcmc.accounting.search import cost_epsilon
+from dpmcmc.accounting.sequences import Prepared, first_of
 
 MIDPOINT_MU = 1e-4  # the midpoint of so short an interval is good to seven digits and more
 
 
 def check(mechanism):
     """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(mechanism, "gaussian", GaussianMechanism)
+    require(first_of(mechanism), "gaussian", GaussianMechanism)
 
 
 def delta(mechanism, iterations, epsilon):
@@ -26,7 +27,7 @@ def delta(mechanism, iterations, epsilon):
 
     Parameters
     ----------
-    mechanism : GaussianMechanism
+    mechanism : GaussianMechanism, or Prepared with such iterations or free ones
     iterations : int
         >= 0.
     epsilon : float
@@ -38,9 +39,9 @@ def delta(mechanism, iterations, epsilon):
         If the mechanism is not Gaussian.
     """
     check(mechanism)
-    if iterations == 0:
+    mu = total_mu(mechanism, iterations)
+    if mu == 0:
         return 0.0
-    mu = mechanism.mu * math.sqrt(iterations)
     if mu < MIDPOINT_MU:
         x, z = epsilon / mu - mu / 2, epsilon / mu
         mills = math.sqrt(math.pi / 2) * float(erfcx(z / math.sqrt(2)))
@@ -48,6 +49,14 @@ def delta(mechanism, iterations, epsilon):
     log_first = log_ndtr(mu / 2 - epsilon / mu)
     log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
     return math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0))
+
+
+def total_mu(mechanism, iterations):
+    """mu of the one Gaussian mechanism that the iterations, and a preparation, compose to."""
+    if not isinstance(mechanism, Prepared):
+        return mechanism.mu * math.sqrt(iterations)
+    following = mechanism.iteration.mu if mechanism.iteration else 0.0
+    return math.hypot(mechanism.preparations.mu, following * math.sqrt(iterations))
 
 
 def epsilon(mechanism, iterations, delta_wanted):

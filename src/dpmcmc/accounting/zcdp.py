@@ -2,12 +2,14 @@
 
 import math
 
+from dpmcmc.accounting.gaussian import total_mu
 from dpmcmc.accounting.mechanisms import GaussianMechanism, require
+from dpmcmc.accounting.sequences import Prepared, first_of
 
 
 def check(mechanism):
     """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(mechanism, "zcdp", GaussianMechanism)
+    require(first_of(mechanism), "zcdp", GaussianMechanism)
 
 
 def delta(mechanism, iterations, epsilon):
@@ -20,7 +22,7 @@ def delta(mechanism, iterations, epsilon):
 
     Parameters
     ----------
-    mechanism : GaussianMechanism
+    mechanism : GaussianMechanism, or Prepared with such iterations or free ones
     iterations : int
         >= 0.
     epsilon : float
@@ -32,7 +34,10 @@ def delta(mechanism, iterations, epsilon):
         If the mechanism is not Gaussian.
     """
     check(mechanism)
-    rho = iterations * mechanism.mu**2 / 2
+    if isinstance(mechanism, Prepared):
+        rho = total_mu(mechanism, iterations) ** 2 / 2
+    else:
+        rho = iterations * mechanism.mu**2 / 2
     if rho == 0:
         return 0.0
     if rho >= epsilon:

@@ -69,7 +69,10 @@ class WatchedStreams(Streams):
         return batch
 
     def step(self, sampler, state, target):
-        """One iteration, noted; `repeat` starts from the same random numbers."""
+        """One iteration, noted; `repeat` starts from the same random numbers.
+
+        The state None stands for that before the preparation, which is then what is noted.
+        """
         self._start = [generator.bit_generator.state for generator in self]
         self._forget()
         return self._step(sampler, state, target)
@@ -98,7 +101,10 @@ class WatchedStreams(Streams):
 
     def _step(self, sampler, state, target):
         with np.errstate(over="ignore", invalid="ignore"):  # as in `run_chain`
-            state, info = sampler.step(self, state, target)
+            if state is None:
+                state, info = sampler.prepare(self, target)
+            else:
+                state, info = sampler.step(self, state, target)
         return Step(state, bool(info.is_accepted), self.released, self.batches)
 
     def _set(self, states):

@@ -82,6 +82,24 @@ class AffineLikelihood:
             return np.zeros(len(offset)), 0
         return GradientSums(statistics, self._largest_norm).at(jacobian, offset, bound)
 
+    def statistic_sum(self, centre, whiten, radius):
+        """What `Target.clipped_statistics` returns."""
+        total, num_clipped = np.zeros(len(whiten)), 0
+        for first in range(0, self.num_rows, ROWS_READ_WHOLE):
+            block = self.statistics[:, first : first + ROWS_READ_WHOLE]
+            z = whiten @ (block - centre[:, None])
+            is_finite = np.isfinite(z).all(axis=0)
+            z = np.where(is_finite, z, 0.0)
+            # Without a power, which would overflow: the largest entry is taken out first.
+            largest = np.abs(z).max(axis=0)
+            unit = np.where(largest > 0, largest, 1.0)
+            lengths = largest * np.sqrt(((z / unit) ** 2).sum(axis=0))
+            is_long = lengths > radius
+            z = np.where(is_long, z * (radius / np.where(is_long, lengths, 1.0)), z)
+            total += z.sum(axis=1)
+            num_clipped += int((is_long | ~is_finite).sum())
+        return total, num_clipped
+
     def log_ratio(self, theta, theta_new):
         """Sum of the log-likelihood ratios, not clipped, from the summed statistics alone."""
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)

@@ -150,6 +150,33 @@ class Target:
         self._check(batch)
         return self.likelihood.batch_gradient_sum(theta, bound, batch)
 
+    def clipped_statistics(self, centre, whiten, radius):
+        """Sum over rows of W (t(x) - centre), each clipped to a ball; exponential families only.
+
+        Parameters
+        ----------
+        centre : (m,) array
+        whiten : (m, m) array
+            W.
+        radius : float
+            Of the ball about 0: largest Euclidean norm of one row's term.
+
+        Returns
+        -------
+        total : (m,) array
+        num_clipped : int
+            Rows outside of the ball; those that are not finite count, as the zero vector.
+
+        Raises
+        ------
+        ValueError
+            If the model is no exponential family.
+        """
+        if not hasattr(self.likelihood, "statistic_sum"):
+            name = type(self.model).__name__
+            raise ValueError(f"model: must be an ExponentialFamily to have statistics, not {name}")
+        return self.likelihood.statistic_sum(centre, whiten, radius)
+
     def gradient(self, theta):
         """Gradient of the log posterior, (d,), tempered; nothing is clipped."""
         total, _ = self.clipped_gradient(theta, math.inf)

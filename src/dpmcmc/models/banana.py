@@ -48,6 +48,8 @@ class Banana(Tempered, ExponentialFamily):
     true_position: Numbers
     tempered_rows: Count | None = None
 
+    has_constant_covariance = True
+
     def check(self):
         """Refuse lists longer than d, and more tempered rows than there are."""
         check_lengths(self, "likelihood_variances", "true_position")
@@ -120,9 +122,21 @@ class Banana(Tempered, ExponentialFamily):
         gradient[0] += self._bend_rate(theta) * gradient[1]
         return gradient
 
+    def statistic_mean(self, theta):
+        """y(theta), (d,)."""
+        return self.straighten(theta)
+
+    def statistic_covariance(self, theta=None):
+        """Diagonal of the likelihood variances, (d, d)."""
+        return np.diag(1.0 / self.precisions)
+
     def sample_posterior(self, rng, statistics, size):
         """Exact draws of the tempered posterior (Theorem 5.2), (size, d)."""
-        weight = self.likelihood_power * self.precisions
+        return self.sample_given_total(rng, statistics.sum(axis=1), size, self.likelihood_power)
+
+    def sample_given_total(self, rng, total, size, power=1.0):
+        """Exact draws given the sum (d,) of the rows, (size, d)."""
+        weight = power * self.precisions
         variance = 1.0 / (self.num_rows * weight + 1.0 / self.prior_variance)
-        mean = variance * weight * statistics.sum(axis=1)
+        mean = variance * weight * total
         return self.bend(mean + np.sqrt(variance) * rng.standard_normal((size, self.dimension)))

@@ -38,6 +38,7 @@ class Circle(ExponentialFamily):
 
     dimension = 2
     num_statistics = 1
+    has_constant_covariance = True
 
     @cached_property
     def posterior_mean(self):
@@ -78,16 +79,37 @@ class Circle(ExponentialFamily):
         """0: the prior is flat."""
         return read_only(np.zeros(2))
 
+    def statistic_mean(self, theta):
+        """x^2 + y^2, (1,)."""
+        return np.array([theta @ theta])
+
+    def statistic_covariance(self, theta=None):
+        """1 / (2 a), (1, 1): that of the normal density of r^2 that the likelihood looks like."""
+        return np.array([[0.5 / self.sharpness]])
+
     def sample_posterior(self, rng, statistics, size):
-        """Exact draws of the posterior, (size, 2).
+        """Exact draws of the posterior, (size, 2)."""
+        return self.draws_about(rng, statistics.mean(), size)
+
+    def sample_given_total(self, rng, total, size, power=1.0):
+        """Exact draws given the sum (1,) of r^2, (size, 2); it may be negative, of noise."""
+        return self.draws_about(rng, total[0] / self.num_rows, size, power)
+
+    def draws_about(self, rng, mean, size, power=1.0):
+        """Exact draws given the mean of r^2, (size, 2).
 
         With u = x^2 + y^2 the area element is du dphi / 2, so the angle phi is uniform and u is
-        Normal(mean of r_i^2, 1 / (2 a n)) truncated to u > 0. The mean is not negative, so the
-        rejection below keeps at least every other draw.
+        Normal(mean of r_i^2, 1 / (2 a n)) truncated to u > 0. The mean of data is not negative, so
+        the rejection below keeps at least every other draw. One far below 0 is inverted.
         """
-        mean = statistics.mean()
-        spread = (2 * self.sharpness * self.num_rows) ** -0.5
-        squared = rng.normal(mean, spread, size)
+        spread = (2 * self.sharpness * self.num_rows * power) ** -0.5
+        if mean < 0:
+            from scipy.stats import truncnorm  # which takes longer to import than this to run
+
+            shape = -mean / spread, np.inf
+            squared = truncnorm.rvs(*shape, mean, spread, size, random_state=rng)
+        else:
+            squared = rng.normal(mean, spread, size)
         while (negative := squared <= 0).any():
             squared[negative] = rng.normal(mean, spread, negative.sum())
         angle = rng.uniform(0.0, 2 * np.pi, size)

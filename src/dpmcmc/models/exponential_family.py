@@ -19,7 +19,27 @@ class ExponentialFamily(Model):
         Slope (m,) and intercept: ln p(x|theta_new) - ln p(x|theta) = slope . t(x) - intercept.
     gradient_coefficients(theta)
         Jacobian (m, d) and offset (d,): grad ln p(x|theta) = jacobian^T t(x) - offset.
+
+    For `NoisyStatistics`:
+
+    statistic_mean(theta), statistic_covariance(theta)
+        Mean (m,) and covariance (m, m) of t(x) at theta.
+    has_constant_covariance : bool
+        Whether that covariance is the same at every theta, so public; then theta may be None.
+    sample_given_total(rng, total, size, power)
+        Exact draws, (size, d), of the density p(theta) exp(power (eta(theta) . total - n A(theta)))
+        for a total (m,) of t(x) over the n rows: the posterior, where power is T.
     """
+
+    has_constant_covariance = False
+
+    def statistic_mean(self, theta):
+        """Mean of t(x) at theta, (m,); raises NotImplementedError unless the model defines it."""
+        raise NotImplementedError(f"{type(self).__name__} has no statistic_mean")
+
+    def statistic_covariance(self, theta):
+        """Covariance of t(x) at theta, (m, m); NotImplementedError unless the model defines it."""
+        raise NotImplementedError(f"{type(self).__name__} has no statistic_covariance")
 
     @property
     def num_statistics(self):

@@ -22,6 +22,8 @@ class GaussianMean(ExponentialFamily):
         C, known.
     """
 
+    has_constant_covariance = True
+
     @cached_property
     def precision(self):
         """Inverse of the covariance, (d, d)."""
@@ -46,11 +48,11 @@ class GaussianMean(ExponentialFamily):
         """Gradient of the log prior, (d,)."""
         return -theta / self.prior_variance
 
-    def posterior_draws(self, rng, pull, size):
+    def posterior_draws(self, rng, pull, size, power=1.0):
         """Exact draws of the posterior, (size, d); `pull` is the sum of C^-1 x, (d,)."""
-        posterior_precision = self.num_rows * self.precision
+        posterior_precision = power * self.num_rows * self.precision
         posterior_precision[np.diag_indices(self.dimension)] += 1.0 / self.prior_variance
-        mean = np.linalg.solve(posterior_precision, pull)
+        mean = np.linalg.solve(posterior_precision, power * pull)
         factor = np.linalg.cholesky(posterior_precision)
         noise = rng.standard_normal((self.dimension, size))
         return mean + np.linalg.solve(factor.T, noise).T
@@ -113,9 +115,21 @@ class Gaussian(GaussianMean):
         """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
         return self.precision, self.precision @ theta
 
+    def statistic_mean(self, theta):
+        """theta, (d,)."""
+        return theta
+
+    def statistic_covariance(self, theta=None):
+        """C, (d, d)."""
+        return self.covariance_matrix
+
     def sample_posterior(self, rng, statistics, size):
         """Exact draws of the posterior, (size, d)."""
-        return self.posterior_draws(rng, self.precision @ statistics.sum(axis=1), size)
+        return self.sample_given_total(rng, statistics.sum(axis=1), size)
+
+    def sample_given_total(self, rng, total, size, power=1.0):
+        """Exact draws given the sum (d,) of t(x), (size, d)."""
+        return self.posterior_draws(rng, self.precision @ total, size, power)
 
 
 @dataclass(frozen=True)
@@ -183,9 +197,21 @@ class RandomGaussian(GaussianMean):
     def _identity(self):
         return read_only(np.eye(self.dimension))
 
+    def statistic_mean(self, theta):
+        """C^-1 theta, (d,)."""
+        return self.precision @ theta
+
+    def statistic_covariance(self, theta=None):
+        """C^-1, (d, d)."""
+        return self.precision
+
     def sample_posterior(self, rng, statistics, size):
         """Exact draws of the posterior, (size, d)."""
-        return self.posterior_draws(rng, statistics.sum(axis=1), size)
+        return self.sample_given_total(rng, statistics.sum(axis=1), size)
+
+    def sample_given_total(self, rng, total, size, power=1.0):
+        """Exact draws given the sum (d,) of t(x), (size, d)."""
+        return self.posterior_draws(rng, total, size, power)
 
 
 def is_covariance(rows, d):

@@ -12,6 +12,17 @@ learns of its rows by `Streams.add_noise` and draws batches by `draw_batch`, so 
 watched: `python -m dpmcmc check` compares them with what it tells the accountant. One that leaves
 the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`;
 one that does so only as a step size goes to 0 says `exact_as_vanishes = "step_size"`, the setting.
+
+A sampler may prepare: release something once, before its first step. In place of `init` it has
+
+    prepare(rng, target) -> (State, Info)
+    preparation(num_rows, likelihood_power)
+                               what that releases, a GaussianMechanism
+    with_noise(noise_scale)    the sampler with so much noise of the preparation, where its
+                               settings leave that to the budget: standard deviation over
+                               sensitivity, of all releases together
+
+and no `mechanism` where its steps are free: they release nothing, and read no data.
 """
 
 import math
@@ -118,6 +129,8 @@ class Chain(NamedTuple):
     clip_fraction: np.ndarray  # (k,), NaN for samplers without ratios
     gradient_clip_fraction: np.ndarray  # (k,), NaN for samplers without gradients
     is_changed: np.ndarray  # (k,) bool
+    start: np.ndarray | None = None  # (d,); of a sampler that prepares, where that led
+    preparation: Info | None = None  # diagnostics of the preparation
 
 
 def run_chain(
@@ -133,11 +146,11 @@ def run_chain(
     Parameters
     ----------
     sampler
-        Settings with `init` and `step`.
+        Settings with `step`, and `init` or `prepare`.
     target : Target
     rng : Streams
-    start : (d,) array
-        Finite.
+    start : (d,) array or None
+        Finite; a sampler that prepares starts where its preparation leads, so needs none.
     num_iterations : int
         k >= 0, fixed beforehand by the accountant.
     max_positions : int, optional
@@ -158,11 +171,9 @@ def run_chain(
     check_count("num_iterations", num_iterations, 0)
     if max_positions is not None:
         check_count("max_positions", max_positions, 1)
-    start, dimension = np.array(start, dtype=float), target.model.dimension
-    if start.shape != (dimension,):
-        raise ValueError(f"start: must be of shape ({dimension},), not {start.shape}")
-    if not np.isfinite(start).all():
-        raise ValueError(f"start: must be finite, not {start.tolist()}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        state, preparation = first_state(sampler, rng, target, start)
+    dimension = target.model.dimension
     thinning = max(1, -(-num_iterations // (max_positions or num_iterations or 1)))
     chain = Chain(
         positions=np.empty((num_iterations // thinning, dimension)),
@@ -170,9 +181,10 @@ def run_chain(
         clip_fraction=np.empty(num_iterations),
         gradient_clip_fraction=np.empty(num_iterations),
         is_changed=np.empty(num_iterations, dtype=bool),
+        start=np.array(state.position),
+        preparation=preparation,
     )
-    positions, *records = chain
-    state = sampler.init(rng, start)
+    positions, *records = chain[: 1 + len(Info._fields)]
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
         for i in range(num_iterations):
             state, info = sampler.step(rng, state, target)
@@ -181,6 +193,21 @@ def run_chain(
             for values, value in zip(records, info, strict=True):
                 values[i] = value
     return chain
+
+
+def first_state(sampler, rng, target, start):
+    """State before the first step, and `Info` of the preparation, None without one.
+
+    Parameters and errors as for `run_chain`.
+    """
+    if hasattr(sampler, "prepare"):
+        return sampler.prepare(rng, target)
+    start, dimension = np.array(start, dtype=float), target.model.dimension
+    if start.shape != (dimension,):
+        raise ValueError(f"start: must be of shape ({dimension},), not {start.shape}")
+    if not np.isfinite(start).all():
+        raise ValueError(f"start: must be finite, not {start.tolist()}")
+    return sampler.init(rng, start), None
 
 
 def accepts(rng, log_ratio):

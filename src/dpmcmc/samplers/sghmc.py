@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.batch_gradients import step_sensitivity
 from dpmcmc.samplers.batches import sampling_probability

@@ -3,7 +3,7 @@
 import msgspec
 
 from dpmcmc.accounting.accountants import name_in_tables
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.study.config import ConfigError, check_known, listed
 from dpmcmc.study.entries import check_settings, find_accountant, simulates
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmcmc.accounting.growing_noise import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,

@@ -9,7 +9,7 @@ from conftest import chosen
 import dpmcmc
 from dpmcmc.accounting import certified, gaussian
 from dpmcmc.accounting.accountants import accountant, epsilon_of, first_guess
-from dpmcmc.accounting.growing_noise import GrowingNoise, counted, grouped
+from dpmcmc.accounting.sequences import GrowingNoise, counted, grouped
 from dpmcmc.accounting.mechanisms import (
     GaussianMechanism,
     SubsampledGaussianMechanism,

@@ -1,9 +1,14 @@
-"""Mechanisms that differ from iteration to iteration: a list of (mechanism, count)."""
+"""Chains whose releases differ: noise that grows, or a preparation before the first iteration."""
 
 import math
 from dataclasses import dataclass, replace
 
-from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism, check
+from dpmcmc.accounting.mechanisms import (
+    BarkerMechanism,
+    GaussianMechanism,
+    SubsampledGaussianMechanism,
+    check,
+)
 
 
 @dataclass(frozen=True)
@@ -40,15 +45,46 @@ class GrowingNoise:
         return replace(self.first, noise_variance=noise_variance)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Iterations after a preparation: a release on all rows, once a chain, before its first one.
+
+    Attributes
+    ----------
+    preparation : GaussianMechanism
+    iteration : mechanism or None
+        Of the iterations that follow; None where they are free, as they release nothing.
+    count : int
+        Preparations: one for each chain of the same data.
+    """
+
+    preparation: GaussianMechanism
+    iteration: GaussianMechanism | SubsampledGaussianMechanism | BarkerMechanism | GrowingNoise | None
+    count: int = 1
+
+    def __post_init__(self):
+        check(self, "count", self.count >= 1)
+
+    @property
+    def preparations(self):
+        """All preparations, as one Gaussian mechanism."""
+        return GaussianMechanism(self.preparation.mu * math.sqrt(self.count))
+
+
 def counted(mechanism, iterations):
     """What so many iterations release, as a list of (mechanism, count) in their order.
 
     Parameters
     ----------
     mechanism
-        What one iteration releases; a `GrowingNoise` stands for another in each.
+        What one iteration releases; a `GrowingNoise` stands for another in each, and a `Prepared`
+        for a release before the first.
     iterations : int
     """
+    if isinstance(mechanism, Prepared):
+        return [(mechanism.preparations, 1), *counted(mechanism.iteration, iterations)]
+    if mechanism is None:
+        return []
     if not isinstance(mechanism, GrowingNoise):
         return [(mechanism, iterations)]
     if mechanism.exponent == 0:
@@ -67,6 +103,8 @@ def grouped(mechanism, iterations, alike):
         Largest ratio of noise variances in a group. Of what it is above 1, epsilon is larger by
         about half, relatively, and where noise is little by one and a half times that.
     """
+    if isinstance(mechanism, Prepared):
+        return [(mechanism.preparations, 1), *grouped(mechanism.iteration, iterations, alike)]
     if not isinstance(mechanism, GrowingNoise) or mechanism.exponent == 0:
         return counted(mechanism, iterations)
     longer = math.exp(min(math.log(alike) / mechanism.exponent, 50.0))  # (t' / t)^exponent = alike
@@ -79,5 +117,10 @@ def grouped(mechanism, iterations, alike):
 
 
 def first_of(mechanism):
-    """One mechanism of the first iteration, by whose kind accountants know what they price."""
+    """One mechanism of the first iteration, by whose kind accountants know what they price.
+
+    That of the preparation where iterations are free.
+    """
+    if isinstance(mechanism, Prepared):
+        return first_of(mechanism.iteration or mechanism.preparation)
     return mechanism.first if isinstance(mechanism, GrowingNoise) else mechanism
