@@ -3,6 +3,7 @@
 
 from dpmcmc.accounting.accountants import accountants as accountants
 from dpmcmc.accounting.costs import epsilon as epsilon
+from dpmcmc.accounting.costs import for_budget as for_budget
 from dpmcmc.accounting.costs import iterations as iterations
 from dpmcmc.accounting.costs import noise_scale as noise_scale
 from dpmcmc.accounting.mechanisms import BarkerMechanism as BarkerMechanism

@@ -14,7 +14,6 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from dpmcmc.accounting.accountants import accountant, accountants, first_guess
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
-from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,
@@ -22,6 +21,7 @@ from dpmcmc.accounting.mechanisms import (
 )
 from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.files import read_json
 from dpmcmc.frames import read_csv
 from dpmcmc.jobs.budgets import budget, certification, price_of

@@ -9,12 +9,12 @@ from conftest import chosen
 import dpmcmc
 from dpmcmc.accounting import certified, gaussian
 from dpmcmc.accounting.accountants import accountant, epsilon_of, first_guess
-from dpmcmc.accounting.sequences import GrowingNoise, counted, grouped
 from dpmcmc.accounting.mechanisms import (
     GaussianMechanism,
     SubsampledGaussianMechanism,
 )
 from dpmcmc.accounting.search import max_iterations
+from dpmcmc.accounting.sequences import GrowingNoise, counted, grouped
 
 Q = 0.01
 

@@ -7,9 +7,9 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.accounting.search import cost_epsilon, max_iterations
+from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
 
 # Modules with `check` and `delta`: see dpmcmc.accounting.
 ACCOUNTANTS = {

@@ -23,7 +23,6 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dpmcmc.accounting import gaussian
-from dpmcmc.accounting.sequences import GrowingNoise, Prepared, first_of, grouped
 from dpmcmc.accounting.mechanisms import (
     NOISE_VARIANCE,
     BarkerMechanism,
@@ -32,6 +31,7 @@ from dpmcmc.accounting.mechanisms import (
     require,
 )
 from dpmcmc.accounting.privacy_loss import Composition, PrivacyLoss
+from dpmcmc.accounting.sequences import GrowingNoise, Prepared, first_of, grouped
 
 MARGIN = 1e-3  # of delta
 ROUNDING = 1e-8  # of the curve, relative: far above what rounding changes in it

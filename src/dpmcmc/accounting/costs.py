@@ -14,8 +14,8 @@ from typing import Any
 from dpmcmc.accounting.accountants import accountant as accountant_named
 from dpmcmc.accounting.accountants import epsilon_of, first_guess
 from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.accounting.sequences import GrowingNoise, Prepared
 from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
+from dpmcmc.accounting.sequences import GrowingNoise, Prepared
 
 DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
 DIGITS = 6  # of a noise setting that was searched
@@ -25,17 +25,20 @@ LEAST_NOISE, MOST_NOISE = 1e-9, 1e9  # between which noise is searched
 class Price:
     """What iterations of a private sampler cost, by one accountant; each cost is computed once.
 
-    Iterations are those of each of several chains of the same data, and each has its preparation.
+    Iterations are those of each of several chains of the same data. Each has its preparation, if
+    their sampler prepares, unless another number of preparations is given.
     """
 
-    def __init__(self, sampler, num_rows, accountant, likelihood_power=1.0, chains=1):
+    def __init__(
+        self, sampler, num_rows, accountant, likelihood_power=1.0, chains=1, preparations=None
+    ):
         _require_object(sampler)
         _require_count(chains, "chains", 1)
         self.accountant = accountant_named(accountant)
         self.mechanism = mechanism_of(sampler, num_rows, likelihood_power)
         self.chains = chains
         if isinstance(self.mechanism, Prepared):
-            self.mechanism = dataclasses.replace(self.mechanism, count=chains)
+            self.mechanism = dataclasses.replace(self.mechanism, count=preparations or chains)
         if isinstance(self.mechanism, GrowingNoise):  # it starts anew in each chain
             count = self.mechanism.count * chains
             self.mechanism, self.chains = dataclasses.replace(self.mechanism, count=count), 1
@@ -265,6 +268,64 @@ def noise_scale(
     while cost(value) > delta:  # by what the root was off
         value = _up_to_digits(value * (1 + 10**-DIGITS))
     return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Preparation:
+    """A sampler that prepares and does nothing else; `noise_scale` is 1 / mu."""
+
+    noise_scale: float = 1.0
+
+    def preparation(self, num_rows, likelihood_power=1.0):
+        """One release."""
+        return GaussianMechanism(1 / self.noise_scale)
+
+
+def for_budget(
+    sampler: Any,
+    num_rows: int,
+    epsilon: float,
+    delta: float | None = None,
+    accountant: str = "certified",
+    chains: int = 1,
+) -> Any:
+    """A sampler that prepares, with the noise for a budget where its settings leave that open.
+
+    The preparation has all of mu^2 that (epsilon, delta) allows, or the share that is a setting of
+    the sampler: then `iterations` says how many steps the rest allows.
+
+    Parameters
+    ----------
+    sampler
+        With `preparation` and `with_noise`, such as `NoisyStatistics`.
+    num_rows, epsilon, delta, accountant, chains
+        As for `iterations`.
+
+    Returns
+    -------
+    sampler
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `noise_scale`, and if the sampler does not prepare.
+
+    Examples
+    --------
+    >>> import dpmcmc
+    >>> sampler = dpmcmc.for_budget(dpmcmc.NoisyStatistics(), num_rows=5000, epsilon=1)
+    >>> sampler.noise_scale
+    3.7306
+    >>> dpmcmc.epsilon(sampler, num_rows=5000, iterations=1000)
+    1.0
+    """
+    _require_object(sampler)
+    if not hasattr(sampler, "with_noise"):
+        raise ValueError(
+            f"sampler: {type(sampler).__name__} does not prepare: it has no with_noise"
+        )
+    budget = epsilon, delta, accountant
+    return sampler.with_noise(noise_scale(Preparation(), num_rows, 1, *budget, chains=chains))
 
 
 def _up_to_digits(value):

@@ -6,14 +6,14 @@ from scipy.special import erfcx, log_ndtr
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism, require
 from dpmcmc.accounting.search import cost_epsilon
-from dpmcmc.accounting.sequences import Prepared, first_of
+from dpmcmc.accounting.sequences import Prepared, main_part
 
 MIDPOINT_MU = 1e-4  # the midpoint of so short an interval is good to seven digits and more
 
 
 def check(mechanism):
     """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(first_of(mechanism), "gaussian", GaussianMechanism)
+    require(main_part(mechanism), "gaussian", GaussianMechanism)
 
 
 def delta(mechanism, iterations, epsilon):

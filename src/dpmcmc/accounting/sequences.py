@@ -59,7 +59,9 @@ class Prepared:
     """
 
     preparation: GaussianMechanism
-    iteration: GaussianMechanism | SubsampledGaussianMechanism | BarkerMechanism | GrowingNoise | None
+    iteration: (
+        GaussianMechanism | SubsampledGaussianMechanism | BarkerMechanism | GrowingNoise | None
+    )
     count: int = 1
 
     def __post_init__(self):
@@ -116,11 +118,14 @@ def grouped(mechanism, iterations, alike):
     return groups
 
 
-def first_of(mechanism):
-    """One mechanism of the first iteration, by whose kind accountants know what they price.
-
-    That of the preparation where iterations are free.
-    """
+def main_part(mechanism):
+    """A mechanism without its preparation; that alone where iterations are free."""
     if isinstance(mechanism, Prepared):
-        return first_of(mechanism.iteration or mechanism.preparation)
+        return mechanism.iteration or mechanism.preparation
+    return mechanism
+
+
+def first_of(mechanism):
+    """One mechanism of the first iteration, by whose kind accountants know what they price."""
+    mechanism = main_part(mechanism)
     return mechanism.first if isinstance(mechanism, GrowingNoise) else mechanism

@@ -4,12 +4,12 @@ import math
 
 from dpmcmc.accounting.gaussian import total_mu
 from dpmcmc.accounting.mechanisms import GaussianMechanism, require
-from dpmcmc.accounting.sequences import Prepared, first_of
+from dpmcmc.accounting.sequences import Prepared, main_part
 
 
 def check(mechanism):
     """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(first_of(mechanism), "zcdp", GaussianMechanism)
+    require(main_part(mechanism), "zcdp", GaussianMechanism)
 
 
 def delta(mechanism, iterations, epsilon):

@@ -3,15 +3,18 @@
 from math import inf
 
 from dpmcmc.accounting.accountants import name_in_tables
-from dpmcmc.accounting.costs import Price
+from dpmcmc.accounting.costs import Preparation, Price, noise_scale
 from dpmcmc.files import JobError, read_json, write_json
-from dpmcmc.jobs.samplers import build_sampler
+from dpmcmc.jobs.samplers import build_sampler, with_noise
 
 MAX_ITERATIONS = 10**7  # a chain is held in memory
 
 
 def budget(spec, output):
-    """Work out how many iterations epsilon and delta allow, or what epsilon they cost, as JSON."""
+    """Work out how many iterations epsilon and delta allow, or what epsilon they cost, as JSON.
+
+    With the noise of a preparation, where that is left to the budget: the key `noise_scale`.
+    """
     row = {
         "model": spec["model"],
         "algorithm": spec["algorithm"],
@@ -25,14 +28,37 @@ def budget(spec, output):
         "delta": None,
     }
     if spec["accountant"] is not None:
+        noise = preparation_noise(spec)
+        spec = spec | noise
         cost = given_epsilon(spec) if "epsilon" in spec else given_iterations(spec)
-        row |= {"target_delta": spec["delta"]} | cost
+        row |= {"target_delta": spec["delta"]} | cost | noise
     write_json(row | spec["varied"], output)
 
 
+def preparation_noise(spec):
+    """Noise of a preparation that has all of a budget, as `{"noise_scale": 1 / mu}`; {} without."""
+    if "epsilon" not in spec or not hasattr(build_sampler(spec), "with_noise"):
+        return {}
+    budget = spec["epsilon"], spec["delta"], spec["accountant"]
+    size, chains = spec["num_rows"], spec["chains_per_sample"]
+    return {"noise_scale": noise_scale(Preparation(), size, 1, *budget, chains=chains)}
+
+
 def given_epsilon(spec):
-    """Iterations of a chain that epsilon allows, at most its cap; then the epsilon they spend."""
+    """Iterations of a chain that epsilon allows, at most its cap; then the epsilon they spend.
+
+    Free ones are given too.
+    """
     price, chains, epsilon = price_of(spec), spec["chains_per_sample"], spec["epsilon"]
+    if "iterations" in spec:
+        total = chains * spec["iterations"]
+        if price.delta(total, epsilon) > spec["delta"]:
+            raise JobError(
+                f"{spec['algorithm']} on {spec['model']} costs more than epsilon {epsilon:g}; "
+                "leave out its noise_scale, which then follows from epsilon"
+            )
+        spent = price.epsilon(total, spec["delta"], at_most=epsilon)
+        return {"spent_epsilon": spent, "delta": ten_digits(price.delta(total, epsilon))}
     allowed = price.iterations(epsilon, spec["delta"], limit=chains * (MAX_ITERATIONS + 1))
     iterations = min(allowed // chains, spec.get("max_iterations", allowed))
     if iterations > MAX_ITERATIONS:
@@ -67,7 +93,8 @@ def ten_digits(delta):
 def price_of(spec):
     """Price of the iterations of the spec's sampler, by its accountant."""
     size = spec["num_rows"], spec["accountant"], spec["likelihood_power"]
-    return Price(build_sampler(spec), *size)
+    sampler = with_noise(build_sampler(spec), spec)
+    return Price(sampler, *size, preparations=spec["chains_per_sample"])
 
 
 def certification(spec, budget, output):

@@ -1,6 +1,7 @@
 """The job that a study has thousands of: one chain. It starts without pandas and SciPy."""
 
 import json
+import math
 import os
 import resource
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.files import JobError, read_json, read_npy, reading, replacing
-from dpmcmc.jobs.samplers import build_sampler
+from dpmcmc.jobs.samplers import build_sampler, with_noise
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.study.streams import chain_streams, start_point
@@ -35,6 +36,7 @@ def chain(spec, dataset, reference, budget, precomputed, output):
     sample = read_npy(reference)
     start = start_point(study_seed, model_id, model, sample, seed, spec.get("start_sd"))
     cost = read_json(budget)
+    sampler = with_noise(sampler, cost)
     loaded = time.process_time()
 
     try:
@@ -55,6 +57,9 @@ def chain(spec, dataset, reference, budget, precomputed, output):
         "clip_fraction": mean(result.clip_fraction),
         "gradient_clip_fraction": mean(result.gradient_clip_fraction),
     }
+    if not hasattr(sampler, "mechanism") and result.preparation is not None:  # steps clip no row
+        for name in ("clip_fraction", "gradient_clip_fraction"):
+            record[name] = number(getattr(result.preparation, name))
     # Of chains without noise: decisions that clipping has changed.
     is_private = cost["accountant"] is not None
     changed = {} if is_private else {"changed_decisions": int(result.is_changed.sum())}
@@ -69,12 +74,17 @@ def chain(spec, dataset, reference, budget, precomputed, output):
             file,
             positions=result.positions,
             is_accepted=result.is_accepted,
-            start=start,
+            start=result.start,
             record=json.dumps(record),
             changed=json.dumps(changed),
             varied=json.dumps(spec["varied"]),
             timing=json.dumps(timing),
         )
+
+
+def number(value):
+    """A number, None for NaN as JSON has no such."""
+    return None if math.isnan(value) else float(value)
 
 
 def mean(values):

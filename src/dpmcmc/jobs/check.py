@@ -12,7 +12,7 @@ from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.models.model import Model
 from dpmcmc.settings import schema
 from dpmcmc.study.config import ConfigError, check_type, listed, read_yaml
-from dpmcmc.study.entries import load_class, read_algorithm, read_model
+from dpmcmc.study.entries import is_private, load_class, read_algorithm, read_model
 
 ROW = "{:64} {:51} {:17} {}"  # longer texts stick out
 
@@ -52,7 +52,7 @@ def check_of_sampler(name, settings):
     """Checks of a sampler with settings, those of its move among them."""
     keys = {key: settings.pop(key) for key in ("move", "accountant") if key in settings}
     cls = registry.load(registry.resolve("sampler", name))
-    if hasattr(cls, "mechanism"):
+    if is_private(cls):
         keys = {"accountant": "certified"} | keys
     entry = read_algorithm(name.rpartition(":")[2], {"sampler": name} | keys, ["."])
     check_type(settings, entry.schema(), entry.id)

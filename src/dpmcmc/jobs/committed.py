@@ -272,7 +272,12 @@ def committed_chains(study):
     directory = DOCS / study.name / "tables"
     table, timings = (read_csv(directory / f"{name}.csv") for name in ("chains", "timings"))
     names = {
-        (*cell[:2], run.epsilon, run.iterations, *map(run.varied.get, study.swept)): "/".join(cell)
+        (
+            *cell[:2],
+            run.epsilon,
+            given_iterations(run),
+            *map(run.varied.get, study.swept),
+        ): "/".join(cell)
         for cell, run in study.runs.items()
     }
     keys = table.reindex(columns=["model", "algorithm", "epsilon", "iterations", *study.swept])
@@ -283,6 +288,11 @@ def committed_chains(study):
     of_cells = timings["cpu_seconds"].groupby(np.repeat(cells, study.chains_per_sample))
     places = [f"{cell}, {number}" for cell, number in zip(cells, table["seed"], strict=True)]
     return table.set_axis(places), of_cells.median()
+
+
+def given_iterations(run):
+    """Iterations of a run that no epsilon names."""
+    return run.iterations if run.epsilon is None else None
 
 
 def differences(study, samples, parts=()):

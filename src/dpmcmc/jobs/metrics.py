@@ -59,7 +59,8 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
     others = held_out(spec)
     rows, costs, allowed, cells = [], [], [], []
     for algorithm, run, stream, seeds in spec["cells"]:
-        allowed.append(read_json(Path(budgets, algorithm, f"{run}.json")))
+        cost = read_json(Path(budgets, algorithm, f"{run}.json"))
+        allowed.append({key: value for key, value in cost.items() if key != "noise_scale"})
         found = [read_chain(chains, algorithm, run, seed) for seed in range(seeds)]
         for number in range(seeds // spec["chains_per_sample"]):
             labels = algorithm, stream, number

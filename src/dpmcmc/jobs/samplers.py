@@ -28,6 +28,11 @@ def build_sampler(spec, precomputed=()):
     return dataclasses.replace(sampler, **parts) if parts else sampler
 
 
+def with_noise(sampler, budget):
+    """The sampler with the noise of its preparation that a budget says, if it says one."""
+    return sampler.with_noise(budget["noise_scale"]) if "noise_scale" in budget else sampler
+
+
 def with_needed(sampler):
     """The sampler with what it needs beside its settings, computed here and now."""
     parts = {field: cls.compute() for field, cls in needed(type(sampler)).items()}

@@ -14,8 +14,8 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.samplers.batch_gradients import step_sensitivity
 from dpmcmc.samplers.batches import sampling_probability
 from dpmcmc.samplers.chain import Info, State

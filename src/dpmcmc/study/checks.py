@@ -3,7 +3,7 @@
 import msgspec
 
 from dpmcmc.accounting.accountants import name_in_tables
-from dpmcmc.accounting.sequences import GrowingNoise
+from dpmcmc.accounting.sequences import GrowingNoise, main_part
 from dpmcmc.study.config import ConfigError, check_known, listed
 from dpmcmc.study.entries import check_settings, find_accountant, simulates
 
@@ -41,6 +41,7 @@ def check_all_settings(study):
 
 def grows(mechanism):
     """Whether noise grows within a chain; it starts anew in the next, so they share no sample."""
+    mechanism = main_part(mechanism)
     return isinstance(mechanism, GrowingNoise) and mechanism.exponent > 0
 
 

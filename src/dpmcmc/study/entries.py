@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dpmcmc import registry
 from dpmcmc.accounting.accountants import accountant, accountants
+from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import Settings, annotations, schema
@@ -20,7 +21,7 @@ SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and pr
 
 CLASSES = {  # base of a class of each kind, and members that it must define
     "model": (Model, ("log_prior_ratio", "likelihood")),
-    "sampler": (Settings, ("init", "step")),
+    "sampler": (Settings, ("step",)),
     "move": (Move, ("init", "propose")),
 }
 
@@ -48,8 +49,13 @@ class AlgorithmEntry(Algorithm):
 
     @property
     def is_private(self):
-        """Whether it has a mechanism, which an accountant prices."""
-        return hasattr(self.sampler_class, "mechanism")
+        """Whether its steps or its preparation have a mechanism, which an accountant prices."""
+        return is_private(self.sampler_class)
+
+    @property
+    def has_free_steps(self):
+        """Whether only its preparation costs something."""
+        return self.is_private and not hasattr(self.sampler_class, "mechanism")
 
     def settings_on(self, model, varied=None):
         """Settings on a model, with those of a sweep in their place."""
@@ -62,6 +68,11 @@ class AlgorithmEntry(Algorithm):
     def schema(self):
         """What settings on a model may hold: the fields of the sampler and of its move."""
         return schema(self.sampler_class, *[registry.load(self.move)] if self.move else [])
+
+
+def is_private(cls):
+    """Whether a class of samplers has a mechanism, of its steps or of its preparation."""
+    return hasattr(cls, "mechanism") or hasattr(cls, "preparation")
 
 
 @contextmanager
@@ -92,6 +103,8 @@ def load_class(kind, name, where, folders):
     if kind == "sampler" and hasattr(cls, "release") and not hasattr(cls, "mechanism"):
         raise ConfigError(f"{where}: {name}: rename release() to mechanism()")
     missing = [member for member in members if not hasattr(cls, member)]
+    if kind == "sampler" and not (hasattr(cls, "init") or hasattr(cls, "prepare")):
+        missing.insert(0, "init")
     if missing:
         raise ConfigError(f"{where}: {name} has no {listed(missing)}")
     return reference, cls
@@ -209,7 +222,7 @@ def read_algorithm(name, entry, folders):
     elif "move" in entry:
         raise ConfigError(f"{where}.move: {cls.__name__} takes none")
     priced_by = None
-    if hasattr(cls, "mechanism"):
+    if is_private(cls):
         if "accountant" not in entry:
             raise ConfigError(
                 f"{where}: missing key accountant; valid values: {listed(accountants())}"
@@ -243,7 +256,7 @@ def check_settings(algorithm, model, settings, where):
 
     Returns
     -------
-    mechanism of an iteration; None without privacy
+    what a chain releases, for an accountant; None without privacy
     """
     check_type(settings, algorithm.schema(), where)
     check_sizes(settings, where)
@@ -253,7 +266,9 @@ def check_settings(algorithm, model, settings, where):
             part.check_dimension(model.model.dimension)
         if not algorithm.is_private:
             return None
-        mechanism = sampler.mechanism(model.model.num_rows, model.model.likelihood_power)
+        if hasattr(sampler, "with_noise"):
+            sampler = sampler.with_noise(1.0)  # whatever the budget will say
+        mechanism = mechanism_of(sampler, model.model.num_rows, model.model.likelihood_power)
         try:
             accountant(algorithm.accountant).check(mechanism)
         except TypeError as error:

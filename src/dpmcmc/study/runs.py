@@ -25,8 +25,8 @@ class Cell(NamedTuple):
 class Run(NamedTuple):
     """What a cell's name stands for."""
 
-    epsilon: float | None  # the accountant decides the iterations
-    iterations: int | None  # the accountant says what they cost
+    epsilon: float | None  # the accountant decides the iterations, or the noise if they are free
+    iterations: int | None  # the accountant says what they cost, if no epsilon does
     varied: dict  # swept settings
     start_sd: float | None  # chains start at Normal(true theta, start_sd^2 I); None: the model says
     max_iterations: int | None = None  # of a chain, whatever epsilon allows; None: the study says
@@ -59,11 +59,12 @@ def check_runs(entries, models, algorithms):
         where = f"runs[{i}]"
         check_known(entry["models"], models, f"{where}.models", "model")
         check_known(entry["algorithms"], algorithms, f"{where}.algorithms", "algorithm")
-        if ("epsilons" in entry) == ("iterations" in entry):
+        if not entry.keys() & {"epsilons", "iterations"}:
             raise ConfigError(f"{where}: needs one of the keys epsilons, iterations")
         if "iterations" in entry and "max_iterations" in entry:
             raise ConfigError(f"{where}.max_iterations: goes with epsilons, not with iterations")
         for name in entry["algorithms"]:
+            check_stop(entry, algorithms[name], where)
             if "epsilons" in entry and not algorithms[name].is_private:
                 raise ConfigError(
                     f"{where}.epsilons: {name} is not private, so epsilon decides nothing; "
@@ -76,6 +77,21 @@ def check_runs(entries, models, algorithms):
                 )
 
 
+def check_stop(entry, algorithm, where):
+    """Raise a ConfigError unless epsilons go with iterations just where these are free."""
+    if "epsilons" not in entry or algorithm.has_free_steps == ("iterations" in entry):
+        return
+    if algorithm.has_free_steps:
+        raise ConfigError(
+            f"{where}: missing key iterations: the steps of {algorithm.id} are free, so no epsilon "
+            "says how many there are"
+        )
+    raise ConfigError(
+        f"{where}: needs one of the keys epsilons, iterations: the steps of {algorithm.id} are not "
+        "free, so epsilon says how many there are"
+    )
+
+
 def all_cells(entries):
     """Map from every cell of the study to its run, in the order of the configuration.
 
@@ -86,8 +102,8 @@ def all_cells(entries):
     """
     cells = {}
     for entry in entries:
-        stops = [(float(epsilon), None) for epsilon in entry.get("epsilons", [])]
-        stops += [(None, iterations) for iterations in entry.get("iterations", [])]
+        epsilons = [float(epsilon) for epsilon in entry.get("epsilons", [])]
+        stops = list(product(epsilons or [None], entry.get("iterations", [None])))
         vary = entry.get("vary", {})
         more = [entry.get(key) for key in ("start_sd", "max_iterations", "max_seeds")]
         runs = [

@@ -205,8 +205,10 @@ class Study:
         run = self.runs[cell]
         spec = self.mechanism(cell.model, cell.algorithm, self.settings(cell))
         spec |= {"varied": run.varied}
+        if run.iterations is not None:
+            spec |= {"iterations": run.iterations}
         if run.epsilon is None:
-            return spec | {"iterations": run.iterations}
+            return spec
         cap = self._optional("max_iterations")
         if run.max_iterations is not None:
             cap = {"max_iterations": run.max_iterations}

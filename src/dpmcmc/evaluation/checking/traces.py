@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,
     SubsampledGaussianMechanism,
 )
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.evaluation.audit import OUTLIER
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
