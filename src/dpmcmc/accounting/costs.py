@@ -315,9 +315,9 @@ def for_budget(
     >>> import dpmcmc
     >>> sampler = dpmcmc.for_budget(dpmcmc.NoisyStatistics(), num_rows=5000, epsilon=1)
     >>> sampler.noise_scale
-    3.7306
+    3.57255
     >>> dpmcmc.epsilon(sampler, num_rows=5000, iterations=1000)
-    1.0
+    0.999999
     """
     _require_object(sampler)
     if not hasattr(sampler, "with_noise"):

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.stats import beta
 
 from dpmcmc.accounting import certified
+from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.evaluation.watching import WatchedStreams, log_densities
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
@@ -61,7 +62,7 @@ class Case(NamedTuple):
 
     def epsilon(self, delta):
         """What it costs at most."""
-        mechanism = self.sampler.mechanism(len(self.rows), self.likelihood_power)
+        mechanism = mechanism_of(self.sampler, len(self.rows), self.likelihood_power)
         return certified.epsilon(mechanism, self.iterations, delta)
 
 
@@ -151,8 +152,9 @@ def observe(case, targets, rng, runs):
     losses, ways = np.zeros(runs), np.empty(runs)
     start = np.full(targets[0].model.dimension, case.start)
     for i in range(runs):
-        state = case.sampler.init(rng, start)
-        for _ in range(case.iterations):
+        prepares = hasattr(case.sampler, "prepare")
+        state = None if prepares else case.sampler.init(rng, start)
+        for _ in range(prepares + case.iterations):
             step = rng.step(case.sampler, state, targets[0])
             losses[i] += log_ratio(rng, case.sampler, state, targets, step)
             state = step.state

@@ -60,6 +60,7 @@ class Target:
         self.likelihood_power = model.likelihood_power
         # A trajectory starts where an earlier one started or ended. Samplers add fresh noise.
         self._gradients = {}
+        self._in_units = None, None  # the units asked for last, and the target in them
 
     def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
         """Sum over rows of clip(ln p(x|theta_new) - ln p(x|theta)), log scale, untempered.
@@ -181,6 +182,27 @@ class Target:
         """Gradient of the log posterior, (d,), tempered; nothing is clipped."""
         total, _ = self.clipped_gradient(theta, math.inf)
         return self.likelihood_power * total + self.model.grad_log_prior(theta)
+
+    def in_units(self, centre, factor):
+        """The target in coordinates z, theta = centre + factor z; remembered until others come.
+
+        Parameters
+        ----------
+        centre : (d,) array
+        factor : (d, d) array
+
+        Returns
+        -------
+        Target
+        """
+        key = centre.tobytes(), factor.tobytes()
+        if self._in_units[0] != key:
+            from dpmcmc.models.in_units import in_units
+
+            model = in_units(self.model, centre, factor)
+            self._in_units = key, type(self)(model, self.data, "clip")
+            self._in_units[1].likelihood_power = self.likelihood_power
+        return self._in_units[1]
 
     def row_ratios(self, theta, theta_new, bound=math.inf, rows=None):
         """Ratios of single rows, clipped, and whether each was: two arrays (k,).

@@ -1,10 +1,16 @@
 """Models whose log-likelihood is affine in a statistic of the row."""
 
+from functools import cached_property
+
 import numpy as np
 
+from dpmcmc.arrays import read_only
 from dpmcmc.likelihoods.affine import AffineLikelihood
 from dpmcmc.likelihoods.blocks import arranged
 from dpmcmc.models.model import Model
+
+
+PRIOR_DRAWS = 1000
 
 
 class ExponentialFamily(Model):
@@ -40,6 +46,13 @@ class ExponentialFamily(Model):
     def statistic_covariance(self, theta):
         """Covariance of t(x) at theta, (m, m); NotImplementedError unless the model defines it."""
         raise NotImplementedError(f"{type(self).__name__} has no statistic_covariance")
+
+    @cached_property
+    def prior_means(self):
+        """Means of t(x) at draws of the prior, (1000, m); always the same, so public."""
+        rng = np.random.default_rng(0)
+        draws = [self.sample_prior(rng) for _ in range(PRIOR_DRAWS)]
+        return read_only(np.array([self.statistic_mean(theta) for theta in draws]))
 
     @property
     def num_statistics(self):

@@ -22,7 +22,6 @@ from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.settings import Noise, Numbers, Positive, Positives, Settings
 
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual
-PRIOR_DRAWS = 1000  # of which the first ball has all means
 ROW_MARGIN = 2.0  # of the last ball: one in some 300 normal rows is clipped, on no side more
 DRAWS_AT_ONCE = 1000
 
@@ -58,7 +57,8 @@ class NoisyStatistics(Settings):
         In the units of t(x), (m,); 0 by default, where a first radius is given.
     row_radius : float, optional
         How far rows are from their mean, in public units: the last ball has room for so much, and
-        for what its centre may be off. By default sqrt(m) + 2, which 997 of 1,000 normal rows are within.
+        for what its centre may be off. By default sqrt(m) + 2, which holds 997 of 1,000 normal
+        rows.
     statistic_scale : float or list of float, optional
         Public standard deviations of t(x), (m,), for models whose covariance depends on theta.
     posterior : str
@@ -165,9 +165,8 @@ class NoisyStatistics(Settings):
                     f"first_centre: must be a list of {len(whiten)} numbers, not {len(centre)}"
                 )
             return np.asarray(centre, dtype=float), self.first_radius
-        rng = np.random.default_rng(0)  # the same ball each time
         try:
-            means = [model.statistic_mean(model.sample_prior(rng)) for _ in range(PRIOR_DRAWS)]
+            means = model.prior_means
         except NotImplementedError as error:
             raise ValueError(f"first_radius: must be given, as {error}") from None
         centre = np.median(means, axis=0)

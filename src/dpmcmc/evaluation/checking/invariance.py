@@ -1,7 +1,7 @@
 """Whether a sampler leaves an exactly known posterior invariant, where nothing is clipped."""
 
 import math
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,10 @@ class Unclipped(Target):
         """As of `Target`, for no bound."""
         return super().clipped_gradient(theta, math.inf)
 
+    def clipped_statistics(self, centre, whiten, radius):
+        """As of `Target`, for no radius."""
+        return super().clipped_statistics(centre, whiten, math.inf)
+
     def clipped_batch_gradient(self, theta, bound, batch):
         """As of `Target`, for no bound."""
         return super().clipped_batch_gradient(theta, math.inf, batch)
@@ -53,14 +57,23 @@ class Stay(NamedTuple):
 
 
 def noises(sampler):
-    """Settings of a sampler with which its noise vanishes, by name."""
-    kinds = annotations(type(sampler)).items()
-    return {name: getattr(sampler, name) for name, kind in kinds if kind == Noise}
+    """Settings of a sampler with which its noise vanishes, by name; of its parts, those of each."""
+    found = {}
+    for name, kind in annotations(type(sampler)).items():
+        value = getattr(sampler, name)
+        is_noise = kind in (Noise, Noise | None) and value is not None
+        if is_noise or (is_dataclass(value) and noises(value)):
+            found[name] = value
+    return found
 
 
 def with_noise(sampler, factor):
-    """A sampler with so many times its noise."""
-    return replace(sampler, **{k: max(QUIET, factor * v) for k, v in noises(sampler).items()})
+    """A sampler with so many times its noise, that of its parts too."""
+    changed = {
+        name: with_noise(value, factor) if is_dataclass(value) else max(QUIET, factor * value)
+        for name, value in noises(sampler).items()
+    }
+    return replace(sampler, **changed)
 
 
 def loudest(sampler, seed):

@@ -6,6 +6,7 @@ about 0.2: settings such as a step size should be set for that.
 
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
+from types import NoneType
 
 import numpy as np
 
@@ -82,8 +83,10 @@ class Checked:
     """
 
     def __init__(self, sampler, seed):
+        if hasattr(sampler, "with_noise"):
+            sampler = sampler.with_noise(1.0)  # where its settings leave that open
         self.sampler, self.seed = sampler, seed
-        self.is_private = hasattr(sampler, "mechanism")
+        self.is_private = any(hasattr(sampler, name) for name in ("mechanism", "prepare"))
         self.batch_size = getattr(sampler, "batch_size", None)
 
     @cached_property
@@ -136,12 +139,14 @@ class Checked:
         return [getattr(trace.found, what) for trace in self.traces]
 
     def mechanism(self, trace):
-        """What `mechanism()` says of an iteration of a trace."""
+        """What `mechanism()` says of an iteration of a trace; None where steps should be free."""
+        if not hasattr(self.sampler, "mechanism"):
+            return None
         return self.sampler.mechanism(trace.num_rows, trace.likelihood_power)
 
-    def is_priced_by(self, kind):
+    def is_priced_by(self, *kinds):
         """Whether `mechanism()` returns a kind of mechanism."""
-        return isinstance(self.mechanism(self.traces[0]), kind)
+        return isinstance(self.mechanism(self.traces[0]), kinds)
 
     @cache  # noqa: B019 -- it lives as long as the check
     def audited(self, iterations, power):
@@ -158,8 +163,9 @@ class Checked:
 
 
 def something_is_released(checked):
-    """An iteration learns of its rows by rng.add_noise."""
-    count = max(len(step.released) for trace in checked.traces for step in trace.steps)
+    """A sampler learns of its rows by rng.add_noise."""
+    steps = (step for trace in checked.traces for step in (trace.preparation, *trace.steps) if step)
+    count = max(len(step.released) for step in steps)
     return Outcome(f"{count} releases", "at least 1", count > 0)
 
 
@@ -193,8 +199,8 @@ def nothing_of_the_batch(checked):
 
 def batches_alone_are_read(checked):
     """Rows are read that are in a batch of the iteration, and no others."""
-    if checked.is_priced_by(GaussianMechanism):
-        raise NotTried("it is priced as if all rows were read")
+    if checked.is_priced_by(GaussianMechanism, NoneType):
+        raise NotTried("it is not priced by batches")
     strays = max(checked.found("strays"))
     return Outcome(f"{strays} others", "0 others", strays == 0)
 
@@ -214,10 +220,25 @@ def as_priced(checked):
     return Outcome(f"{cost:.6g}", f"at most {allowed:.6g}", bool(over <= 1 + ROUNDING))
 
 
+def preparation_as_priced(checked):
+    """(sensitivity / noise)^2 of the preparation is what preparation() says."""
+    if checked.traces[0].preparation is None:
+        raise NotTried("it does not prepare")
+    compared = []
+    for trace in checked.traces:
+        size, allowed = (trace.num_rows, trace.likelihood_power), 0.0
+        if hasattr(checked.sampler, "preparation"):
+            allowed = price(checked.sampler.preparation(*size))
+        cost = sum(ratio(r.sensitivity, r.sd) ** 2 for r in trace.preparation.released)
+        compared.append((ratio(cost, allowed), cost, allowed))
+    over, cost, allowed = max(compared)
+    return Outcome(f"{cost:.6g}", f"at most {allowed:.6g}", bool(over <= 1 + ROUNDING))
+
+
 def batches_as_priced(checked):
     """Batches, of one release each, are as large as mechanism() says."""
-    if checked.is_priced_by(GaussianMechanism):
-        raise NotTried("it is priced as if all rows were read")
+    if checked.is_priced_by(GaussianMechanism, NoneType):
+        raise NotTried("it is not priced by batches")
     is_each, compared = all(checked.found("is_of_own")), []
     for trace in checked.traces:
         mechanism, allowed = mechanism_at(checked.mechanism(trace), 1)
@@ -297,6 +318,7 @@ OF_PRIVATE = [
     nothing_of_the_batch,
     batches_alone_are_read,
     as_priced,
+    preparation_as_priced,
     batches_as_priced,
     *OF_OTHERS,
     starts_are_forgotten_with_noise,

@@ -7,7 +7,7 @@ is released, the same state must come out.
 
 import math
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,10 +88,21 @@ class WatchedTarget(Target):
         self.is_read[:] = True
         return super().clipped_gradient(theta, bound)
 
+    def clipped_statistics(self, centre, whiten, radius):
+        """As of `Target`."""
+        self.is_read[:] = True
+        return super().clipped_statistics(centre, whiten, radius)
+
     def log_density_ratio(self, theta, theta_new):
         """As of `Target`."""
         self.is_read[:] = True
         return super().log_density_ratio(theta, theta_new)
+
+    def in_units(self, centre, factor):
+        """As of `Target`; what is asked for of the one is asked for of the other."""
+        target = super().in_units(centre, factor)
+        target.is_read = self.is_read
+        return target
 
 
 class Comparison(NamedTuple):
@@ -110,6 +121,7 @@ class Trace(NamedTuple):
 
     num_rows: int
     likelihood_power: float
+    preparation: Any  # Step, or None of a sampler that does not prepare
     steps: list
     found: Comparison
 
@@ -173,20 +185,34 @@ def trace(sampler, model, data, rows, start, watching, rng, iterations):
 
     Returns
     -------
+    preparation : Step or None
+        Compared as iterations are, with all neighbouring data.
     steps : list of Step
     found : Comparison
     """
     target, found, steps = WatchedTarget(model, rows), Comparison(), []
     neighbours = [Target(model, x, "clip") for x in neighbouring(rng, rows, data)]
-    state = sampler.init(watching, start)
+
+    def with_other_rows(found, state, step, places):
+        for i in places:
+            other = watching.repeat(*deepcopy((sampler, state)), neighbours[i], step)
+            found = with_another_row(found, step, other)
+        return found
+
+    preparation = None
+    if hasattr(sampler, "prepare"):
+        preparation = watching.step(deepcopy(sampler), None, target)
+        found = with_other_rows(found, None, preparation, range(len(neighbours)))
+        state = preparation.state
+    else:
+        state = sampler.init(watching, start)
     for t in range(iterations):
         target.is_read[:] = False
         step = watching.step(*deepcopy((sampler, state)), target)
         found = found._replace(strays=max(found.strays, num_strays(target.is_read, step.batches)))
         if t < COMPARED:
-            for i in rng.choice(len(neighbours), NEIGHBOURS, replace=False):
-                other = watching.repeat(*deepcopy((sampler, state)), neighbours[i], step)
-                found = with_another_row(found, step, other)
+            places = rng.choice(len(neighbours), NEIGHBOURS, replace=False)
+            found = with_other_rows(found, state, step, places)
             if step.batches:
                 other = other_batches(watching, rng, sampler, state, target, step)
                 found = found._replace(is_secret=found.is_secret and same_end(step, other))
@@ -195,7 +221,7 @@ def trace(sampler, model, data, rows, start, watching, rng, iterations):
             found = found._replace(is_of_own=is_of_own)
         steps.append(step)
         state = step.state
-    return steps, found
+    return preparation, steps, found
 
 
 def neighbouring(rng, rows, ordinary):
@@ -304,6 +330,8 @@ def price(mechanism):
             return mu**2
         case SubsampledGaussianMechanism(noise_variance):
             return 1 / noise_variance
+        case None:  # free
+            return 0.0
         case BarkerMechanism(batch_size, _, batch_variance):
             return 4 / batch_size / (2 - batch_variance)
     raise TypeError(f"mechanism() returns a {type(mechanism).__name__}, which no accountant prices")

@@ -1,0 +1,93 @@
+"""A private chain that starts where a preparation leads, in units of the scale that it finds."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from dpmcmc.samplers.chain import State
+from dpmcmc.settings import Settings
+
+DRAWS = 1000  # of the answer, by which its mean and covariance are known
+
+
+class Units(NamedTuple):
+    """theta = centre + factor z: z has mean 0 and covariance I in the answer."""
+
+    centre: np.ndarray  # (d,)
+    factor: np.ndarray  # (d, d)
+
+
+@dataclass(frozen=True)
+class PrivateStart(Settings):
+    """A chain that starts at a draw of a private answer, and works in units of its covariance.
+
+    So no setting of the chain depends on how wide the posterior is: proposal scales, step sizes and
+    mass matrices are those of a posterior with covariance near I. Clip bounds are in these units
+    too: b |z - z'| for ratios, the norm of the gradient in z for gradients.
+
+    Attributes
+    ----------
+    chain : sampler
+        With `init`, `step` and `mechanism`.
+    start : sampler
+        With `prepare` and free steps, such as `NoisyStatistics`.
+    start_share : float
+        Share of the budget's mu^2 that the start has; the chain runs for as long as the rest
+        allows.
+    """
+
+    chain: Settings
+    start: Settings
+    start_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
+
+    def check(self):
+        """Refuse a start that does not prepare or costs more than that, and a chain that does."""
+        if not hasattr(self.start, "prepare") or hasattr(self.start, "mechanism"):
+            name = type(self.start).__name__
+            raise ValueError(f"start: must prepare and have free steps, as {name} does not")
+        if hasattr(self.chain, "prepare") or not hasattr(self.chain, "mechanism"):
+            name = type(self.chain).__name__
+            raise ValueError(f"chain: must be private and start at a position, as {name} does not")
+
+    def check_dimension(self, dimension):
+        """As `Settings.check_dimension`, of both."""
+        self.chain.check_dimension(dimension)
+        self.start.check_dimension(dimension)
+
+    def with_noise(self, noise_scale):
+        """The sampler with the noise of its start, of which the whole budget's is `noise_scale`."""
+        return replace(self, start=self.start.with_noise(noise_scale / math.sqrt(self.start_share)))
+
+    def preparation(self, num_rows, likelihood_power=1.0):
+        """That of the start."""
+        return self.start.preparation(num_rows, likelihood_power)
+
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        """That of an iteration of the chain."""
+        return self.chain.mechanism(num_rows, likelihood_power)
+
+    def prepare(self, rng, target):
+        """Prepare the start, learn its scale from draws, which are free, and start at another."""
+        answer, info = self.start.prepare(rng, target)
+        draws = np.empty((DRAWS + 1, target.model.dimension))
+        for i in range(len(draws)):
+            answer, _ = self.start.step(rng, answer, target)
+            draws[i] = answer.position
+        units = Units(
+            draws[:-1].mean(axis=0), np.linalg.cholesky(np.atleast_2d(np.cov(draws[:-1].T)))
+        )
+        z = np.linalg.solve(units.factor, draws[-1] - units.centre)
+        return self.at(units, self.chain.init(rng, z)), info
+
+    def step(self, rng, state, target):
+        """One iteration of the chain, in those units."""
+        units, inner = state.memory
+        inner, info = self.chain.step(rng, inner, target.in_units(*units))
+        return self.at(units, inner), info
+
+    def at(self, units, inner):
+        """State at the position of the chain's own."""
+        return State(units.centre + units.factor @ inner.position, (units, inner))
