@@ -22,6 +22,9 @@ KINDS = {
 }
 
 
+PRIVATE_START = "dpmcmc.samplers.private_start:PrivateStart"
+
+
 class UnknownName(ValueError):
     """No class of that name; the message is one line, with the valid names."""
 
@@ -127,7 +130,7 @@ def load_file(path):
     return module
 
 
-def entry(reference, settings, move=None):
+def entry(reference, settings, move=None, start=None):
     """Entry of a class with settings, for `build`.
 
     Parameters
@@ -138,12 +141,31 @@ def entry(reference, settings, move=None):
         Those of a sampler and of its move together.
     move : str, optional
         Reference of its move, which takes the settings that are its fields.
+    start : str, optional
+        Reference of the sampler that it starts from, by `PrivateStart`; that one's settings are a
+        map, `start`.
     """
+    if start is not None:
+        of_start = {"class": start} | settings.get("start", {})
+        share = {key: settings[key] for key in ("start_share",) if key in settings}
+        own = {key: value for key, value in settings.items() if not key.startswith("start")}
+        return {"class": PRIVATE_START, "chain": entry(reference, own, move)} | {
+            "start": of_start,
+            **share,
+        }
     if move is None:
         return {"class": reference} | settings
     of_move = {key: settings[key] for key in annotations(load(move)) if key in settings}
     own = {key: value for key, value in settings.items() if key not in of_move}
     return {"class": reference, "move": {"class": move} | of_move} | own
+
+
+def with_settings(entry_, settings):
+    """An entry of the same classes with other settings."""
+    chain, start = entry_, None
+    if "chain" in entry_:
+        chain, start = entry_["chain"], entry_["start"]["class"]
+    return entry(chain["class"], settings, chain.get("move", {}).get("class"), start)
 
 
 def build(entry):

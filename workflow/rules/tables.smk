@@ -99,6 +99,45 @@ rule tabulate_certifications:
         " --output {output.table:q} > {log:q} 2>&1"
 
 
+rule try_intervals:
+    output:
+        intervals=f"{PARTS}/{{model}}/intervals.csv",
+    log:
+        f"{RESULTS}/logs/intervals/{{model}}.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=megabytes(1000, data_sets=4),
+        runtime=minutes(240),
+    params:
+        **job("intervals"),
+    message:
+        "Intervals over data sets of {wildcards.model}"
+    shell:
+        "python -m dpmcmc intervals --spec @/dev/stdin --output {output.intervals:q} <<< {params.spec:q} > {log:q} 2>&1"
+
+
+rule tabulate_intervals:
+    input:
+        intervals=expand(f"{PARTS}/{{model}}/intervals.csv", model=study.interval_models),
+    output:
+        table=f"{RESULTS}/tables/intervals.csv",
+    log:
+        f"{RESULTS}/logs/interval-table.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=megabytes(500),
+        runtime=minutes(10),
+    params:
+        **job("joined-table"),
+    message:
+        "Table of the intervals"
+    shell:
+        "printf '%s\\n' {input.intervals:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
+        " --output {output.table:q} > {log:q} 2>&1"
+
+
 rule tabulate_study:
     input:
         chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),

@@ -191,7 +191,7 @@ def ranking(chains, summary, gains):
     table = pd.DataFrame(rows).astype({"rank": "Int64"})
     is_shared = table.duplicated(["model", "epsilon", "rank"], keep=False)
     table.insert(4, "is_tied", is_shared & table["rank"].notna())
-    scale = ["times_exact", "way_from_start", "r_hat", "ess"]
+    scale = ["times_exact", "way_from_start", "sd_ratio", "mean_error", "r_hat", "ess"]
     for more, columns in ((gains, ["is_nearer"]), (summary, scale)):
         table = table.merge(more[[*KEYS, *columns]], on=KEYS, how="left")
     table["is_nearer"] = table["is_nearer"].eq(True)

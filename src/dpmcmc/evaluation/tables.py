@@ -144,6 +144,9 @@ def summarise(chains, baselines, starts, mixing):
         `times_exact` is the median MMD in units of that of exact samples; `way_from_start` is 0
         for that of never moving and 1 for that of exact samples; `ess` is a sample's (of
         all chains of a sample), in the median, and `r_hat` that of all chains of the cell.
+        `sd_ratio` is the median of the standard deviations over the posterior's, and `mean_error`
+        that of the mean's distance from the posterior's, in units of the posterior's standard
+        deviation (the root of its summed variances).
     """
     cells = chains.groupby(KEYS, sort=False)
     columns = {"iterations": cells["iterations"].first(), "samples": cells.size()}
@@ -158,4 +161,7 @@ def summarise(chains, baselines, starts, mixing):
     )
     table["times_exact"] = table["mmd_median"] / exact
     table["way_from_start"] = (start - table["mmd_median"]) / (start - exact)
+    medians = cells[["sd_ratio", "mean_error"]].median().reset_index()
+    table = table.merge(medians, on=KEYS, how="left")
+    table["mean_error"] /= table["model"].map(baselines.groupby("model")["posterior_sd"].first())
     return table

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpmcmc import registry
 from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
-from dpmcmc.evaluation.metrics import compare, kept_draws
+from dpmcmc.evaluation.metrics import compare, covariance, kept_draws
 from dpmcmc.files import read_json, read_npy, read_npz, reading
 from dpmcmc.frames import whole, write_csv
 from dpmcmc.jobs.data import held_out
@@ -23,7 +23,8 @@ AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # ove
 def baseline_table(spec, reference, baselines, output, starts):
     """Compare exact samples of a model, and its start points, with its reference sample, as CSV.
 
-    The start points of a sample are compared as chains that never leave them.
+    The start points of a sample are compared as chains that never leave them. `posterior_sd` is
+    the root of the summed variances of the reference sample.
     """
     sample = read_npy(reference)
     name, model = spec["model"], registry.build(spec["model_entry"])
@@ -46,7 +47,8 @@ def baseline_table(spec, reference, baselines, output, starts):
         ]
         draws = np.resize(starts_of, sample.shape)  # one after another, again and again
         unmoved.append({"model": name, "seed": number} | metrics("start", number, draws))
-    write_csv(pd.DataFrame(exact), output)
+    sd = math.sqrt(np.trace(covariance(sample)))
+    write_csv(pd.DataFrame(exact).assign(posterior_sd=sd), output)
     write_csv(pd.DataFrame(unmoved), starts)
 
 

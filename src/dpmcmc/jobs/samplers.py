@@ -18,14 +18,8 @@ def precompute(spec, output):
 
 def build_sampler(spec, precomputed=()):
     """Sampler of a spec; to run, some need what `precompute` has written."""
-    sampler = registry.build(spec["sampler"])
     computed = dict(map(read_precomputed, precomputed))
-    parts = {
-        field: computed[cls.__name__]
-        for field, cls in needed(type(sampler)).items()
-        if cls.__name__ in computed
-    }
-    return dataclasses.replace(sampler, **parts) if parts else sampler
+    return with_parts(registry.build(spec["sampler"]), lambda cls: computed.get(cls.__name__))
 
 
 def with_noise(sampler, budget):
@@ -35,8 +29,18 @@ def with_noise(sampler, budget):
 
 def with_needed(sampler):
     """The sampler with what it needs beside its settings, computed here and now."""
-    parts = {field: cls.compute() for field, cls in needed(type(sampler)).items()}
-    return dataclasses.replace(sampler, **parts)
+    return with_parts(sampler, lambda cls: cls.compute())
+
+
+def with_parts(sampler, found):
+    """The sampler with what it needs of each class; and so a sampler that is its setting."""
+    parts = {field: found(cls) for field, cls in needed(type(sampler)).items()}
+    for field in dataclasses.fields(sampler):
+        value = getattr(sampler, field.name)
+        if hasattr(value, "step"):
+            parts[field.name] = with_parts(value, found)
+    parts = {name: part for name, part in parts.items() if part is not None}
+    return dataclasses.replace(sampler, **parts) if parts else sampler
 
 
 def read_precomputed(path):

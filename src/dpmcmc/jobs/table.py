@@ -43,12 +43,20 @@ def modules_of(spec):
     from dpmcmc.accounting.accountants import module_name
     from dpmcmc.jobs.data import REFERENCES
 
-    sampler = spec.get("sampler", {})
-    entries = [spec, spec.get("model_entry", {}), sampler, sampler.get("move", {})]
+    entries = [spec, *entries_in(spec)]
     modules = [module_of(entry["class"]) for entry in entries if "class" in entry]
-    if spec.get("accountant"):
-        modules.append(module_name(spec["accountant"]))
+    named = sorted({entry["accountant"] for entry in entries if entry.get("accountant")})
+    modules += map(module_name, named)
     return modules + [REFERENCES[kind] for kind in REFERENCES if kind == spec.get("reference")]
+
+
+def entries_in(spec):
+    """Maps that are settings of a spec, or of one of these, or in a list of such."""
+    for value in spec.values():
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, dict):
+                yield entry
+                yield from entries_in(entry)
 
 
 def module_of(reference):
@@ -82,7 +90,8 @@ def notebook_modules(study, of):
     for name in study.algorithm_ids:
         if f'"{name}"' in given:
             algorithm = study.algorithms[name]
-            modules += [module_of(part) for part in (algorithm.sampler, algorithm.move) if part]
+            parts = algorithm.sampler, algorithm.move, algorithm.start
+            modules += [module_of(part) for part in parts if part]
     return modules
 
 
@@ -153,6 +162,7 @@ JOBS = {
         "spec chains baselines starts models summary* accounting* output",
         by("analysis"),
     ),
+    "intervals": Job("coverage.intervals", "spec output", by("intervals", "model")),
     "joined-table": Job("tables.joined_table", "parts+ output"),
     "audit-case": Job("audits.audit_case", "spec output", by("audited_case", "case")),
     "search": Job("tuning.search", "spec precomputed* journal output best", search),
@@ -189,8 +199,8 @@ def digest_of(*modules):
 def recipe(study):
     """What the tables of a study depend on: {part: digest of the settings and sources of its jobs}.
 
-    Parts are `reference/MODEL`, `baselines/MODEL`, `chains/MODEL/ALGORITHM`, `accounting`,
-    `certified`, `audit` and `tables`. Pages, labels and prose are in none of them.
+    Parts are `reference/MODEL`, `baselines/MODEL`, `chains/MODEL/ALGORITHM`, `intervals/MODEL`,
+    `accounting`, `certified`, `audit` and `tables`. Pages, labels and prose are in none of them.
     """
     jobs, cells = {}, {}
     for model in study.model_ids:
@@ -199,6 +209,8 @@ def recipe(study):
         jobs[f"baselines/{model}"] = [("baselines", of), ("baseline-table", of)]
     for cell in study.cells:
         cells.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
+    for model in study.interval_models:
+        jobs[f"intervals/{model}"] = [("intervals", SimpleNamespace(model=model))]
     jobs["accounting"] = [
         ("accounting-curve", SimpleNamespace(algorithm=algorithm, accountant=accountant))
         for algorithm, accountant in study.accounting_curves

@@ -101,8 +101,7 @@ class Runner:
             iterations; mmd and clip_fraction, lists with one entry a chain, None where it is too
             short to have one.
         """
-        own = self.spec["sampler"]
-        entry = registry.entry(own["class"], settings, own.get("move", {}).get("class"))
+        entry = registry.with_settings(self.spec["sampler"], settings)
         spec, chains = self.spec | {"sampler": entry}, self.spec["chains_per_sample"]
         try:
             limit = chains * spec["max_iterations"]

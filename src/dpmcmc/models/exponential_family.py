@@ -9,7 +9,6 @@ from dpmcmc.likelihoods.affine import AffineLikelihood
 from dpmcmc.likelihoods.blocks import arranged
 from dpmcmc.models.model import Model
 
-
 PRIOR_DRAWS = 1000
 
 

@@ -19,8 +19,10 @@ RULE = (
 LEGEND = (
     "*use, or closest*: the usable algorithms; if there are none, those that share the first rank "
     "and are closer than never moving. The other columns are of the one of them with the lowest "
-    "median MMD. *distance closed*: 0 % is never moving, 100 % exact samples. *ESS* (effective "
-    "sample size), iterations and seconds are of one chain."
+    "median MMD. *distance closed*: 0 % is never moving, 100 % exact samples. *mean off by* is the "
+    "distance of the mean from the posterior's, in posterior standard deviations; *sd ratio* is "
+    "the standard deviations over the posterior's, so below 1 where intervals are too short. *ESS* "
+    "(effective sample size), iterations and seconds are of one chain."
 )
 
 
@@ -86,10 +88,13 @@ def problem_table(models, algorithms, solved):
 def worth(row):
     """What a median MMD is worth, of a row of the ranking: texts of columns."""
     if pd.isna(row["mmd"]):
-        return dict.fromkeys(["times exact", "distance closed", "R-hat", "ESS", "usable"], "–")
+        columns = "times exact", "distance closed", "mean off by", "sd ratio", "R-hat", "ESS"
+        return dict.fromkeys([*columns, "usable"], "–")
     return {
         "times exact": f"{row['times_exact']:.1f}",
         "distance closed": f"{row['way_from_start']:.0%}" if row["is_nearer"] else "none",
+        "mean off by": number(row["mean_error"], ".2f"),
+        "sd ratio": number(row["sd_ratio"], ".2f"),
         "R-hat": number(row["r_hat"], ".2f"),
         "ESS": number(row["ess"], ".1f"),
         "usable": "yes" if row["is_usable"] else "no",

@@ -96,6 +96,18 @@ def read_curves(study, folders):
     return references
 
 
+def check_intervals(study):
+    """Models and algorithms of intervals must be known, and run together at an epsilon."""
+    entry = study.config.get("intervals", {})
+    for key, known in (("models", study.models), ("algorithms", study.algorithms)):
+        check_known(entry.get(key, []), known, f"intervals.{key}", key.removesuffix("s"))
+    for model in entry.get("models", []):
+        if not study.interval_cells(model):
+            raise ConfigError(
+                f"intervals.models: none of intervals.algorithms runs on {model} at an epsilon"
+            )
+
+
 def check_tuning(study):
     """Pairs must be known and have settings, and of each some setting must be searched."""
     models, names = study.tuning["models"], study.tuning["algorithms"]

@@ -7,6 +7,8 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from dpmcmc import registry
 from dpmcmc.accounting.accountants import accountant, accountants
 from dpmcmc.accounting.costs import mechanism_of
@@ -38,7 +40,7 @@ class ModelEntry(NamedTuple):
 
 
 class AlgorithmEntry(Algorithm):
-    """An algorithm of the configuration; its sampler, move and accountant are references."""
+    """An algorithm of the configuration; sampler, move, start and accountant are references."""
 
     id: str = ""
 
@@ -63,11 +65,18 @@ class AlgorithmEntry(Algorithm):
 
     def spec(self, settings):
         """The sampler with such settings, for `dpmcmc.registry.build`."""
-        return registry.entry(self.sampler, settings, self.move)
+        return registry.entry(self.sampler, settings, self.move, self.start)
 
     def schema(self):
-        """What settings on a model may hold: the fields of the sampler and of its move."""
-        return schema(self.sampler_class, *[registry.load(self.move)] if self.move else [])
+        """What settings on a model may hold: the fields of the sampler, its move and its start."""
+        own = schema(self.sampler_class, *[registry.load(self.move)] if self.move else [])
+        if self.start is None:
+            return own
+        share = annotations(registry.load(registry.PRIVATE_START))["start_share"]
+        more = [("start", schema(registry.load(self.start)), None), ("start_share", share, None)]
+        return msgspec.defstruct(
+            own.__name__, more, bases=(own,), kw_only=True, forbid_unknown_fields=True
+        )
 
 
 def is_private(cls):
@@ -114,7 +123,7 @@ def check_sizes(settings, where):
     """Raise a ConfigError for numbers, in lists too, that cannot be computed with."""
     for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
         place = f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]"
-        if isinstance(value, list):
+        if isinstance(value, list | dict):
             check_sizes(value, place)
         elif isinstance(value, int | float) and value and not SIZES[0] <= abs(value) <= SIZES[1]:
             low, high = SIZES
@@ -221,6 +230,9 @@ def read_algorithm(name, entry, folders):
             )
     elif "move" in entry:
         raise ConfigError(f"{where}.move: {cls.__name__} takes none")
+    start = None
+    if "start" in entry:
+        start = read_start(entry, cls, where, folders)
     priced_by = None
     if is_private(cls):
         if "accountant" not in entry:
@@ -230,8 +242,21 @@ def read_algorithm(name, entry, folders):
         priced_by = find_accountant(entry["accountant"], f"{where}.accountant", folders)
     elif "accountant" in entry:
         raise ConfigError(f"{where}.accountant: {cls.__name__} is not private, so takes none")
-    found = {"id": name, "sampler": sampler, "move": move, "accountant": priced_by}
-    return AlgorithmEntry(**{"label": name} | entry | found)
+    found = {"id": name, "sampler": sampler, "move": move, "start": start}
+    return AlgorithmEntry(**{"label": name} | entry | found | {"accountant": priced_by})
+
+
+def read_start(entry, cls, where, folders):
+    """Reference of the sampler whose preparation an algorithm starts from; checked."""
+    start, of_start = load_class("sampler", entry["start"], f"{where}.start", folders)
+    if not hasattr(of_start, "prepare") or hasattr(of_start, "mechanism"):
+        raise ConfigError(
+            f"{where}.start: {entry['start']} must prepare and have free steps, such as "
+            "NoisyStatistics"
+        )
+    if not hasattr(cls, "mechanism") or hasattr(cls, "prepare"):
+        raise ConfigError(f"{where}.start: goes with a private chain, which {cls.__name__} is not")
+    return start
 
 
 def find_accountant(name, where, folders):
@@ -262,7 +287,8 @@ def check_settings(algorithm, model, settings, where):
     check_sizes(settings, where)
     with refusing(f"{where}."):
         sampler = registry.build(algorithm.spec(settings))
-        for part in (sampler, *([sampler.move] if algorithm.move else [])):
+        chain = sampler.chain if algorithm.start else sampler
+        for part in (sampler, *([chain.move] if algorithm.move else [])):
             part.check_dimension(model.model.dimension)
         if not algorithm.is_private:
             return None

@@ -93,6 +93,14 @@ class Audit(Table):
     cases: Ids
 
 
+class Intervals(Table):
+    """Whose intervals are tried on data sets that are drawn at a theta from the prior."""
+
+    data_sets: whole(2, 1_000_000)
+    models: Ids
+    algorithms: Ids
+
+
 class Tuning(Table):
     """What `snakemake tune` searches."""
 
@@ -124,6 +132,7 @@ class Algorithm(Table):
 
     sampler: str
     move: str = None
+    start: str = None
     accountant: str = None
     in_place_of: Id = None
     label: Label = None
@@ -153,6 +162,7 @@ class Config(Table):
     related: dict[Id, Text] = None
     claims: list[Claim] = None
     audit: Audit = None
+    intervals: Intervals = None
     tuning: Tuning = None
 
 

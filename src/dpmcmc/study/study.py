@@ -10,6 +10,7 @@ from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.settings import needed
 from dpmcmc.study.checks import (
     check_all_settings,
+    check_intervals,
     check_places,
     check_seeds,
     check_tuning,
@@ -74,6 +75,7 @@ class Study:
         check_places(self.algorithms)
         self.accounting_curves = read_curves(self, folders)
         check_tuning(self)
+        check_intervals(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
         self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
 
@@ -289,6 +291,29 @@ class Study:
         return {"study_seed": self.config["seed"], "case": case} | settings
 
     @property
+    def interval_models(self):
+        """Models on which intervals are tried."""
+        return self.config.get("intervals", {}).get("models", [])
+
+    def interval_cells(self, model):
+        """Cells of a model whose intervals are tried."""
+        algorithms = self.config["intervals"]["algorithms"]
+        return [
+            cell
+            for cell in self.cells_of(model)
+            if cell.algorithm in algorithms
+            and self.runs[cell].epsilon is not None
+            and not self.runs[cell].varied
+        ]
+
+    def intervals(self, model):
+        """What the intervals of a model depend on."""
+        cells = [self.budget(cell) for cell in self.interval_cells(model)]
+        more = {"data_sets": self.config["intervals"]["data_sets"], "cells": cells}
+        entry = {"study_seed": self.config["seed"], "model_entry": self.models[model].spec}
+        return {"model": model, "draws": self.config["reference_draws"]} | entry | more
+
+    @property
     def searches(self):
         """Pairs of model and algorithm whose settings `snakemake tune` searches, in order."""
         return [(m, a) for m in self.tuning["models"] for a in self.tuning["algorithms"]]
@@ -337,7 +362,7 @@ class Study:
     def all_tables(self):
         """All tables of the study."""
         more = {"accounting": self.accounting_curves, "certified": self.replaced_cells}
-        more |= {"audit": self.audited_cases}
+        more |= {"audit": self.audited_cases, "intervals": self.interval_models}
         made = [name for name, jobs in more.items() if jobs]
         return [*self.tables, *made, *self.analysis_tables]
 

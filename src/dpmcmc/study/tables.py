@@ -17,6 +17,7 @@ TABLES = {
     "budgets": "Iterations run and allowed (10,000,001 a chain means that or more), and their cost",
     "accounting": "Iterations against epsilon by each accountant (Figure 6.1)",
     "audit": "Bounds on each sampler's epsilon: below by runs of its code, above by its accountant",
+    "intervals": "Coverage and width of credible intervals over data sets drawn from the prior",
     "models": "The models (Table 5.1)",
     "timings": "What each chain cost in seconds and memory",
 }

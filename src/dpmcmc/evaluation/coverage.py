@@ -1,0 +1,67 @@
+"""How honest intervals are: how often they cover the theta that the data were drawn at.
+
+With theta from the prior, a credible interval of the exact posterior covers it with its own
+probability, and its rank among the draws is uniform (simulation-based calibration, Talts et al.
+2018). So it is for any private posterior that takes its noise into account.
+"""
+
+import numpy as np
+
+LEVELS = 0.5, 0.9
+RANKS = 10  # bins of ranks
+
+
+def of_data_set(truth, draws, exact):
+    """What one data set says of one sample.
+
+    Parameters
+    ----------
+    truth : (d,) array
+        theta that the data were drawn at.
+    draws, exact : (k, d), (l, d) arrays
+        The sample, and exact draws of the posterior.
+
+    Returns
+    -------
+    dict of str to float or array
+        Means over the components but for ranks, counts in bins (RANKS,); widths, and the mean's
+        error, are in units of the exact posterior's width and standard deviations.
+    """
+    found = {}
+    for level in LEVELS:
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        (low, high), (exact_low, exact_high) = (
+            np.quantile(sample, tails, axis=0) for sample in (draws, exact)
+        )
+        name = f"{100 * level:.0f}"
+        found[f"coverage_{name}"] = ((low <= truth) & (truth <= high)).mean()
+        found[f"exact_coverage_{name}"] = ((exact_low <= truth) & (truth <= exact_high)).mean()
+        found[f"width_{name}"] = np.mean((high - low) / (exact_high - exact_low))
+    expected, sd = exact.mean(axis=0), exact.std(axis=0, ddof=1)
+    found["mean_error"] = np.sqrt(np.mean(((draws.mean(axis=0) - expected) / sd) ** 2))
+    found["sd_ratio"] = np.exp(np.mean(np.log(draws.std(axis=0, ddof=1) / sd)))
+    below = (draws < truth).mean(axis=0)
+    bins = np.minimum((RANKS * below).astype(int), RANKS - 1)
+    return found | {"ranks": np.bincount(bins, minlength=RANKS)}
+
+
+def summary(found):
+    """A row of the table `intervals`, of what `of_data_set` found for each data set.
+
+    Returns
+    -------
+    dict of str to float
+        Coverages, means over the data sets, with standard errors (`_se`, between data sets);
+        medians over the data sets of all else; ranks as shares of each bin.
+    """
+    row = {"data_sets": len(found)}
+    for name in found[0]:
+        values = np.array([one[name] for one in found])
+        if name == "ranks":
+            shares = values.sum(axis=0) / values.sum()
+            row |= {f"rank_{i}": share for i, share in enumerate(shares)}
+        elif "coverage" in name:
+            row |= {name: values.mean(), f"{name}_se": values.std(ddof=1) / np.sqrt(len(values))}
+        else:
+            row[name] = np.median(values)
+    return row

@@ -1,0 +1,63 @@
+"""Coverage of the intervals of private posteriors over many data sets of a model."""
+
+import pandas as pd
+
+from dpmcmc import registry
+from dpmcmc.evaluation.coverage import of_data_set, summary
+from dpmcmc.evaluation.metrics import kept_draws
+from dpmcmc.files import JobError
+from dpmcmc.frames import write_csv
+from dpmcmc.jobs.budgets import given_epsilon, preparation_noise
+from dpmcmc.jobs.samplers import build_sampler, with_needed, with_noise
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.study.streams import generator, seed_sequence, three_streams
+
+
+def intervals(spec, output):
+    """Draw theta from the prior and data at it, run every cell on them, and count, as CSV.
+
+    All cells have the same data sets.
+    """
+    name, model = spec["model"], registry.build(spec["model_entry"])
+    samplers = [prepared(spec | cell) for cell in spec["cells"]]
+    found = [[] for _ in samplers]
+    for number in range(spec["data_sets"]):
+        labels = spec["study_seed"], "intervals", name, number
+        rng = generator(*labels)
+        try:
+            truth = model.sample_prior(rng)
+            target = Target(model, model.simulate(rng, truth))
+            exact = model.sample_posterior(rng, target.data, spec["draws"])
+        except NotImplementedError as error:
+            raise JobError(f"intervals.models: {name}: {error}") from None
+        for i, (cell, (sampler, iterations)) in enumerate(
+            zip(spec["cells"], samplers, strict=True)
+        ):
+            streams = three_streams(seed_sequence(*labels, cell["algorithm"], cell["epsilon"]))
+            chain = run_chain(sampler, target, streams, None, iterations)
+            draws = chain.positions
+            if hasattr(sampler, "mechanism"):  # it has to come to the posterior first
+                draws = kept_draws(draws)
+            found[i].append(of_data_set(truth, draws, exact))
+    keys = ("model", "algorithm", "epsilon")
+    rows = [
+        {key: (spec | cell)[key] for key in keys} | {"iterations": run[1]} | summary(one)
+        for cell, run, one in zip(spec["cells"], samplers, found, strict=True)
+    ]
+    write_csv(pd.DataFrame(rows), output)
+
+
+def prepared(spec):
+    """Sampler of a cell with the noise of its budget, and the iterations that this allows."""
+    noise = preparation_noise(spec)
+    sampler = with_noise(with_needed(build_sampler(spec)), noise)
+    if not hasattr(sampler, "prepare"):
+        raise JobError(f"intervals.algorithms: {spec['algorithm']} has no private start")
+    iterations = spec.get("iterations") or given_epsilon(spec | noise)["iterations"]
+    if iterations < 4:
+        raise JobError(
+            f"intervals: epsilon {spec['epsilon']:g} allows {spec['algorithm']} on "
+            f"{spec['model']} {iterations} iterations, of which no interval can be made"
+        )
+    return sampler, iterations
