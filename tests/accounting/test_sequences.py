@@ -1,4 +1,4 @@
-"""Releases whose noise grows: what they cost together, by both relations."""
+"""Noise that grows, and preparations: what releases that differ cost together."""
 
 import math
 
@@ -14,7 +14,7 @@ from dpmcmc.accounting.mechanisms import (
     SubsampledGaussianMechanism,
 )
 from dpmcmc.accounting.search import max_iterations
-from dpmcmc.accounting.sequences import GrowingNoise, counted, grouped
+from dpmcmc.accounting.sequences import GrowingNoise, Prepared, counted, grouped
 
 Q = 0.01
 
@@ -119,3 +119,53 @@ def test_noise_that_shrinks_and_no_release_are_refused(exponent, count):
 def test_other_accountants_refuse_it(name):
     with pytest.raises(TypeError, match="not a GrowingNoise"):
         accountant(name).check(thesis())
+
+
+# -- Preparations ----------------------------------------------------------------------------------
+
+
+def test_a_preparation_adds_its_square():
+    mechanism = Prepared(GaussianMechanism(0.3), GaussianMechanism(0.02), count=4)
+    together = GaussianMechanism(math.sqrt(4 * 0.3**2 + 50 * 0.02**2))
+    for name in ("gaussian", "certified", "zcdp"):
+        module = accountant(name)
+        for k, one in ((50, together), (0, GaussianMechanism(0.6))):
+            assert module.delta(mechanism, k, 1.5) == pytest.approx(module.delta(one, 1, 1.5))
+
+
+def test_free_steps_cost_nothing():
+    mechanism = Prepared(GaussianMechanism(0.3), None)
+    for name in ("gaussian", "certified", "zcdp"):
+        module = accountant(name)
+        alone = module.delta(GaussianMechanism(0.3), 1, 0.7)
+        assert [module.delta(mechanism, k, 0.7) for k in (0, 1, 10**9)] == [alone] * 3
+    with pytest.raises(TypeError, match="accountant rdp prices a SubsampledGaussianMechanism"):
+        accountant("rdp").check(mechanism)
+
+
+def test_a_preparation_composes_with_batches():
+    """On batches of all rows they are Gaussian mechanisms; on small ones it costs at least both."""
+    whole = Prepared(GaussianMechanism(0.5), SubsampledGaussianMechanism(100.0, 1.0))
+    exact = gaussian.epsilon(GaussianMechanism(math.sqrt(0.25 + 1)), 1, 1e-5)
+    assert exact * (1 - 1e-6) <= certified.epsilon(whole, 100, 1e-5) <= 1.001 * exact
+    batches = SubsampledGaussianMechanism(1.0, Q)
+    mechanism = Prepared(GaussianMechanism(0.5), batches)
+    found = certified.epsilon(mechanism, 1000, 1e-5)
+    parts = [
+        certified.epsilon(GaussianMechanism(0.5), 1, 1e-5),
+        certified.epsilon(batches, 1000, 1e-5),
+    ]
+    assert max(parts) < found < sum(parts)
+    guess, spread = first_guess(certified, mechanism, found, 1e-5)
+    most = max_iterations(certified.delta, mechanism, found, 1e-5, guess, spread)
+    assert most == pytest.approx(1000, abs=2)
+
+
+def test_a_budget_for_a_preparation_is_spent_and_not_exceeded():
+    sampler = dpmcmc.for_budget(dpmcmc.NoisyStatistics(), 5000, epsilon=0.5, chains=3)
+    assert 0.4999 < dpmcmc.epsilon(sampler, 5000, iterations=10, chains=3) <= 0.5
+    given = dpmcmc.NoisyStatistics(noise_scale=7.0)
+    assert dpmcmc.for_budget(given, 5000, epsilon=0.5) == given
+    walk = dpmcmc.GaussianWalk(1.0)
+    with pytest.raises(ValueError, match=r"^sampler: DPPenalty does not prepare"):
+        dpmcmc.for_budget(dpmcmc.DPPenalty(walk, 0.1, 1.0), 5000, epsilon=0.5)

@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-BURN_IN = 200  # transitions
-PER_DRAW = 3
+BURN_IN = 100  # transitions; one a draw follows, so long that draws hardly depend on each other
 LEAPFROG_STEPS = 8
 STEP = 0.25  # of the leapfrog, in units of the standard deviations at the mode
 SCORING_STEPS = 100
@@ -79,10 +78,10 @@ class GivenTotal:
         draws = np.empty((size, len(theta)))
         log_density = self.log_density(theta)
         with np.errstate(all="ignore"):
-            for i in range(-BURN_IN, size * PER_DRAW):
+            for i in range(-BURN_IN, size):
                 theta, log_density = self._transition(rng, theta, log_density, factor)
-                if i >= 0 and i % PER_DRAW == PER_DRAW - 1:
-                    draws[i // PER_DRAW] = theta
+                if i >= 0:
+                    draws[i] = theta
         return draws
 
     def mode(self, rng):
@@ -109,11 +108,11 @@ class GivenTotal:
     def _transition(self, rng, theta, log_density, factor):
         p = rng.standard_normal(len(theta))
         step = STEP * rng.uniform(0.6, 1.4)
-        theta_new, q = theta, p
-        for _ in range(LEAPFROG_STEPS):
-            q = q + step / 2 * (factor.T @ self.gradient(theta_new))
+        theta_new, q = theta, p + step / 2 * (factor.T @ self.gradient(theta))
+        for i in range(LEAPFROG_STEPS):
             theta_new = theta_new + step * (factor @ q)
-            q = q + step / 2 * (factor.T @ self.gradient(theta_new))
+            kick = step / 2 if i == LEAPFROG_STEPS - 1 else step
+            q = q + kick * (factor.T @ self.gradient(theta_new))
         if not np.isfinite(theta_new).all():
             return theta, log_density
         new = self.log_density(theta_new)

@@ -39,7 +39,7 @@ class NoisyStatistics(Settings):
 
     Rows are clipped in public units z = W (t(x) - c): W whitens t(x) where the model knows its
     covariance, else by `statistic_scale`. In each round the sum of z, clipped to a ball of radius
-    R, moves by at most 2 R when a row is replaced.
+    R, moves by at most 2 R when a row is replaced. Rounds count by the precision of their noise.
 
     Attributes
     ----------
@@ -103,17 +103,22 @@ class NoisyStatistics(Settings):
         whiten = np.linalg.inv(scale)
         row_radius = self.row_radius or math.sqrt(m) + ROW_MARGIN
         centre, radius = self.first_ball(model, whiten, row_radius)
+        mean, precision = np.zeros(m), 0.0  # of t(x), by all rounds so far, and of its noise
         for share in self.shares:
             sensitivity = 2 * radius
             sd = sensitivity * needed_noise(self) / math.sqrt(share)
             z, num_clipped = target.clipped_statistics(centre, whiten, radius)
-            mean = rng.add_noise(z, sensitivity, sd) / n
-            centre = centre + scale @ mean
-            # What the next centre is off by: of n rows the mean, and the noise.
-            centre_sd = math.sqrt(1 / n + (sd / n) * (sd / n))
-            radius = min(radius, row_radius + centre_sd * (math.sqrt(m) + CENTRE_MARGIN))
-        state = self.next_draw(rng, model, Released(n * centre, sd), [])
-        return state, Info(True, num_clipped / n)
+            found = centre + scale @ (rng.add_noise(z, sensitivity, sd) / n)
+            precision += 1 / (sd * sd)
+            mean = mean + (found - mean) / (precision * sd * sd)
+            # What that is off by: the mean of n rows, and the noise. Where the budget is so small
+            # that a ball about it would be no smaller, the ball stays.
+            mean_sd = math.sqrt(1 / n + 1 / (precision * n * n))
+            next_radius = row_radius + mean_sd * (math.sqrt(m) + CENTRE_MARGIN)
+            if next_radius < radius:
+                centre, radius = mean, next_radius
+        released = Released(n * mean, 1 / math.sqrt(precision))
+        return self.next_draw(rng, model, released, []), Info(True, num_clipped / n)
 
     def step(self, rng, state, target):
         """The next draw; it reads no row."""

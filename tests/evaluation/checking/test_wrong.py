@@ -26,6 +26,7 @@ from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_sgld import DPSGLD
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.sghmc import DPSGHMC
 from dpmcmc.settings import Rows
 
@@ -35,6 +36,7 @@ SECRET = "The same releases lead to the same state, whatever the batch"
 READ = "Rows are read that are in a batch of the iteration, and no others"
 COST = "(sensitivity / noise)^2 of an iteration is what mechanism() says"
 AWAY = "Chains without noise and clipping come away from their start"
+PREPARED = "(sensitivity / noise)^2 of the preparation is what preparation() says"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 ON_BATCHES = "With noise and batches, without clipping, it leaves the posterior invariant"
 SMALL_STEPS = "As steps go to 0, without clipping, the posterior stays"
@@ -259,6 +261,41 @@ class NeverThird(Right):
         return theta + step
 
 
+class UnpricedRound(NoisyStatistics):
+    """A preparation that releases once more than it says."""
+
+    def prepare(self, rng, target):
+        state, info = super().prepare(rng, target)
+        z, _ = target.clipped_statistics(np.zeros(3), np.eye(3), 1.0)
+        rng.add_noise(z, 2.0, 4.0)
+        return state, info
+
+
+class CentreOfTheRows(NoisyStatistics):
+    """A ball about the mean of the rows, of which nothing is released."""
+
+    def first_ball(self, model, whiten, row_radius):
+        return self.centre, 5.0
+
+    def prepare(self, rng, target):
+        centre, _ = target.clipped_statistics(np.zeros(3), np.eye(3), 1e3)
+        object.__setattr__(self, "centre", centre / target.num_rows)
+        return super().prepare(rng, target)
+
+
+class HalfTheSensitivity(NoisyStatistics):
+    """B in place of 2 B: a row that is replaced counts as one that is removed."""
+
+    def prepare(self, rng, target):
+        class Half:
+            noise, proposal = rng.noise, rng.proposal
+
+            def add_noise(self, statistic, sensitivity, sd):
+                return rng.add_noise(statistic, sensitivity / 2, sd / 2)
+
+        return super().prepare(Half(), target)
+
+
 OF_SAMPLERS = [
     (TemperedAtHalf(), RATIO),
     (PowerInTheNoise(), COST),
@@ -279,6 +316,9 @@ OF_SAMPLERS = [
     (PriorOfBatches(WALK, 1.5, 50, 1), ON_BATCHES),
     (TwiceTheBatch(0.006, 50, 1), SMALL_STEPS),
     (OneDirection(), AWAY),
+    (UnpricedRound(noise_scale=1.0), PREPARED),
+    (CentreOfTheRows(noise_scale=1.0), STATE),
+    (HalfTheSensitivity(noise_scale=1.0), RATIO),
     (NeverThird(), AWAY),
 ]
 
@@ -286,6 +326,7 @@ OF_SAMPLERS = [
 # One of each kind; the others are other ways to make the same mistake.
 KEPT = (WithoutScale, PartOfTheVariance, TellingInfo, AfterTenRejections, SpellsTheBatch)
 KEPT += (NextRows, BatchForAll, OneDirection)
+KEPT += (UnpricedRound, CentreOfTheRows, HalfTheSensitivity)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,129 @@
+"""Chains that start from a private answer, in units of its scale."""
+
+import math
+
+import numpy as np
+import pytest
+from row_models import PlainLogisticRows
+from test_samplers import streams
+
+import dpmcmc
+from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.models.in_units import in_units
+
+BANANA = dpmcmc.Banana(
+    dimension=3,
+    num_rows=300,
+    curvature=0.5,
+    prior_variance=1.0,
+    likelihood_variances=[2.0, 0.5],
+    true_position=[0.2, 1.0],
+)
+UNITS = np.array([0.1, -0.2, 0.3]), np.array([[0.5, 0, 0], [0.2, 0.4, 0], [-0.1, 0.3, 0.7]])
+
+
+def logistic():
+    """A model of rows with data."""
+    model = PlainLogisticRows(3, 300)
+    return dpmcmc.Target(model, model.simulate(np.random.default_rng(1)))
+
+
+def banana():
+    """An exponential family with data."""
+    return dpmcmc.Target(BANANA, BANANA.simulate(np.random.default_rng(1)))
+
+
+def robust():
+    """A model in JAX with data."""
+    pytest.importorskip("jax")
+    from row_models import LogisticJax
+
+    model = LogisticJax(3, 300)
+    return dpmcmc.Target(model, model.simulate(np.random.default_rng(1)))
+
+
+@pytest.mark.parametrize("made", [banana, logistic])
+def test_other_units_change_the_clip_of_gradients_and_nothing_else(made):
+    target = made()
+    view, (centre, factor) = target.in_units(*UNITS), UNITS
+    z, z_new = np.array([0.3, -0.1, 0.4]), np.array([0.2, 0.5, -0.3])
+    theta, theta_new = centre + factor @ z, centre + factor @ z_new
+    for bound in (0.1, math.inf):
+        assert view.clipped_log_likelihood_ratio(z, z_new, bound) == pytest.approx(
+            target.clipped_log_likelihood_ratio(theta, theta_new, bound), rel=1e-9
+        )
+    rows = np.arange(300)
+    gradients, _ = target.row_gradients(theta, rows=rows)
+    gradients = gradients @ factor
+    lengths = np.linalg.norm(gradients, axis=1)
+    bound = np.median(lengths)
+    expected = (gradients * np.minimum(1, bound / lengths)[:, None]).sum(axis=0)
+    total, num_clipped = view.clipped_gradient(z, bound)
+    assert total == pytest.approx(expected, rel=1e-9)
+    assert num_clipped == (lengths > bound).sum()
+    assert view.gradient(z) == pytest.approx(factor.T @ target.gradient(theta), rel=1e-9)
+    assert view.log_density_ratio(z, z_new) == pytest.approx(
+        target.log_density_ratio(theta, theta_new), rel=1e-9
+    )
+    assert target.in_units(*UNITS) is view
+
+
+def test_models_of_jax_can_be_put_in_units():
+    target = robust()
+    view, (centre, factor) = target.in_units(*UNITS), UNITS
+    z = np.array([0.3, -0.1, 0.4])
+    assert view.gradient(z) == pytest.approx(
+        factor.T @ target.gradient(centre + factor @ z), rel=1e-9
+    )
+
+
+def test_another_kind_of_model_is_refused():
+    with pytest.raises(ValueError, match=r"^model: cannot be put in other units: object"):
+        in_units(object(), *UNITS)
+
+
+def started(**settings):
+    """A chain from a private start."""
+    chain = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.3), noise_scale=0.2, clip_bound=0.2)
+    return dpmcmc.PrivateStart(chain, dpmcmc.NoisyStatistics(), **settings)
+
+
+def test_start_and_steps_spend_the_budget_together():
+    sampler = dpmcmc.for_budget(started(start_share=0.25), 300, 2.0)
+    whole = dpmcmc.for_budget(dpmcmc.NoisyStatistics(), 300, 2.0)
+    assert sampler.start.noise_scale == pytest.approx(2 * whole.noise_scale, rel=1e-5)
+    k = dpmcmc.iterations(sampler, 300, 2.0)
+    assert dpmcmc.epsilon(sampler, 300, k) <= 2.0 < dpmcmc.epsilon(sampler, 300, k + 1)
+    # Three quarters of mu^2 are left for the steps.
+    step = sampler.chain.mechanism(300).mu ** 2
+    assert k == pytest.approx(0.75 / whole.noise_scale**2 / step, abs=1)
+    # Each of two chains has a start of its own.
+    of_two = dpmcmc.iterations(sampler, 300, 2.0, chains=2)
+    assert of_two == pytest.approx(0.25 / whole.noise_scale**2 / step, abs=1)
+
+
+def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer():
+    target, sampler = banana(), dpmcmc.for_budget(started(start_share=0.5), 300, 50.0)
+    exact = BANANA.sample_posterior(np.random.default_rng(1), target.data, 4000)
+    rng = WatchedStreams(*streams(3))
+    step = rng.step(sampler, None, target)
+    assert len(step.released) == 3
+    (centre, factor), _ = step.state.memory
+    sd = exact.std(axis=0)
+    assert np.abs((centre - exact.mean(axis=0)) / sd).max() < 1
+    assert np.sqrt(np.diag(factor @ factor.T)) == pytest.approx(sd, rel=0.3)
+    chain = dpmcmc.run_chain(sampler, target, streams(3), None, 50)
+    assert (chain.start == step.state.position).all()
+    assert 0.1 < chain.is_accepted.mean() < 1
+
+
+def test_what_is_no_start_or_no_chain_is_refused():
+    walk = dpmcmc.GaussianWalk(1.0)
+    with pytest.raises(
+        ValueError, match=r"^start: must prepare and have free steps, as StartPoint"
+    ):
+        dpmcmc.PrivateStart(dpmcmc.DPPenalty(walk, 0.1, 1.0), dpmcmc.StartPoint())
+    with pytest.raises(
+        ValueError, match=r"^chain: must be private and start at a position, as Met"
+    ):
+        dpmcmc.PrivateStart(dpmcmc.Metropolis(walk), dpmcmc.NoisyStatistics())
