@@ -9,6 +9,7 @@
 # make docs   run all studies and put their pages, figures and tables into docs/
 # With STUDY=name, or else for all studies in docs/:
 # make pages        render the pages anew from the committed tables, without a chain
+# make extend       run what a study has more than its committed tables, and put it into these
 # make docs-status  whether code or settings have changed since the tables were made
 # make attest       where they have: run the first chains of what changed, and compare
 # make spot-check   run chains drawn at random again, and compare
@@ -33,8 +34,8 @@ BUILD_REQUIRES = import tomllib; \
 # Studies beside chapter 6 whose pages are in docs/.
 OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis
 
-.PHONY: study quick test torture test-cluster cluster docs pages docs-status attest spot-check \
-    verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
+.PHONY: study quick test torture test-cluster cluster docs pages extend docs-status attest \
+    spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -72,7 +73,7 @@ $(OTHERS:%=docs-%): docs-%: %
 	$(DPMCMC) docs publish $*
 
 # Of one study, or of all that are committed.
-pages docs-status attest spot-check verify: .venv/ready
+pages extend docs-status attest spot-check verify: .venv/ready
 	@$(DPMCMC) docs $(@:docs-%=%) $(STUDY)
 
 bench: study

@@ -25,9 +25,9 @@ import pandas as pd
 
 from dpmcmc import registry
 from dpmcmc.files import JobError, read_json, write_json
-from dpmcmc.frames import read_csv
+from dpmcmc.frames import read_csv, whole, write_csv
 from dpmcmc.jobs.data import held_out
-from dpmcmc.jobs.metrics import read_chain, sample_row
+from dpmcmc.jobs.metrics import chain_table, read_chain, sample_row
 from dpmcmc.jobs.reports import index
 from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
@@ -40,7 +40,7 @@ WITHOUT_CHAINS = ("accounting", "certified", "audit")  # tables of jobs that tou
 # Rules of what is run again, once there are data and reference samples.
 CHECKED = ["precompute", "compute_budget", "run_chain", "draw_baselines", "tabulate_baselines"]
 CHECKED += ["compute_accounting_curve", "tabulate_accounting_curves", "audit_case"]
-CHECKED += ["tabulate_audit", "certify_budget", "tabulate_certifications"]
+CHECKED += ["tabulate_audit", "certify_budget", "tabulate_certifications", "try_intervals"]
 SPOT_CHECK_CHAINS = 40  # of a study
 # CPU time of a chain, in the median of its cell, that is run again.
 MOST_SECONDS = 2.0
@@ -48,7 +48,7 @@ MOST_NAMED = 3  # rows that differ, of a column
 
 
 def docs(action, studies):
-    """Render, check or renew committed results: publish, pages, status, verify, attest, spot-check.
+    """Render, check or renew committed results, by one of ACTIONS.
 
     Parameters
     ----------
@@ -181,6 +181,69 @@ def renewed(record, study, parts, **more):
     return record | {"recipe": kept | {part: now[part] for part in parts}} | more
 
 
+def extend(study):
+    """Run the cells that the committed tables lack, and put their rows into these.
+
+    They must come after all others of their model in the configuration, as their rows do.
+    """
+    committed, record = DOCS / study.name, record_of(study)
+    table, _ = committed_chains(study)
+    known = {place.rpartition(",")[0] for place in table.index}
+    new = [cell for cell in study.cells if "/".join(cell) not in known]
+    for model in study.model_ids:
+        cells = study.cells_of(model)
+        if [cell for cell in cells if cell in new] != cells[len(cells) - len({*cells} & {*new}) :]:
+            raise JobError(f"runs: new cells of {model} must come after all others of it")
+    with scratch() as directory:
+        results = directory / "results" / study.name
+        shutil.copytree(committed, results)
+        models = dict.fromkeys(cell.model for cell in new)
+        make_samples(study, directory, models)
+        targets = [
+            f"chains/{'/'.join(cell)}/seed-{seed}.npz"
+            for cell in new
+            for seed in study.seeds_of(cell)
+        ]
+        run_workflow(study, directory, targets, CHECKED)
+        for model in models:
+            add_rows(study, model, [cell for cell in new if cell.model == model], results)
+        derive(study, results / "tables", results / "tables")
+        parts = [f"chains/{cell.model}/{cell.algorithm}" for cell in new]
+        write_json(renewed(record, study, ["tables", *parts]), results / "provenance.json")
+        for file in ("tables", "provenance.json"):
+            move_over(results / file, committed / file)
+    return say(study, f"{len(new)} cells run and put into the tables; `make pages` renders them")
+
+
+def add_rows(study, model, cells, results):
+    """Put the rows of new cells of a model into the tables of a study's results."""
+    made = results / "new"
+    made.mkdir(exist_ok=True)
+    chain_table(
+        json.loads(json.dumps(study.chain_table(model, cells))),
+        results / f"reference/{model}.npy",
+        results / f"chains/{model}",
+        results / f"budgets/{model}",
+        *(made / f"{name}.csv" for name in ("chains", "timings", "budgets", "mixing")),
+    )
+    for name in ("chains", "timings", "budgets", "mixing"):
+        old, new = (read_csv(folder / f"{name}.csv") for folder in (results / "tables", made))
+        place = int(np.flatnonzero(old["model"] == model)[-1]) + 1
+        table = pd.concat([old[:place], new, old[place:]], ignore_index=True)
+        counts = {"chains": "changed_decisions", "budgets": "allowed_iterations"}
+        table = whole(table, counts[name]) if name in counts else table
+        write_csv(
+            table[[*old, *new.columns.difference(old.columns)]], results / f"tables/{name}.csv"
+        )
+
+
+def move_over(source, place):
+    """Put a file or directory in the place of another."""
+    if place.is_dir():
+        shutil.rmtree(place)
+    shutil.move(source, place)
+
+
 # -- Checking --------------------------------------------------------------------------------------
 
 
@@ -211,10 +274,10 @@ def verify(study):
 
 
 def attest(study):
-    """Run first samples of every changed part again; if all rows are the same, record that.
+    """Run the first sample of a cell of every changed part again; if all rows are the same, say so.
 
-    Of each part the cell of the shortest chains, and all others whose chains are short. Of
-    reference samples that take minutes one of each kind, with its baselines.
+    Of each part the cell of the shortest chains: spot checks are of all cells. Of reference samples
+    that take minutes one of each kind, with its baselines; and of intervals those of one model.
     """
     record, parts = record_of(study), changed_parts(study)
     if not parts:
@@ -224,16 +287,15 @@ def attest(study):
     of_parts = {}
     for cell in sorted(study.cells, key=takes.get):
         of_parts.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
-    changed = [of_parts[part] for part in of_parts if part in parts]
-    cells = [c for of in changed for c in of if c == of[0] or takes[c] <= MOST_SECONDS]
-    left = ["/".join(cell) for of in changed for cell in of if cell not in cells]
+    cells = [of_parts[part][0] for part in of_parts if part in parts]
     one_of_each = {study.models[model].reference: model for model in slow_references(study)[::-1]}
     long = {*slow_references(study)} - {*one_of_each.values()}
     now = recipe(study)
     others = [part for part in parts if part in now and part.partition("/")[2] not in long]
+    tried = [part for part in others if part.startswith("intervals/")]
+    others = [part for part in others if part not in tried[1:]]
     lines = differences(study, [(cell, 0) for cell in cells], others)
     text = f"{len(cells)} of {len(table)} samples run again, in {len(parts)} changed parts"
-    text += f", without cells of longer chains: {', '.join(left)}" if left else ""
     text += f", without long references: {', '.join(sorted(long))}" if long else ""
     text += f", {'which differ:' if lines else 'all identical'}"
     if not lines:
@@ -315,6 +377,7 @@ def differences(study, samples, parts=()):
     kinds = [part.partition("/")[::2] for part in parts]
     remade = [model for kind, model in kinds if kind == "reference"]
     of_models = sorted({model for kind, model in kinds if kind in ("reference", "baselines")})
+    tried = [model for kind, model in kinds if kind == "intervals"]
     tables = [name for name in WITHOUT_CHAINS if name in parts]
     targets = [
         f"chains/{'/'.join(cell)}/seed-{seed}.npz"
@@ -322,6 +385,7 @@ def differences(study, samples, parts=()):
         for seed in seeds_of_sample(study, number)
     ]
     targets += [f"tables/models/{model}/baselines.csv" for model in of_models]
+    targets += [f"tables/models/{model}/intervals.csv" for model in tried]
     targets += [f"tables/{name}.csv" for name in tables]
     with scratch() as directory:
         results = directory / "results" / study.name
@@ -336,11 +400,11 @@ def differences(study, samples, parts=()):
             derive(study, committed / "tables", directory / "derived")
             names = [*study.tables, *study.analysis_tables]
             lines += table_differences(committed / "tables", directory / "derived", names)
-        for model in of_models:
-            for name in ("baselines", "starts"):
-                was = read_csv(committed / f"tables/{name}.csv").query("model == @model")
-                now = read_csv(results / f"tables/models/{model}/{name}.csv")
-                lines += frame_differences(f"{name}.csv, {model}", was.reset_index(drop=True), now)
+        pairs = [(model, name) for model in of_models for name in ("baselines", "starts")]
+        for model, name in [*pairs, *((model, "intervals") for model in tried)]:
+            was = read_csv(committed / f"tables/{name}.csv").query("model == @model")
+            now = read_csv(results / f"tables/models/{model}/{name}.csv")
+            lines += frame_differences(f"{name}.csv, {model}", was.reset_index(drop=True), now)
         for model in slow.keys() & set(remade):
             if not np.array_equal(
                 np.load(slow[model]), np.load(results / f"reference/{model}.npy")
@@ -458,6 +522,7 @@ def run_workflow(study, directory, targets, rules):
 ACTIONS = {
     "publish": publish,
     "pages": pages,
+    "extend": extend,
     "status": status,
     "verify": verify,
     "attest": attest,
