@@ -376,8 +376,8 @@ MUTANTS = [
     Mutant(
         "effective sample size of whole chains, not of halves by rank",
         "evaluation/diagnostics.py",
-        "arviz.ess(x)",
-        'arviz.ess(x, method="identity")',
+        "size_of_halves(normal_scores(halves(x)))",
+        "size_of_halves(x)",
         "evaluation/test_diagnostics.py",
     ),
     # -- What results depend on

@@ -1,15 +1,20 @@
 """R-hat and effective sample size: known answers, and chains that never move."""
 
 import math
-import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
-from conftest import chosen
 
-from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
+from dpmcmc.evaluation.diagnostics import (
+    bulk_size,
+    effective_sample_size,
+    r_hat,
+    split_r_hat,
+    tail_size,
+)
 
 
 def test_independent_draws_are_worth_their_number_and_agree():
@@ -70,20 +75,42 @@ def test_too_little_is_missing(shape):
     assert math.isnan(effective_sample_size(chains[:1])) is (shape[1] < 4)
 
 
-@pytest.mark.parametrize(
-    ("module", "is_silent"),
-    chosen(
-        [("dpmcmc.evaluation.diagnostics", True), ("arviz", False)],
-        ("dpmcmc.evaluation.diagnostics", True),
-    ),
-)
-def test_the_notice_that_arviz_gives_once_a_day_is_not_given(tmp_path, module, is_silent):
-    """It keeps the day in a user's directory, and a new user has none."""
-    places = {"HOME": str(tmp_path)} | {
-        f"XDG_{x}_HOME": str(tmp_path) for x in ("CACHE", "CONFIG", "DATA", "STATE")
-    }
-    command = [sys.executable, "-c", f"import {module}"]
-    result = subprocess.run(
-        command, env=os.environ | places, capture_output=True, text=True, check=True
+def chains_of_many_kinds():
+    """Chains, (m, k): that mix, wander, repeat, stand still, and with draws that are not finite."""
+    rng = np.random.default_rng(2)
+    for m, k in ((1, 4), (2, 5), (3, 7), (4, 11), (4, 101), (9, 1000), (2, 1501)):
+        x = rng.standard_normal((m, k))
+        yield x
+        yield x.cumsum(axis=1)
+        yield np.exp(x.cumsum(axis=1)) * np.where(np.arange(k) % 2, 1, -1)
+        yield np.repeat(x, 4, axis=1)[:, :k]
+        yield x.round()
+        yield np.where(np.arange(m)[:, None] == 0, 1.0, x)
+        for value in (math.inf, -1e308, math.nan):
+            y = x.copy()
+            y[0, k // 2] = value
+            yield y
+
+
+def test_they_are_the_numbers_of_arviz_to_the_last_digit():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        import arviz
+
+        for x in chains_of_many_kinds():
+            mine = [bulk_size(x), tail_size(x)]
+            theirs = [arviz.ess(x), arviz.ess(x, method="tail")]
+            if len(x) > 1:
+                mine.append(r_hat(x))
+                theirs.append(arviz.rhat(x))
+            np.testing.assert_array_equal(mine, [float(value) for value in theirs])
+
+
+def test_tables_of_chains_are_made_without_what_takes_seconds_to_import():
+    code = (
+        "import sys, dpmcmc.jobs.metrics, dpmcmc.evaluation.long_run\n"
+        "print({'arviz', 'matplotlib', 'xarray', 'scipy.stats'} & sys.modules.keys())"
     )
-    assert (result.stderr == "") is is_silent, result.stderr
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"

@@ -1,14 +1,16 @@
 """Chains of a study as ArviZ has them: every draw in its place; a line for what is not there."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from conftest import ROOT
 
-from dpmcmc.evaluation.diagnostics import arviz
 from dpmcmc.evaluation.inference_data import to_arviz
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError, write_json
@@ -18,6 +20,10 @@ from dpmcmc.jobs.data import dataset, reference
 from dpmcmc.study.config import merged
 from dpmcmc.study.loading import read_study
 from dpmcmc.study.study import Study
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)
+    import arviz
 
 MODEL, PRIVATE, SWEPT = "tempered-banana-2d", "dp-penalty", "rwmh"
 RUNS = [
@@ -229,3 +235,18 @@ def test_results_that_are_not_whole_are_refused(results, tmp_path):
         JobError, match="unknown study small; valid: none, run the study to its end"
     ):
         to_arviz(*cell)
+
+
+def test_the_notice_that_arviz_gives_once_a_day_is_not_given(tmp_path):
+    """It keeps the day in a user's directory, and a new user has none."""
+    places = {"HOME": str(tmp_path)} | {
+        f"XDG_{x}_HOME": str(tmp_path) for x in ("CACHE", "CONFIG", "DATA", "STATE")
+    }
+    code = "import dpmcmc, numpy as np\n"
+    code += "dpmcmc.to_arviz(dpmcmc.Chain(np.ones((5, 2)), *np.ones((4, 5))))"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(
+        command, env=os.environ | places, capture_output=True, text=True, check=True
+    )
+    assert result.stderr == ""
+    assert list(tmp_path.glob("arviz/daily_warning"))  # so it would have been

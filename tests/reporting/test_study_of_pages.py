@@ -51,6 +51,14 @@ def test_a_page_finds_the_rows_that_the_study_held_out(tmp_path):
     assert all(row in rows for row in held_out.tolist())
 
 
+def test_delta_is_a_number_where_it_is_one():
+    rows = {"a": 10_058, "b": 10_058, "c": 20_000}
+    study = Study("", delta_times_n=0.10058, models={m: {"num_rows": n} for m, n in rows.items()})
+    assert study.delta_text(["a", "b", "a"]) == "1e-5"
+    assert study.delta_text(rows) == "0.10058 / *n*"
+    assert study.delta_text([]) == ""
+
+
 @pytest.fixture
 def study(tmp_path):
     (tmp_path / "chains").mkdir()

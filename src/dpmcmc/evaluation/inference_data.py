@@ -120,7 +120,9 @@ def inference_data(chains, burn_in, names=None, attributes=()):
     attributes : dict
         Those that are None are left out.
     """
-    from dpmcmc.evaluation.diagnostics import arviz
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # a notice of its next version, once a day
+        import arviz
 
     positions, is_accepted = (
         np.stack([chain[name] for chain in chains]) for name in ("positions", "is_accepted")

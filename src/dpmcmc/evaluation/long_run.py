@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpmcmc.evaluation.diagnostics import arviz
+from dpmcmc.evaluation.diagnostics import bulk_size, r_hat, tail_size
 from dpmcmc.evaluation.modes import find_modes, missed
 from dpmcmc.files import JobError
 from dpmcmc.samplers.chain import Streams
@@ -34,7 +34,7 @@ def sample(rng, target, size):
 
     A run is accepted with a rank-normalised split R-hat of at most 1.01, and bulk and tail
     effective sample sizes of at least 1000 and at least `size`, in every component (Vehtari et al.
-    2021, by ArviZ). Otherwise the chains go on to twice their length, at most 5 times. The draws
+    2021). Otherwise the chains go on to twice their length, at most 5 times. The draws
     must also have each mode that the search found.
 
     Parameters
@@ -186,10 +186,9 @@ def diagnose(draws):
     draws : (m, k, d) array
     """
     components = np.moveaxis(draws, 2, 0)
-    with np.errstate(all="ignore"):
-        r_hat = np.array([float(arviz.rhat(x)) for x in components])
-        ess = [[float(arviz.ess(x, method=kind)) for kind in ("bulk", "tail")] for x in components]
+    r_hats = np.array([r_hat(x) for x in components])
+    sizes = np.array([min(bulk_size(x), tail_size(x)) for x in components])
     return {
-        "R-hat": np.nan_to_num(r_hat, nan=math.inf),  # no chain moves
-        "ESS": np.nan_to_num(np.min(ess, axis=1), nan=0.0),
+        "R-hat": np.nan_to_num(r_hats, nan=math.inf),  # no chain moves
+        "ESS": np.nan_to_num(sizes, nan=0.0),
     }

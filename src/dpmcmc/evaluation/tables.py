@@ -141,7 +141,8 @@ def summarise(chains, baselines, starts, mixing):
     Returns
     -------
     DataFrame
-        `times_exact` is the median MMD in units of that of exact samples; `way_from_start` is 0
+        `times_exact` is the median MMD in units of that of exact samples of as many draws, or of
+        the draws that these have where a chain keeps fewer; `way_from_start` is 0
         for that of never moving and 1 for that of exact samples; `ess` is a sample's (of
         all chains of a sample), in the median, and `r_hat` that of all chains of the cell.
         `sd_ratio` is the median of the standard deviations over the posterior's, and `mean_error`
@@ -153,15 +154,34 @@ def summarise(chains, baselines, starts, mixing):
     for metric in ("mmd", "clip_fraction", *chains.columns.intersection(["accuracy"])):
         for name, q in QUARTILES.items():
             columns[f"{metric}_{name}"] = cells[metric].quantile(q)
-    table = pd.DataFrame(columns | {"ess": cells["ess"].median()}).reset_index()
+    columns |= {name: cells[name].median() for name in ("ess", "mmd_draws")}
+    table = pd.DataFrame(columns).reset_index()
     table = table.merge(mixing[[*KEYS, "r_hat"]], on=KEYS, how="left")
     exact, start = (
         table["model"].map(samples.groupby("model")["mmd"].median())
         for samples in (baselines, starts)
     )
-    table["times_exact"] = table["mmd_median"] / exact
+    draws = table["model"].map(baselines.groupby("model")["mmd_draws"].first())
+    more = (table.pop("mmd_draws") / draws).clip(lower=1)
+    table["times_exact"] = table["mmd_median"] / (exact * of_more_draws(more))
     table["way_from_start"] = (start - table["mmd_median"]) / (start - exact)
     medians = cells[["sd_ratio", "mean_error"]].median().reset_index()
     table = table.merge(medians, on=KEYS, how="left")
     table["mean_error"] /= table["model"].map(baselines.groupby("model")["posterior_sd"].first())
     return table
+
+
+def of_more_draws(times):
+    """MMD of exact samples of so many times as many draws as the reference sample, in units.
+
+    The unit is that of exact samples of as many. An unbiased MMD^2 of k draws from l of the same
+    distribution is, for large k and l, 1/k + 1/l times a variable that depends on neither (Gretton
+    et al. 2012, Theorem 12).
+
+    Parameters
+    ----------
+    times : Series
+        At least 1. Above 1, exact samples have as many draws as the reference sample: they have
+        fewer only if `max_draws` thins them, and then no chain has more.
+    """
+    return ((1 + 1 / times) / 2) ** 0.5

@@ -28,7 +28,7 @@ from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.frames import read_csv, whole, write_csv
 from dpmcmc.jobs.data import held_out
 from dpmcmc.jobs.metrics import chain_table, read_chain, sample_row
-from dpmcmc.jobs.reports import index
+from dpmcmc.jobs.reports import describe_study, index
 from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
 from dpmcmc.study.loading import load_study
@@ -151,6 +151,7 @@ def pages(study):
         rules = [f"render_{re.sub('[^0-9A-Za-z]', '_', name)}" for name in rendered]
         targets = [f"notebooks/{name}.html" for name in rendered]
         run_workflow(study, directory, targets, ["describe_study", *rules])
+        describe_study(study.description(), results / "study.json")  # with paths from here
         index(results, results / "index.html", results / "README.md")
         copy_results(results, study)
     text = f"{len(rendered)} of {len(study.notebooks)} pages rendered from tables"

@@ -91,6 +91,13 @@ class Study:
         standing = {name: entry.get("in_place_of") for name, entry in self.algorithms.items()}
         return {original: name for name, original in standing.items() if original}
 
+    def delta_text(self, models):
+        """Delta of some models: a number if it is one, else as a share of n, in Markdown."""
+        deltas = {f"{self.delta_times_n / self.models[model]['num_rows']:.2g}" for model in models}
+        if len(deltas) > 1:
+            return f"{self.delta_times_n:g} / *n*"
+        return "".join(deltas).replace("e-0", "e-")
+
     def target(self, model):
         """Posterior of a model of the study, with its data memory-mapped."""
         data = read_npy(f"{self.results}/data/{model}.npy")

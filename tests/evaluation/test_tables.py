@@ -1,0 +1,44 @@
+"""The scale of a study's summary: chains beside exact samples of as many draws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpmcmc.evaluation.metrics import mmd
+from dpmcmc.evaluation.tables import of_more_draws, summarise
+
+CELL = {"model": "m", "algorithm": "a", "epsilon": 1.0}
+
+
+def summary_of(draws, mmd):
+    """Row of the summary of a cell whose chains keep so many draws, beside exact samples of 100."""
+    of = {"iterations": 9, "clip_fraction": 0.0, "ess": 5.0, "mmd": mmd, "mmd_draws": draws}
+    chains = pd.DataFrame([CELL | of | {"seed": seed} for seed in range(3)])
+    baselines = pd.DataFrame({"model": "m", "mmd": [0.1, 0.2, 0.3], "mmd_draws": 100})
+    starts = pd.DataFrame({"model": ["m"], "mmd": [1.2]})
+    return summarise(chains, baselines, starts, pd.DataFrame([CELL | {"r_hat": 1.0}])).iloc[0]
+
+
+def test_chains_are_compared_with_exact_samples_of_as_many_draws():
+    assert summary_of(100, 0.6)["times_exact"] == 0.6 / 0.2
+    assert summary_of(300, 0.6)["times_exact"] == pytest.approx(3 / np.sqrt(2 / 3))
+    assert summary_of(300, 0.6)["way_from_start"] == pytest.approx(0.6)
+    assert "mmd_draws" not in summary_of(100, 0.6)
+
+
+def test_fewer_draws_do_not_excuse_a_chain():
+    assert summary_of(7, 0.6)["times_exact"] == summary_of(0, 0.6)["times_exact"] == 0.6 / 0.2
+
+
+def test_exact_samples_of_more_draws_are_nearer_by_what_is_said():
+    """Medians of 400 samples of each size, none from the same reference sample."""
+    rng = np.random.default_rng(1)
+
+    def median(draws, reference=50):
+        pairs = (rng.standard_normal((400, n, 2)) for n in (draws, reference))
+        return np.median([mmd(x, y, 1.7) for x, y in zip(*pairs, strict=True)])
+
+    unit = median(50)
+    for times in (2, 6):
+        found, expected = median(50 * times) / unit, of_more_draws(times)
+        assert found == pytest.approx(expected, rel=0.1) and expected < 0.9
