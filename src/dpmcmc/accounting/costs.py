@@ -297,7 +297,7 @@ def for_budget(
     Parameters
     ----------
     sampler
-        With `preparation` and `with_noise`, such as `NoisyStatistics`.
+        With `preparation` and `with_preparation_noise`, such as `NoisyStatistics`.
     num_rows, epsilon, delta, accountant, chains
         As for `iterations`.
 
@@ -320,12 +320,14 @@ def for_budget(
     0.999999
     """
     _require_object(sampler)
-    if not hasattr(sampler, "with_noise"):
+    if not hasattr(sampler, "with_preparation_noise"):
         raise ValueError(
-            f"sampler: {type(sampler).__name__} does not prepare: it has no with_noise"
+            f"sampler: {type(sampler).__name__} does not prepare: it has no with_preparation_noise"
         )
     budget = epsilon, delta, accountant
-    return sampler.with_noise(noise_scale(Preparation(), num_rows, 1, *budget, chains=chains))
+    return sampler.with_preparation_noise(
+        noise_scale(Preparation(), num_rows, 1, *budget, chains=chains)
+    )
 
 
 def _up_to_digits(value):

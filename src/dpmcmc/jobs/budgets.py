@@ -37,7 +37,7 @@ def budget(spec, output):
 
 def preparation_noise(spec):
     """Noise of a preparation that has all of a budget, as `{"noise_scale": 1 / mu}`; {} without."""
-    if "epsilon" not in spec or not hasattr(build_sampler(spec), "with_noise"):
+    if "epsilon" not in spec or not hasattr(build_sampler(spec), "with_preparation_noise"):
         return {}
     budget = spec["epsilon"], spec["delta"], spec["accountant"]
     size, chains = spec["num_rows"], spec["chains_per_sample"]

@@ -24,7 +24,11 @@ def build_sampler(spec, precomputed=()):
 
 def with_noise(sampler, budget):
     """The sampler with the noise of its preparation that a budget says, if it says one."""
-    return sampler.with_noise(budget["noise_scale"]) if "noise_scale" in budget else sampler
+    return (
+        sampler.with_preparation_noise(budget["noise_scale"])
+        if "noise_scale" in budget
+        else sampler
+    )
 
 
 def with_needed(sampler):

@@ -18,9 +18,10 @@ A sampler may prepare: release something once, before its first step. In place o
     prepare(rng, target) -> (State, Info)
     preparation(num_rows, likelihood_power)
                                what that releases, a GaussianMechanism
-    with_noise(noise_scale)    the sampler with so much noise of the preparation, where its
-                               settings leave that to the budget: standard deviation over
-                               sensitivity, of all releases together
+    with_preparation_noise(noise_scale)
+                               the sampler with so much noise of the preparation, where its settings
+                               leave that to the budget: standard deviation over sensitivity, of all
+                               releases together
 
 and no `mechanism` where its steps are free: they release nothing, and read no data.
 """

@@ -79,7 +79,7 @@ class NoisyStatistics(Settings):
         if self.first_centre is not None and self.first_radius is None:
             raise ValueError("first_centre: needs a first_radius")
 
-    def with_noise(self, noise_scale):
+    def with_preparation_noise(self, noise_scale):
         """The sampler with that noise, where its settings leave it to the budget."""
         return self if self.noise_scale else replace(self, noise_scale=noise_scale)
 

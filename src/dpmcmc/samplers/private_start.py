@@ -57,9 +57,11 @@ class PrivateStart(Settings):
         self.chain.check_dimension(dimension)
         self.start.check_dimension(dimension)
 
-    def with_noise(self, noise_scale):
+    def with_preparation_noise(self, noise_scale):
         """The sampler with the noise of its start, of which the whole budget's is `noise_scale`."""
-        return replace(self, start=self.start.with_noise(noise_scale / math.sqrt(self.start_share)))
+        return replace(
+            self, start=self.start.with_preparation_noise(noise_scale / math.sqrt(self.start_share))
+        )
 
     def preparation(self, num_rows, likelihood_power=1.0):
         """That of the start."""

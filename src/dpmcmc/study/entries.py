@@ -292,8 +292,8 @@ def check_settings(algorithm, model, settings, where):
             part.check_dimension(model.model.dimension)
         if not algorithm.is_private:
             return None
-        if hasattr(sampler, "with_noise"):
-            sampler = sampler.with_noise(1.0)  # whatever the budget will say
+        if hasattr(sampler, "with_preparation_noise"):
+            sampler = sampler.with_preparation_noise(1.0)  # whatever the budget will say
         mechanism = mechanism_of(sampler, model.model.num_rows, model.model.likelihood_power)
         try:
             accountant(algorithm.accountant).check(mechanism)

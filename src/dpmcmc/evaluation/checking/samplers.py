@@ -83,8 +83,8 @@ class Checked:
     """
 
     def __init__(self, sampler, seed):
-        if hasattr(sampler, "with_noise"):
-            sampler = sampler.with_noise(1.0)  # where its settings leave that open
+        if hasattr(sampler, "with_preparation_noise"):
+            sampler = sampler.with_preparation_noise(1.0)  # where its settings leave that open
         self.sampler, self.seed = sampler, seed
         self.is_private = any(hasattr(sampler, name) for name in ("mechanism", "prepare"))
         self.batch_size = getattr(sampler, "batch_size", None)
