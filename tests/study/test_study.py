@@ -9,6 +9,7 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from dpmcmc.files import JobError
 from dpmcmc.jobs import budgets
 from dpmcmc.models.gaussian import is_covariance
 from dpmcmc.study.config import ConfigError, merged, read_config
@@ -19,14 +20,14 @@ from dpmcmc.study.study import Study
 
 def test_the_full_study_is_the_published_one(config):
     study = Study(config, ROOT)
-    assert len(study.cells) == 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8
+    chains = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8
+    assert len(study.cells) == chains + 7 * 6 + 3  # and noisy statistics, not of the chapter
     assert len(study.seeds) == 20
     assert study.swept == ["clip_bound"]
     assert study.model_ids == list(config["models"])
     assert study.cells[0] == Cell("flat-banana-2d", "dp-penalty", "epsilon-1")
-    assert study.cells[-1] == Cell(
-        "flat-banana-10d-n100000", "hmc", "iterations-500/clip_bound-1000"
-    )
+    last = Cell("flat-banana-10d-n100000", "hmc", "iterations-500/clip_bound-1000")
+    assert study.cells[chains - 1] == last
     assert study.budget(Cell("circle", "dp-hmc", "epsilon-0.75"))["delta"] == 0.1 / 100_000
     epsilons = {run.epsilon for run in study.runs.values()}
     assert epsilons == {0.5, 0.75, 1, 2, 3, 4, 5, 6, None}
@@ -567,3 +568,81 @@ def test_an_accountant_of_ones_own_lies_beside_the_study(tmp_path):
     ]:
         with pytest.raises(ConfigError, match=message):
             study(wrong)
+
+
+# -- Preparations ----------------------------------------------------------------------------------
+
+
+def with_free_steps(quick, **changes):
+    """The quick study with other keys in its entry of noisy statistics."""
+    for entry in quick["runs"]:
+        if "noisy-statistics" in entry["algorithms"]:
+            entry.update(changes)
+            for key in [key for key, value in changes.items() if value is None]:
+                del entry[key]
+    return quick
+
+
+def test_runs_with_free_steps_say_epsilon_and_iterations(quick):
+    study = Study(quick, ROOT)
+    cell = Cell("gauss-30d", "noisy-statistics", "epsilon-4")
+    assert study.runs[cell][:2] == (4.0, 500)
+    assert study.budget(cell)["iterations"] == 500
+    with pytest.raises(ConfigError, match="missing key iterations: the steps of noisy-statistics"):
+        Study(with_free_steps(quick, iterations=None), ROOT)
+
+
+def test_others_say_one_of_them(quick):
+    quick["runs"][0]["iterations"] = [10]
+    with pytest.raises(ConfigError, match="the steps of dp-penalty are not free, so epsilon says"):
+        Study(quick, ROOT)
+
+
+def test_a_private_start_is_part_of_an_algorithm(quick):
+    study = Study(quick, ROOT)
+    cell = Cell("flat-banana-2d", "dp-penalty-started", "epsilon-4")
+    sampler = study.sampler(cell)["sampler"]
+    assert sampler["class"].endswith(":PrivateStart")
+    assert sampler["chain"]["move"]["proposal_scale"] == 1
+    assert sampler["start"] == {
+        "class": "dpmcmc.samplers.noisy_statistics:NoisyStatistics",
+        "rounds": 2,
+    }
+    assert sampler["start_share"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"start": "DPPenalty"}, "start: DPPenalty must prepare and have free steps"),
+        ({"sampler": "HMC"}, "start: goes with a private chain, which HMC is not"),
+    ],
+)
+def test_what_is_no_start_is_refused(quick, changes, message):
+    entry = quick["algorithms"]["dp-penalty-started"]
+    entry.update(changes)
+    if "sampler" in changes:
+        del entry["move"]
+    with pytest.raises(ConfigError, match=message):
+        Study(quick, ROOT)
+
+
+def test_settings_of_a_start_are_checked(quick):
+    settings = quick["algorithms"]["dp-penalty-started"]["settings"]["flat-banana-2d"]
+    settings["start"]["rounds"] = 0
+    with pytest.raises(ConfigError, match=r"flat-banana-2d.start.rounds: must be"):
+        Study(quick, ROOT)
+
+
+def test_the_budget_says_the_noise_of_a_preparation(quick, tmp_path):
+    study, output = Study(quick, ROOT), tmp_path / "budget.json"
+    for algorithm in ("noisy-statistics", "dp-penalty-started"):
+        spec = study.budget(Cell("flat-banana-2d", algorithm, "epsilon-4"))
+        budgets.budget(spec, output)
+        found = json.loads(output.read_text())
+        assert found["noise_scale"] == pytest.approx(1.1, rel=0.1)
+        assert 3.9 < found["spent_epsilon"] <= 4
+    given = study.budget(Cell("flat-banana-2d", "noisy-statistics", "epsilon-4"))
+    given["sampler"]["noise_scale"] = 0.5
+    with pytest.raises(JobError, match="costs more than epsilon 4; leave out its noise_scale"):
+        budgets.budget(given, output)
