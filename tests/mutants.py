@@ -437,6 +437,34 @@ MUTANTS = [
         "return rows, rows[is_held_out]",
         "study/test_data_files.py study/test_own_data.py",
     ),
+    Mutant(
+        "noisy statistics: B for 2 B",
+        "samplers/noisy_statistics.py",
+        "sensitivity = 2 * radius",
+        "sensitivity = radius",
+        "samplers/test_noisy_statistics.py",
+    ),
+    Mutant(
+        "noise-aware posterior without the noise",
+        "samplers/noisy_statistics.py",
+        "power = 1 / (1 / T + released.sd * (released.sd / n))",
+        "power = T",
+        "samplers/test_noisy_statistics.py",
+    ),
+    Mutant(
+        "one preparation is priced for all chains",
+        "accounting/sequences.py",
+        "GaussianMechanism(self.preparation.mu * math.sqrt(self.count))",
+        "GaussianMechanism(self.preparation.mu)",
+        "accounting/test_sequences.py",
+    ),
+    Mutant(
+        "gradients in other units are those in theta",
+        "models/in_units.py",
+        "return jacobian @ self.factor, offset @ self.factor",
+        "return jacobian, offset",
+        "samplers/test_private_start.py",
+    ),
 ]
 
 
