@@ -88,16 +88,11 @@ class AffineLikelihood:
         for first in range(0, self.num_rows, ROWS_READ_WHOLE):
             block = self.statistics[:, first : first + ROWS_READ_WHOLE]
             z = whiten @ (block - centre[:, None])
-            is_finite = np.isfinite(z).all(axis=0)
-            z = np.where(is_finite, z, 0.0)
-            # Without a power, which would overflow: the largest entry is taken out first.
-            largest = np.abs(z).max(axis=0)
-            unit = np.where(largest > 0, largest, 1.0)
-            lengths = largest * np.sqrt(((z / unit) ** 2).sum(axis=0))
-            is_long = lengths > radius
-            z = np.where(is_long, z * (radius / np.where(is_long, lengths, 1.0)), z)
+            with np.errstate(all="ignore"):
+                is_far = ~(np.einsum("ij,ij->j", z, z) <= radius * radius)  # NaN is
+                z[:, is_far], is_clipped = clipped_to_ball(z[:, is_far], radius)
             total += z.sum(axis=1)
-            num_clipped += int((is_long | ~is_finite).sum())
+            num_clipped += int(is_clipped.sum())
         return total, num_clipped
 
     def log_ratio(self, theta, theta_new):
@@ -148,3 +143,15 @@ class AffineLikelihood:
 def is_finite(slope, intercept, theta_new):
     """Whether a proposal and its ratios can be computed with."""
     return math.isfinite(intercept + sum(slope.tolist()) + sum(theta_new.tolist()))
+
+
+def clipped_to_ball(z, radius):
+    """Columns of z (m, k) clipped to a length, those that are not finite 0, and which were: (k,)."""
+    is_finite = np.isfinite(z).all(axis=0)
+    z = np.where(is_finite, z, 0.0)
+    largest = np.abs(z).max(axis=0, initial=0.0)  # by which squares do not overflow
+    unit = np.where(largest > 0, largest, 1.0)
+    lengths = unit * np.sqrt(((z / unit) ** 2).sum(axis=0))
+    is_long = lengths > radius
+    factors = np.where(is_long, radius / np.where(is_long, lengths, 1.0), 1.0)
+    return z * factors, is_long | ~is_finite
