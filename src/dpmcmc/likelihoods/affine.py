@@ -146,7 +146,7 @@ def is_finite(slope, intercept, theta_new):
 
 
 def clipped_to_ball(z, radius):
-    """Columns of z (m, k) clipped to a length, those that are not finite 0, and which were: (k,)."""
+    """Columns of z (m, k) clipped to a length, 0 if not finite, and which were clipped: (k,)."""
     is_finite = np.isfinite(z).all(axis=0)
     z = np.where(is_finite, z, 0.0)
     largest = np.abs(z).max(axis=0, initial=0.0)  # by which squares do not overflow
