@@ -247,7 +247,26 @@ def test_no_size_of_a_batch_is_compiled_anew():
             target.clipped_batch_gradient(theta, 1.0, np.arange(9001) < size)
         target.clipped_gradient(theta, 2.0)
         target.clipped_log_likelihood_ratio(theta, theta + 0.2, math.inf)
-    assert model.passes.ratios._cache_size() == model.passes.gradients._cache_size() == 1
+    compiled = [
+        function for one in (model.passes.ratios, model.passes.gradients) for function in one
+    ]
+    assert [function._cache_size() for function in compiled] == [1] * 4
+
+
+@pytest.mark.parametrize("n", [100, 4096, 4097, 9001])
+def test_one_call_for_all_rows_gives_the_digits_of_a_call_a_block(n):
+    banana = Banana(2, n, 1.5, 1000, [20, 2.5], [0, 3])
+    model, theta = BananaJax(banana), np.array(banana.true_theta)
+    rows = model.simulate(np.random.default_rng(3))
+    rows[n // 2], rows[n // 3] = np.nan, 1e300
+    target, every = Target(model, rows, nonfinite="clip"), np.arange(n)
+    for bound in (0.01, 1.0, math.inf):
+        ratios, gradients = (theta, theta + 0.1, bound), (theta, bound)
+        of_blocks = target.clipped_batch_ratio(*ratios, every)
+        assert target.likelihood.batch_ratio_sum(*ratios) == of_blocks
+        total, num_clipped = target.clipped_batch_gradient(*gradients, every)
+        of_all, num_of_all = target.clipped_gradient(*gradients)
+        assert of_all.tolist() == total.tolist() and num_of_all == num_clipped >= 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,6 +5,7 @@ other likelihoods, and rounding could pass the clip.
 """
 
 import math
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,18 +22,22 @@ import jax.numpy as jnp
 
 jax.config.update("jax_enable_x64", True)
 
-BLOCK = 4096  # rows: every call is of so many, lest another size be compiled
+BLOCK = 4096  # rows, whose terms are in memory at once
+
+
+class Pass(NamedTuple):
+    """A compiled sum over rows that is made block by block; either takes theta and so on last."""
+
+    block: Any  # (rows, how many count, ...) -> array: of so many rows whatever the batch
+    whole: Any  # (rows, ...) -> array: of all rows of a data set, the sum of its blocks
 
 
 class Passes(NamedTuple):
-    """Compiled sums over one block of rows; each takes rows, how many count, theta and so on.
+    """Compiled sums over rows, by what they take beside these, and what their arrays have."""
 
-    They return one array a block, so that blocks are summed by adding these.
-    """
-
-    ratios: Any  # (theta, theta_new, bound) -> clipped sum, sum of squares, clipped rows: (3,)
-    log_ratios: Any  # (theta, theta_new) -> sum, not clipped: ()
-    gradients: Any  # (theta, bound) -> clipped sum, clipped rows: (d + 1,)
+    ratios: Pass  # (theta, theta_new, bound) -> clipped sum, sum of squares, clipped rows: (3,)
+    log_ratios: Pass  # (theta, theta_new) -> sum, not clipped: ()
+    gradients: Pass  # (theta, bound) -> clipped sum, clipped rows: (d + 1,)
 
 
 def compiled_passes(log_likelihood_row):
@@ -69,7 +74,29 @@ def compiled_passes(log_likelihood_row):
         clipped = jnp.where((is_in & is_finite)[:, None], factors[:, None] * gradients, 0.0)
         return jnp.append(clipped.sum(axis=0), (is_in & ~is_inside).sum())
 
-    return Passes(jax.jit(ratios), jax.jit(log_ratios), jax.jit(gradients))
+    return Passes(*(Pass(jax.jit(f), of_all_rows(f)) for f in (ratios, log_ratios, gradients)))
+
+
+def of_all_rows(function):
+    """The sum over all rows, in one compiled call, of a function of a block of them.
+
+    Its digits are those of a call for each block. The last one is filled up with rows that do not
+    count.
+    """
+
+    def whole(rows, *arguments):
+        full, rest = divmod(len(rows), BLOCK)
+        last = jnp.pad(rows[full * BLOCK :], ((0, BLOCK - rest), (0, 0)))
+
+        def add(i, total):
+            block = jax.lax.dynamic_slice_in_dim(rows, i * BLOCK, BLOCK)
+            return total + function(block, BLOCK, *arguments)
+
+        empty = jax.eval_shape(function, last, rest, *arguments)
+        total = jax.lax.fori_loop(0, full, add, jnp.zeros(empty.shape)) if full else 0.0
+        return total + function(last, rest, *arguments) if rest or not full else total
+
+    return jax.jit(whole)
 
 
 class JaxLikelihood:
@@ -84,12 +111,23 @@ class JaxLikelihood:
     ----------
     num_rows : int
         n.
+    device_rows : (n, p) array
+        The rows in JAX, a copy, for sums over all of them.
     """
 
     def __init__(self, model, rows):
         self.model = model  # not its passes, which cannot be pickled
         self.rows = rows
         self.num_rows = len(rows)
+
+    def __getstate__(self):
+        """All but the rows in JAX, which are put there anew where it is unpickled."""
+        return {name: value for name, value in vars(self).items() if name != "device_rows"}
+
+    @cached_property
+    def device_rows(self):
+        """The rows in JAX: put there by the first sum over all of them."""
+        return jnp.asarray(self.rows)
 
     @property
     def passes(self):
@@ -123,11 +161,13 @@ class JaxLikelihood:
         return float(self._sum(self.passes.log_ratios, None, theta, theta_new))
 
     def _sum(self, function, batch, *arguments):
-        """Sum of what a pass returns over blocks of rows, each as soon as it is computed."""
+        """Sum of a pass over all rows, or over those of a batch block by block."""
+        if batch is None:
+            return np.asarray(function.whole(self.device_rows, *arguments))
         total = 0.0
         for rows in blocks(self.rows, BLOCK, batch):
             count = len(rows)
             if count < BLOCK:
                 rows = np.concatenate([rows, np.zeros((BLOCK - count, rows.shape[1]))])
-            total = total + np.asarray(function(rows, count, *arguments))
+            total = total + np.asarray(function.block(rows, count, *arguments))
         return total
