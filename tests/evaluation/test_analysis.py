@@ -213,6 +213,7 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
     starts = pd.DataFrame({"model": "m", "seed": range(20), "mmd": base + 0.5 - noise})
     summary = chains.groupby(["model", "algorithm", "epsilon"]).size().index.to_frame(index=False)
     summary = summary.assign(times_exact=2.9, r_hat=1.05, way_from_start=0.5, ess=3.0)
+    summary = summary.assign(sd_ratio=0.9, mean_error=0.3)
     summary.loc[summary["algorithm"] == "as-near", "r_hat"] = 1.2
     summary.loc[summary["algorithm"] == "middle", "times_exact"] = 3.1
     summary.loc[summary["algorithm"] == "none", "times_exact"] = np.nan

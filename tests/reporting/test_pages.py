@@ -179,6 +179,8 @@ def ranked(*rows):
         r_hat=1.05,
         ess=9.5,
         way_from_start=0.25,
+        mean_error=0.4,
+        sd_ratio=0.8,
         times_exact=lambda table: table["mmd"] / 0.02,
     )
 
@@ -254,8 +256,8 @@ def test_where_nothing_is_closer_than_never_moving_no_numbers_are_shown(answers)
     (_, item), rows = answers(ranking)
     assert "At ε = 1, **nothing is usable**, and nothing is closer than never moving. At" in item
     assert rows == [
-        f"| The m | 1 {'| – ' * 9}|",
-        "| The m | 2 | a | 0.400 [0.010, 0.900] | 1,234 | 0.50 | 20.0 | 25% | 1.05 | 9.5 | no |",
+        f"| The m | 1 {'| – ' * 11}|",
+        "| The m | 2 | a | 0.400 [0.010, 0.900] | 1,234 | 0.50 | 20.0 | 25% | 0.40 | 0.80 | 1.05 | 9.5 | no |",
     ]
 
 
