@@ -384,6 +384,30 @@ def test_the_epsilon_that_iterations_cost_is_the_least_that_allows_them(name, k,
     assert max_iterations(cost, mechanism, epsilon * (1 - 1e-5), target, guess=k, limit=k) == k - 1
 
 
+@pytest.mark.parametrize("noise_variance", [0.29, 0.1, 0.03, 1e-3, 1e-6])
+def test_small_noise_is_priced_on_a_coarse_grid_and_by_hardly_more(noise_variance):
+    """On the finest grid a variance of 0.1 took a minute and 1.5 gigabytes, of many iterations."""
+    from dpmcmc.accounting import published_pld
+
+    one = published_pld.one_iteration(SubsampledGaussianMechanism(noise_variance, 0.01))
+    assert 1000 < len(one.probabilities) <= published_pld.POINTS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(published_pld, "grid", lambda _: one.grid / 8)
+        finer = published_pld.one_iteration.__wrapped__(
+            SubsampledGaussianMechanism(noise_variance, 0.01)
+        )
+    assert finer.grid == one.grid / 8
+    for k in (1, 100):
+        epsilon, least = one.epsilon(k, 1e-6), finer.epsilon(k, 1e-6)
+        assert least * (1 - 1e-8) <= epsilon <= 1.0002 * least
+
+
+def test_the_noise_of_the_published_settings_is_on_the_finest_grid():
+    from dpmcmc.accounting import published_pld
+
+    assert {published_pld.grid(variance) for variance in (0.357, 0.5, 2.0, 1e6)} == {1e-4}
+
+
 def test_an_epsilon_without_end_is_infinite_and_none_is_none():
     assert cost_epsilon(gaussian, GaussianMechanism(1e4), 1, 1e-6) == math.inf
     assert cost_epsilon(gaussian, GaussianMechanism(1e-6), 1, 1e-5) == 0.0
