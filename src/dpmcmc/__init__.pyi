@@ -47,6 +47,7 @@ from dpmcmc.samplers.moves import GaussianWalk as GaussianWalk
 from dpmcmc.samplers.moves import GuidedWalk as GuidedWalk
 from dpmcmc.samplers.moves import Move as Move
 from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
+from dpmcmc.samplers.noisy_newton import NoisyNewton as NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics as NoisyStatistics
 from dpmcmc.samplers.private_start import PrivateStart as PrivateStart
 from dpmcmc.samplers.sghmc import DPSGHMC as DPSGHMC

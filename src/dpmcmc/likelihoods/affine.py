@@ -16,6 +16,7 @@ from dpmcmc.likelihoods.gradient_sums import (
     largest_norm,
     norm,
 )
+from dpmcmc.likelihoods.information import clipped_sum, derivative, rows_at_once
 from dpmcmc.likelihoods.ratio_sums import BatchRatioSums, RatioSums
 
 ROWS_READ_WHOLE = 4096  # up to this many are read faster than one decides which to read
@@ -93,6 +94,23 @@ class AffineLikelihood:
                 z[:, is_far], is_clipped = clipped_to_ball(z[:, is_far], radius)
             total += z.sum(axis=1)
             num_clipped += int(is_clipped.sum())
+        return total, num_clipped
+
+    def information_sum(self, theta, bound):
+        """What `Target.clipped_information` returns, by differences of the coefficients."""
+
+        def coefficients(theta):
+            jacobian, offset = self.model.gradient_coefficients(theta)
+            return np.vstack([-jacobian, offset])
+
+        slopes = derivative(coefficients, theta, bound).swapaxes(1, 2)  # (d, d, m + 1)
+        size, (total, num_clipped) = rows_at_once(len(theta)), (0.0, 0)
+        for start in range(0, self.num_rows, size):
+            statistics = self.statistics[:, start : start + size]
+            with np.errstate(all="ignore"):
+                matrices = slopes[..., :-1] @ statistics + slopes[..., -1:]
+                sums = clipped_sum(matrices, bound)
+            total, num_clipped = total + sums[0], num_clipped + sums[1]
         return total, num_clipped
 
     def log_ratio(self, theta, theta_new):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmcmc.likelihoods.information import upper_triangle
 from dpmcmc.likelihoods.rows import blocks, is_finite
 
 try:
@@ -38,12 +39,14 @@ class Passes(NamedTuple):
     ratios: Pass  # (theta, theta_new, bound) -> clipped sum, sum of squares, clipped rows: (3,)
     log_ratios: Pass  # (theta, theta_new) -> sum, not clipped: ()
     gradients: Pass  # (theta, bound) -> clipped sum, clipped rows: (d + 1,)
+    information: Pass  # (theta, bound) -> clipped sum, clipped rows: (d (d + 1) / 2 + 1,)
 
 
 def compiled_passes(log_likelihood_row):
     """The `Passes` of a log-likelihood of one row, (theta, row) -> scalar."""
     log_likelihoods = jax.vmap(log_likelihood_row, (None, 0))
     gradients_of = jax.vmap(jax.grad(log_likelihood_row), (None, 0))
+    hessians_of = jax.vmap(jax.hessian(log_likelihood_row), (None, 0))
 
     def ratios_of(rows, count, theta, theta_new):
         ratios = log_likelihoods(theta_new, rows) - log_likelihoods(theta, rows)
@@ -64,17 +67,26 @@ def compiled_passes(log_likelihood_row):
     def log_ratios(rows, count, theta, theta_new):
         return ratios_of(rows, count, theta, theta_new).sum()
 
-    def gradients(rows, count, theta, bound):
-        gradients = gradients_of(theta, rows)
-        is_in = jnp.arange(len(rows)) < count
-        norms = jnp.sqrt((gradients * gradients).sum(axis=1))
+    def clipped_sum(vectors, count, bound):
+        is_in = jnp.arange(len(vectors)) < count
+        norms = jnp.sqrt((vectors * vectors).sum(axis=1))
         is_finite = norms < math.inf
         is_inside = is_finite & (norms <= bound)
         factors = jnp.where(norms > bound, bound / norms, 1.0)
-        clipped = jnp.where((is_in & is_finite)[:, None], factors[:, None] * gradients, 0.0)
+        clipped = jnp.where((is_in & is_finite)[:, None], factors[:, None] * vectors, 0.0)
         return jnp.append(clipped.sum(axis=0), (is_in & ~is_inside).sum())
 
-    return Passes(*(Pass(jax.jit(f), of_all_rows(f)) for f in (ratios, log_ratios, gradients)))
+    def gradients(rows, count, theta, bound):
+        return clipped_sum(gradients_of(theta, rows), count, bound)
+
+    def information(rows, count, theta, bound):
+        i, j, weights = upper_triangle(len(theta))
+        matrices = -hessians_of(theta, rows)
+        vectors = (matrices[:, i, j] + matrices[:, j, i]) * (weights / 2)
+        return clipped_sum(vectors, count, bound)
+
+    functions = ratios, log_ratios, gradients, information
+    return Passes(*(Pass(jax.jit(f), of_all_rows(f)) for f in functions))
 
 
 def of_all_rows(function):
@@ -155,6 +167,11 @@ class JaxLikelihood:
     def batch_gradient_sum(self, theta, bound, batch):
         """What `Target.clipped_batch_gradient` returns."""
         return self.gradient_sum(theta, bound, batch)
+
+    def information_sum(self, theta, bound):
+        """What `Target.clipped_information` returns."""
+        sums = self._sum(self.passes.information, None, theta, bound)
+        return sums[:-1], int(sums[-1])
 
     def log_ratio(self, theta, theta_new):
         """Sum of the log-likelihood ratios, not clipped."""

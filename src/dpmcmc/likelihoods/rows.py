@@ -6,6 +6,7 @@ import numpy as np
 
 from dpmcmc.kernels.gradients import clipped_gradient_sum
 from dpmcmc.kernels.ratios import clipped_ratio_sum
+from dpmcmc.likelihoods.information import clipped_sum, derivative, rows_at_once
 
 BLOCK = 2**16  # numbers: so many, and as many of their gradients, stay near the second-level cache
 LEAST = 256  # rows of a block, however long they are
@@ -71,6 +72,21 @@ class RowsLikelihood:
     def batch_gradient_sum(self, theta, bound, batch):
         """What `Target.clipped_batch_gradient` returns."""
         return self.gradient_sum(theta, bound, batch)
+
+    def information_sum(self, theta, bound):
+        """What `Target.clipped_information` returns, by differences of the gradients."""
+        total, num_clipped = 0.0, 0
+        for rows in blocks(self.rows, rows_at_once(len(theta))):
+
+            def score(theta, rows=rows):
+                gradients = np.asarray(self.model.gradient(theta, rows))
+                self._check("gradient", gradients, (len(rows), len(theta)))
+                return -gradients.T
+
+            with np.errstate(all="ignore"):
+                sums = clipped_sum(derivative(score, theta, bound), bound)
+            total, num_clipped = total + sums[0], num_clipped + sums[1]
+        return total, num_clipped
 
     def log_ratio(self, theta, theta_new):
         """Sum of the log-likelihood ratios, not clipped."""

@@ -151,6 +151,30 @@ class Target:
         self._check(batch)
         return self.likelihood.batch_gradient_sum(theta, bound, batch)
 
+    def clipped_information(self, theta, bound):
+        """Sum over rows of the clipped information, minus the second derivatives of ln p(x|theta).
+
+        The log-likelihood is untempered. The sum is a vector: the upper triangle of the matrix row
+        by row, entries off the diagonal times sqrt(2). `dpmcmc.likelihoods.information.as_matrix`
+        makes a matrix of it.
+
+        Parameters
+        ----------
+        theta : (d,) array
+        bound : float
+            Largest Frobenius norm of one row's information; finite, as it also says how small a
+            change of theta is small where derivatives are differences.
+
+        Returns
+        -------
+        total : (d (d + 1) / 2,) array
+            One row, replaced by another, moves it by 2 bounds at most.
+        num_clipped : int
+            Rows with a norm above the bound, or without a finite norm: these count as 0.
+        """
+        check_bound(bound)
+        return self.likelihood.information_sum(theta, bound)
+
     def clipped_statistics(self, centre, whiten, radius):
         """Sum over rows of W (t(x) - centre), each clipped to a ball; exponential families only.
 

@@ -94,6 +94,8 @@ class Checked:
         """`Stay` without noise; `NotTried` where it cannot be turned off, or it claims less."""
         if setting := getattr(self.sampler, "exact_as_vanishes", None):
             raise NotTried(f"it claims so only as {setting} goes to 0")
+        if getattr(self.sampler, "normal_approximation", False):
+            raise NotTried("it claims an approximation alone (normal_approximation)")
         if not self.is_private:
             return stay(self.sampler, self.seed)
         if not noises(self.sampler):

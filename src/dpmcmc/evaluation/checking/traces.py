@@ -88,6 +88,11 @@ class WatchedTarget(Target):
         self.is_read[:] = True
         return super().clipped_gradient(theta, bound)
 
+    def clipped_information(self, theta, bound):
+        """As of `Target`."""
+        self.is_read[:] = True
+        return super().clipped_information(theta, bound)
+
     def clipped_statistics(self, centre, whiten, radius):
         """As of `Target`."""
         self.is_read[:] = True

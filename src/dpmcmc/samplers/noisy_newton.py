@@ -1,0 +1,184 @@
+"""Noisy Newton: a few private Newton steps, and the normal posterior that they give.
+
+Each step releases the summed gradients and the summed information (minus second derivatives) of
+the rows, clipped and with normal noise (Avella-Medina, Bradshaw and Loh 2023, Algorithm 2). Draws
+of the answer are free.
+
+A noisy gradient G at theta' tells what the gradient at another point would be: G + H (theta' -
+theta). So the last steps are all measurements of one vector z = H theta^, where theta^ is the
+maximum of the likelihood, and their mean has little more noise than a single release of the whole
+budget. The posterior is noise-aware: given theta, z is normal with mean H theta and covariance
+H + v I, the sampling error of the gradient and the noise for privacy (v is its variance).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.likelihoods.information import as_matrix, derivative
+from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.noisy_statistics import needed_noise
+from dpmcmc.settings import Noise, Number, Numbers, Positive, Settings, Steps
+
+# Every step has 1.7 times the mu^2 of the one before: early ones need little to come near, and
+# the last four, which are averaged, have 88 % of all.
+GROWTH = 1.7
+AVERAGED = 4
+INFORMATION_SHARE = 0.1  # of the mu^2 of a step
+# Root mean square over the rows of what a step may change in a row's log-likelihood. Farther out
+# a row's information may be quite another: that of a logistic regression vanishes.
+LONGEST = 0.5
+
+
+class Released(NamedTuple):
+    """What a step releases."""
+
+    theta: np.ndarray  # (d,), where
+    gradient: np.ndarray  # (d,), summed over the rows
+    gradient_sd: float  # of the noise of a component
+    information: np.ndarray  # (d (d + 1) / 2,), summed; as of `dpmcmc.likelihoods.information`
+    information_sd: float
+
+
+class Normal(NamedTuple):
+    """A normal posterior."""
+
+    mean: np.ndarray  # (d,)
+    factor: np.ndarray  # (d, d): mean + factor z is a draw, for z standard normal
+
+
+@dataclass(frozen=True)
+class NoisyNewton(Settings):
+    """Private Newton steps from a public start; draws of the normal posterior they give are free.
+
+    It is for posteriors that are nearly normal, of many rows. What a clip takes from the gradients
+    is a bias that does not shrink with n: choose covariates with a bound, and for
+    `gradient_clip_bound` what the gradients can then reach. A logistic regression with covariates
+    |x| <= R has gradients up to R, a softmax regression up to sqrt(2) R.
+
+    Attributes
+    ----------
+    gradient_clip_bound : float
+        B, largest Euclidean norm of one row's gradient. Components of theta should be in units in
+        which their gradients are of like size.
+    information_clip_bound : float, optional
+        Largest Frobenius norm of one row's information; B^2 / 4 by default. The information of a
+        row given its covariates is the variance of its gradient. If that moves on a line no longer
+        than B, as in a logistic regression, this is B^2 / 4 at most (Popoviciu); so it is in a
+        softmax regression. Where it is more, say so: a clip that bites makes intervals too wide.
+    noise_scale : float, optional
+        1 / mu: the noise's *standard deviation* over the sensitivity, of all steps together. By
+        default the budget says it.
+    num_steps : int
+        Steps to come near: each changes a row's log-likelihood by at most 1/2 (root mean square).
+    start : float or list of float
+        Public, where the steps start; one number for all components or one for each.
+    """
+
+    gradient_clip_bound: Positive
+    information_clip_bound: Positive | None = None
+    noise_scale: Noise | None = None
+    num_steps: Steps = 8
+    start: Number | Numbers = 0.0
+
+    normal_approximation = True  # of the posterior; `check` then does not ask for more
+
+    def with_preparation_noise(self, noise_scale):
+        """The sampler with that noise, where its settings leave it to the budget."""
+        return self if self.noise_scale else replace(self, noise_scale=noise_scale)
+
+    def preparation(self, num_rows, likelihood_power=1.0):
+        """All steps: mu^2 is the sum of their (sensitivity / standard deviation)^2."""
+        return GaussianMechanism(mu=1 / needed_noise(self))
+
+    @cached_property
+    def shares(self):
+        """Share of mu^2 of each step."""
+        growing = GROWTH ** np.arange(1.0 - self.num_steps, 1.0)
+        return (growing / growing.sum()).tolist()
+
+    def prepare(self, rng, target):
+        """Newton steps, each from the last release alone; then the answer of the last few."""
+        n, model = target.num_rows, target.model
+        theta, steps = self.start_of(model), []
+        for share in self.shares:
+            released, clip_fraction = self.release(rng, target, theta, share)
+            steps.append(released)
+            change = self.answer(model, [released]).mean - theta
+            length = math.sqrt(change @ estimated_information([released]) @ change / n)
+            theta = theta + change * (LONGEST / max(length, LONGEST))
+        answer = self.answer(model, steps[-AVERAGED:])
+        return State(answer.mean, answer), Info(True, math.nan, clip_fraction)
+
+    def step(self, rng, state, target):
+        """The next draw; it reads no row."""
+        mean, factor = state.memory
+        draw = mean + factor @ rng.proposal.standard_normal(len(mean))
+        return State(draw, state.memory), Info(True, math.nan)
+
+    def release(self, rng, target, theta, share):
+        """`Released` at a share of mu^2, and the share of rows whose gradient was clipped."""
+        B = self.gradient_clip_bound
+        C = self.information_clip_bound or B * B / 4
+        unit = needed_noise(self) / math.sqrt(share)  # noise over sensitivity, of both together
+        gradient_sd = 2 * B * unit / math.sqrt(1 - INFORMATION_SHARE)
+        information_sd = 2 * C * unit / math.sqrt(INFORMATION_SHARE)
+        gradient, num_clipped = target.clipped_gradient(theta, B)
+        information, _ = target.clipped_information(theta, C)
+        gradient = rng.add_noise(gradient, 2 * B, gradient_sd)
+        information = rng.add_noise(information, 2 * C, information_sd)
+        released = Released(theta, gradient, gradient_sd, information, information_sd)
+        return released, num_clipped / target.num_rows
+
+    def answer(self, model, steps):
+        """The `Normal` posterior that some releases give; T is the tempering."""
+        T, theta = model.likelihood_power, steps[-1].theta
+        H = estimated_information(steps)
+        weights = np.array([step.gradient_sd**-2 for step in steps])
+        v = 1 / weights.sum()
+        z = v * sum(w * (s.gradient + H @ s.theta) for w, s in zip(weights, steps, strict=True))
+        # The power T of the likelihood is as if the sampling error had covariance H / T.
+        gain = np.linalg.solve(H / T + v * np.eye(len(theta)), H)
+        prior = prior_information(model, theta, self.gradient_clip_bound**2)
+        precision = gain @ H + prior
+        pull = gain @ z + model.grad_log_prior(theta) + prior @ theta
+        factor = np.linalg.inv(np.linalg.cholesky((precision + precision.T) / 2)).T
+        return Normal(factor @ (factor.T @ pull), factor)
+
+    def start_of(self, model):
+        """The start as a position, (d,)."""
+        start, d = np.asarray(self.start, dtype=float), model.dimension
+        if start.shape not in ((), (d,)):
+            raise ValueError(f"start: must be a number or a list of {d} numbers, not {start.size}")
+        return np.broadcast_to(start, d).copy()
+
+
+def estimated_information(steps):
+    """Information (d, d), positive definite, by what some steps released.
+
+    Noise spreads eigenvalues. So they are drawn to their mean, the more the larger the noise is
+    compared with how the matrix differs from that multiple of I (Ledoit and Wolf 2004), and none is
+    less than the standard deviation of the noise, as far as that is below the mean.
+    """
+    d = len(steps[0].theta)
+    weights = np.array([step.information_sd**-2 for step in steps])
+    sd = weights.sum() ** -0.5
+    average = sum(w * s.information for w, s in zip(weights, steps, strict=True)) * sd * sd
+    H = as_matrix(average, d)
+    mean = max(np.trace(H) / d, sd / math.sqrt(d))
+    rest = H - mean * np.eye(d)
+    spread, noise = (rest * rest).sum(), sd * sd * (d * (d + 1) / 2 - 1)
+    kept = 1 - noise / spread if spread > noise else 0.0
+    eigenvalues, vectors = np.linalg.eigh(mean * np.eye(d) + kept * rest)
+    return vectors * np.maximum(eigenvalues, min(sd, mean)) @ vectors.T
+
+
+def prior_information(model, theta, scale):
+    """Minus the second derivatives of the log prior, (d, d), where they are positive."""
+    matrix = -derivative(model.grad_log_prior, theta, scale)
+    eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return vectors * np.maximum(eigenvalues, 0) @ vectors.T
