@@ -257,7 +257,8 @@ def test_where_nothing_is_closer_than_never_moving_no_numbers_are_shown(answers)
     assert "At ε = 1, **nothing is usable**, and nothing is closer than never moving. At" in item
     assert rows == [
         f"| The m | 1 {'| – ' * 11}|",
-        "| The m | 2 | a | 0.400 [0.010, 0.900] | 1,234 | 0.50 | 20.0 | 25% | 0.40 | 0.80 | 1.05 | 9.5 | no |",
+        "| The m | 2 | a | 0.400 [0.010, 0.900] | 1,234 | 0.50 | 20.0 | 25% | 0.40 | 0.80 | 1.05 | "
+        "9.5 | no |",
     ]
 
 
