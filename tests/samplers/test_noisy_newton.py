@@ -1,119 +1,166 @@
-"""Private Newton steps: what they release, what they cost, and the posterior that they give."""
+"""Noisy Newton: what it releases and at which price, and how honest the answer is."""
 
 import math
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pytest
-from row_models import LogisticJax, PlainLogisticRows
+from row_models import PlainLogisticRows
 from test_samplers import streams
 
-import dpmcmc
+from dpmcmc.evaluation.checking.traces import same
 from dpmcmc.evaluation.watching import WatchedStreams
-from dpmcmc.likelihoods.information import as_matrix
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.noisy_newton import NoisyNewton
 
-MEAN = dpmcmc.Gaussian(2000, 4.0, [[1.0, 0.3], [0.3, 0.5]], [0.5, -0.4])
-
-
-def logistic(kind=PlainLogisticRows, num_rows=4000, seed=1):
-    """A regression with data; covariates within 4 of 0."""
-    model = kind(3, num_rows)
-    rng = np.random.default_rng(seed)
-    data = model.simulate(rng)
-    lengths = np.linalg.norm(data[:, :-1], axis=1, keepdims=True)
-    data[:, :-1] *= np.minimum(1, 4 / lengths)
-    return dpmcmc.Target(model, data)
+LOGISTIC = NoisyNewton(gradient_clip_bound=3.0, noise_scale=2.0)
+NORMAL_90 = 1.6449
 
 
-def watched(sampler, target, seed=1):
-    """A preparation, with what it released."""
-    return WatchedStreams(*streams(seed)).step(sampler, None, target)
+def watched(seed=0):
+    return WatchedStreams(*streams(seed))
 
 
-def test_information_is_that_of_the_rows_each_clipped():
-    """By differences on rows, exactly in JAX; of a logistic regression it is p (1 - p) x x^T."""
-    theta, bound = np.array([0.3, -0.2, 0.4]), 0.5
-    target = logistic()
-    x = target.data[:, :-1]
-    p = 1 / (1 + np.exp(-x @ theta))
-    matrices = (p * (1 - p))[:, None, None] * x[:, :, None] * x[:, None]
-    norms = np.linalg.norm(matrices, axis=(1, 2))
-    clipped = matrices * np.minimum(1, bound / norms)[:, None, None]
-    for kind in (PlainLogisticRows, LogisticJax):
-        total, num_clipped = logistic(kind).clipped_information(theta, bound)
-        assert as_matrix(total, 3) == pytest.approx(clipped.sum(axis=0), rel=1e-5)
-        assert num_clipped == pytest.approx((norms > bound).sum(), abs=1)
+def logistic(n, seed=0, dimension=3):
+    model = PlainLogisticRows(dimension, n, 4.0)
+    return model, model.simulate(np.random.default_rng(seed))
 
 
-def test_information_of_an_exponential_family_is_minus_the_slope_of_its_gradient():
-    model = dpmcmc.Banana(3, 300, 0.7, 1.0, [2.0, 0.5], [0.2, 1.0])
-    target = dpmcmc.Target(model, model.simulate(np.random.default_rng(1)))
-    theta, change = np.array([0.4, 0.7, 0.1]), 1e-5 * np.eye(3)
-    total, num_clipped = target.clipped_information(theta, 1e3)
-    slopes = [
-        (target.clipped_gradient(theta - h, 1e9)[0] - target.clipped_gradient(theta + h, 1e9)[0])
-        / 2e-5
-        for h in change
-    ]
-    assert as_matrix(total, 3) == pytest.approx(np.array(slopes), rel=1e-4, abs=1e-2)
-    assert num_clipped == 0
-    assert 0 < target.clipped_information(theta, 1.0)[1] <= 300
+@pytest.mark.parametrize(("power", "steps"), [*product([1.0, 0.3], [1, 10])])
+def test_all_releases_together_cost_what_the_preparation_says(power, steps):
+    sampler, rng = replace(LOGISTIC, num_steps=steps), watched()
+    model, rows = logistic(50)
+    object.__setattr__(model, "likelihood_power", power)
+    released = rng.step(sampler, None, Target(model, rows)).released
+    assert len(released) == 2 * steps
+    cost = sum((r.sensitivity / r.sd) ** 2 for r in released)
+    assert math.sqrt(cost) == pytest.approx(1 / 2.0)
+    assert sampler.preparation(50, power).mu == pytest.approx(1 / 2.0)
 
 
-def test_steps_share_the_budget_and_a_row_moves_what_they_release_by_its_sensitivity():
-    sampler = dpmcmc.NoisyNewton(gradient_clip_bound=1.5, noise_scale=0.7)
-    data = MEAN.simulate(np.random.default_rng(1))
-    far = data.copy()
-    data[:, 0], far[:, 0] = 1e6, -1e6
-    released, other = (watched(sampler, dpmcmc.Target(MEAN, x)).released for x in (data, far))
-    assert len(released) == 2 * sampler.num_steps
-    spent = sum((one.sensitivity / one.sd) ** 2 for one in released)
-    assert spent == pytest.approx(1 / 0.7**2, rel=1e-12)
-    assert sampler.preparation(2000).mu == pytest.approx(1 / 0.7)
-    moved = np.linalg.norm(released[0].statistic - other[0].statistic)
-    assert moved == pytest.approx(released[0].sensitivity, rel=1e-3)
+@pytest.mark.parametrize("value", [0.0, 30.0, -1e9, 1e200, math.nan, math.inf])
+def test_one_row_moves_releases_by_their_sensitivity_and_the_answer_by_nothing_else(value):
+    model, rows = logistic(40)
+    rows[::2, :-1] *= 20  # rows at the clip
+    other = rows.copy()
+    other[3] = value
+    rng, largest = watched(1), 0.0
+    first = rng.step(LOGISTIC, None, Target(model, rows))
+    second = rng.repeat(LOGISTIC, None, Target(model, other, "clip"), first)
+    for one, two in zip(first.released, second.released, strict=True):
+        assert one.sensitivity == two.sensitivity and one.sd == two.sd
+        moved = np.linalg.norm(np.subtract(one.statistic, two.statistic)) / one.sensitivity
+        largest = max(largest, moved)
+    assert 0 < largest <= 1 + 1e-9
+    assert same(first.state, second.state)
 
 
-def test_of_a_gaussian_the_posterior_is_the_noise_aware_one():
-    """Where nothing is clipped, of the mean it is known: z ~ N(H theta, H + v I), H = n C^-1."""
-    sampler = dpmcmc.NoisyNewton(12.0, information_clip_bound=8.0, noise_scale=0.5)
-    target = dpmcmc.Target(MEAN, MEAN.simulate(np.random.default_rng(2)))
-    step = watched(sampler, target)
-    gradients = step.released[::2][-4:]
-    v = 1 / sum(one.sd**-2 for one in gradients)
-    H = 2000 * MEAN.precision
-    precision = H @ np.linalg.solve(H + v * np.eye(2), H) + np.eye(2) / 4
-    answer = step.state.memory
-    expected = np.sqrt(np.diag(np.linalg.inv(precision)))
-    assert np.sqrt((answer.factor**2).sum(axis=1)) == pytest.approx(expected, rel=0.05)
-    exact = MEAN.sample_posterior(np.random.default_rng(1), target.data, 4000).mean(axis=0)
-    assert np.abs((answer.mean - exact) / expected).max() < 4
+def test_a_row_at_one_clip_put_at_the_other_moves_a_gradient_by_all_of_its_sensitivity():
+    model, rows = logistic(40)
+    rows[3] = [100, 0, 0, 1]
+    other = rows.copy()
+    other[3, -1] = 0
+    rng = watched(1)
+    step = rng.step(LOGISTIC, None, Target(model, rows))
+    first = step.released[0]
+    second = rng.repeat(LOGISTIC, None, Target(model, other), step)
+    change = np.linalg.norm(first.statistic - second.released[0].statistic)
+    assert change == pytest.approx(first.sensitivity)
 
 
-def test_intervals_of_a_logistic_regression_cover_as_often_as_they_say():
-    """epsilon .5, 60 data sets at one theta, three components each."""
-    sampler = dpmcmc.for_budget(dpmcmc.NoisyNewton(gradient_clip_bound=4.0), 4000, 0.5)
-    covered = []
+def test_steps_read_no_row_and_are_draws_of_the_answer():
+    model, rows = logistic(500)
+    target = Target(model, rows)
+    state, info = LOGISTIC.prepare(streams(2), target)
+    target.likelihood = target.data = None
+    rng, draws = watched(3), []
+    for _ in range(4000):
+        step = rng.step(LOGISTIC, state, target)
+        assert not step.released
+        state = step.state
+        draws.append(state.position)
+    mean, factor = state.memory
+    z = np.linalg.solve(factor, (np.array(draws) - mean).T)
+    assert abs(z.mean(axis=1)).max() < 5 / math.sqrt(4000)
+    assert abs(np.cov(z) - np.eye(3)).max() < 7 / math.sqrt(4000)
+    assert math.isnan(info.clip_fraction) and 0 <= info.gradient_clip_fraction < 1
+
+
+def test_the_library_runs_it_without_a_start():
+    model, rows = logistic(500)
+    chain = run_chain(LOGISTIC, Target(model, rows), streams(4), None, 5)
+    assert chain.positions.shape == (5, 3) and np.isfinite(chain.positions).all()
+
+
+@dataclass(frozen=True)
+class TemperedGaussian(Gaussian):
+    likelihood_power = 0.25
+
+
+@pytest.mark.parametrize("kind", [Gaussian, TemperedGaussian])
+def test_of_a_normal_mean_it_is_the_noise_aware_posterior(kind):
+    """Steps are exact there: a release of the last four, of covariance v I, about H theta^."""
+    n, T = 40_000, kind.likelihood_power
+    model = kind(n, 0.02, [[1.0, 0.5], [0.5, 2.0]], [0.3, -0.2])
+    data = model.simulate(np.random.default_rng(5))
+    H = n * model.precision
+    errors = []
+    for seed in range(50):
+        rng = watched(seed)
+        sampler = NoisyNewton(8.0, information_clip_bound=1.5, noise_scale=15.0)
+        step = rng.step(sampler, None, Target(model, data))
+        mean, factor = step.state.memory
+        v = 1 / sum(r.sd**-2 for r in step.released[-8::2])
+        gain = H @ np.linalg.inv(H / T + v * np.eye(2))
+        precision = gain @ H + np.eye(2) / 0.02
+        np.testing.assert_allclose(factor @ factor.T @ precision, np.eye(2), atol=0.1)
+        expected = np.linalg.solve(precision, gain @ (model.precision @ data.sum(axis=1)))
+        noise_of_mean = np.linalg.solve(precision, gain) * math.sqrt(v)
+        errors.append(np.linalg.solve(noise_of_mean, mean - expected))
+    errors = np.array(errors)
+    assert abs(errors.mean(axis=0)).max() < 4 / math.sqrt(50)
+    assert (errors**2).mean() == pytest.approx(1, abs=4 * math.sqrt(2 / 100))
+
+
+def test_intervals_of_a_logistic_regression_cover_as_they_say():
+    """With noise that widens the posterior by a third."""
+    covered, ratios = [], []
     for seed in range(60):
-        target = logistic(seed=100 + seed)
-        state, info = sampler.prepare(streams(seed), target)
-        answer, truth = state.memory, target.model.true_theta
-        sd = np.sqrt((answer.factor**2).sum(axis=1))
-        covered.append((np.abs(answer.mean - truth) < 1.645 * sd).mean())
-        assert info.gradient_clip_fraction == 0
-    covered = np.array(covered)
-    assert abs(covered.mean() - 0.9) < 4 * covered.std() / math.sqrt(60)
+        model, rows = logistic(10_000, [6, seed])
+        sampler = NoisyNewton(gradient_clip_bound=4.0, noise_scale=4.0)
+        state, _ = sampler.prepare(streams([7, seed]), Target(model, rows))
+        mean, factor = state.memory
+        sds = np.linalg.norm(factor, axis=1)
+        covered.append(abs(mean - model.true_theta) <= NORMAL_90 * sds)
+        x = rows[:, :-1]
+        p = 1 / (1 + np.exp(-x @ model.true_theta))
+        exact = np.linalg.inv((x.T * (p * (1 - p))) @ x + np.eye(3) / 4.0)
+        ratios.append(sds / np.sqrt(np.diag(exact)))
+    per_set = np.mean(covered, axis=1)
+    error = per_set.std(ddof=1) / math.sqrt(len(per_set))
+    assert abs(per_set.mean() - 0.9) < 4 * error
+    assert 1.2 < np.median(ratios) < 1.5  # sqrt(1 + v / H) is about 1.3
 
 
-def test_draws_are_free_and_of_the_answer():
-    sampler = dpmcmc.NoisyNewton(4.0, noise_scale=0.5)
-    chain = dpmcmc.run_chain(sampler, logistic(), streams(1), None, 4000)
-    answer = watched(sampler, logistic()).state.memory
-    sd = np.sqrt((answer.factor**2).sum(axis=1))
-    assert np.abs((chain.positions.mean(axis=0) - answer.mean) / sd).max() < 5 / math.sqrt(4000)
-    assert chain.positions.std(axis=0) == pytest.approx(sd, rel=5 / math.sqrt(8000))
-    assert not hasattr(sampler, "mechanism")
+def test_it_stays_finite_where_there_is_noise_alone():
+    model, rows = logistic(20)
+    state, _ = replace(LOGISTIC, noise_scale=1e4).prepare(streams(8), Target(model, rows))
+    mean, factor = state.memory
+    assert np.isfinite(mean).all() and np.linalg.norm(factor) < 2 * math.sqrt(3 * 4.0)  # the prior
 
 
-def test_a_start_of_another_length_is_refused():
-    with pytest.raises(ValueError, match=r"^start: must be a number or a list of 3 numbers, not 2"):
-        dpmcmc.NoisyNewton(4.0, noise_scale=1.0, start=[0.0, 1.0]).prepare(streams(1), logistic())
+def test_what_is_not_said_is_asked_for():
+    model, rows = logistic(20)
+    for call in (
+        lambda sampler: sampler.preparation(20),
+        lambda sampler: sampler.prepare(streams(9), Target(model, rows)),
+    ):
+        with pytest.raises(ValueError, match="noise_scale: must be given"):
+            call(NoisyNewton(gradient_clip_bound=3.0))
+    assert NoisyNewton(3.0).with_preparation_noise(2.0) == LOGISTIC
+    assert LOGISTIC.with_preparation_noise(5.0) == LOGISTIC
+    with pytest.raises(ValueError, match="start: must be a number or a list of 3 numbers, not 2"):
+        replace(LOGISTIC, start=[0.0, 1.0]).prepare(streams(9), Target(model, rows))

@@ -1,14 +1,14 @@
 """Noisy Newton: a few private Newton steps, and the normal posterior that they give.
 
-Each step releases the summed gradients and the summed information (minus second derivatives) of
-the rows, clipped and with normal noise (Avella-Medina, Bradshaw and Loh 2023, Algorithm 2). Draws
-of the answer are free.
+Each step releases the summed gradients of the rows and their summed information (minus second
+derivatives), clipped and with normal noise (Avella-Medina, Bradshaw and Loh 2023, Algorithm 2).
+Draws of the answer are free.
 
-A noisy gradient G at theta' tells what the gradient at another point would be: G + H (theta' -
-theta). So the last steps are all measurements of one vector z = H theta^, where theta^ is the
-maximum of the likelihood, and their mean has little more noise than a single release of the whole
-budget. The posterior is noise-aware: given theta, z is normal with mean H theta and covariance
-H + v I, the sampling error of the gradient and the noise for privacy (v is its variance).
+With information H, a noisy gradient G at theta_k is a measurement of z = H theta^, theta^ being the
+maximum of the likelihood: it is near G + H theta_k. So the last steps all measure the same, and
+their mean has little more noise than one release of the whole budget would have. The posterior is
+noise-aware: given theta, z is normal about H theta with covariance H + v I, for the sampling of the
+rows and for the noise, of variance v.
 """
 
 import math
@@ -55,9 +55,12 @@ class Normal(NamedTuple):
 class NoisyNewton(Settings):
     """Private Newton steps from a public start; draws of the normal posterior they give are free.
 
-    It is for posteriors that are nearly normal, of many rows. What a clip takes from the gradients
-    is a bias that does not shrink with n: choose covariates with a bound, and for
-    `gradient_clip_bound` what the gradients can then reach. A logistic regression with covariates
+    It is for posteriors that are nearly normal. The noise for privacy adds about
+    2 B / (mu sqrt(n i)) standard deviations of the posterior to the error of the mean, for
+    information i of one row: below 1, all is well; far above, intervals are too short.
+
+    What a clip takes from the gradients is a bias that does not shrink with n. So choose covariates
+    with a bound, and for B what gradients can reach: a logistic regression with covariates
     |x| <= R has gradients up to R, a softmax regression up to sqrt(2) R.
 
     Attributes
@@ -82,7 +85,7 @@ class NoisyNewton(Settings):
     gradient_clip_bound: Positive
     information_clip_bound: Positive | None = None
     noise_scale: Noise | None = None
-    num_steps: Steps = 8
+    num_steps: Steps = 10
     start: Number | Numbers = 0.0
 
     normal_approximation = True  # of the posterior; `check` then does not ask for more
