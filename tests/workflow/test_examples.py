@@ -14,6 +14,7 @@ EXAMPLES = ROOT / "examples"
 LESS = ["seeds=1", "reference_draws=100", "baseline_samples=2"]
 CHECKS = {
     "radon": ["radon.py:Logistic", "data=examples/radon.csv"],
+    "bands": ["bands.py:Bands", "data=examples/radon.csv"],
     "robust": ["robust.py:Robust", "data=examples/radon.csv"],
     "block_walk": ["block_walk.py:BlockWalk"],
 }
@@ -60,3 +61,14 @@ def test_houses_without_a_recorded_floor_are_left_out():
     with (EXAMPLES / "radon.csv").open() as file:
         floors = [row["floor"] for row in csv.DictReader(file)]
     assert len(floors) == 12_573 and len(floors) - floors.count("9") == 12_289
+
+
+def test_a_hierarchical_model_without_its_jacobian_fails_its_check(with_examples):
+    path = with_examples / "examples/bands.py"
+    wrong = path.read_text().replace(" + log_tau + log_sigma\n", "\n")
+    path.write_text(wrong.replace("= 1 - (", "= -("))
+    command = [sys.executable, "-m", "dpmcmc", "check", *CHECKS["bands"]]
+    command[-2] = f"examples/{command[-2]}"
+    found = run(with_examples, *command, check=False).stdout
+    assert re.search(r"Draws of sample_prior: stay in it by log_prior_ratio .* FAILED", found)
+    assert "1 FAILED" in found
