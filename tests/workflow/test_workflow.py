@@ -58,9 +58,9 @@ def test_notebooks_are_committed_without_outputs():
 def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
     tree = copy_tree(tmp_path)
     counts = jobs(tree)
-    cells = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8
-    assert counts["run_chain"] == cells * 20 == 5020
-    assert counts["compute_budget"] == cells == 251
+    cells = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8 + 7 * 6 + 3
+    assert counts["run_chain"] == cells * 20 == 5920
+    assert counts["compute_budget"] == cells == 296
     assert counts["compute_accounting_curve"] == 7 and counts["precompute"] == 1
     samples = ("simulate_dataset", "draw_reference", "draw_baselines")
     assert [counts[rule] for rule in samples] == [9, 9, 9]
@@ -82,7 +82,7 @@ def test_the_table_of_chains_has_a_row_for_every_chain(results):
         "gradient_clip_fraction mmd mean_error covariance_error"
     )
     assert set(columns.split()) <= set(chains.columns)
-    compared = 7 * 3 * 2 + 3 * 2 + 1 + 4 * 3 * 2 + 2 * 2 + 2 * 3 + 4
+    compared = 7 * 3 * 2 + 3 * 2 + 1 + 4 * 3 * 2 + 2 * 2 + 2 * 3 + 4 + 3 + 1
     swept, by_iterations = 2 * 2 * 3, 3
     assert len(chains) == (compared + swept + by_iterations) * 2
     keys = ["model", "algorithm", "epsilon", "iterations", "clip_bound", "seed"]
