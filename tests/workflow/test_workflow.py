@@ -198,6 +198,26 @@ def test_the_audit_has_a_row_for_every_case_below_the_accountant(results):
     np.testing.assert_array_equal(bounds[audit["case"] == "dp-barker-4"], [again])
 
 
+def test_intervals_have_a_row_for_every_cell_and_are_as_wide_as_the_posteriors(results):
+    intervals = read(results, "intervals")
+    assert intervals[["model", "algorithm", "epsilon"]].to_numpy().tolist() == [
+        ["flat-banana-2d", "noisy-statistics", 4]
+    ]
+    (row,) = intervals.to_dict("records")
+    assert row["data_sets"] == 20 and 0.9 < row["width_90"] < 1.1
+    assert row["coverage_90"] >= 0.7 and 0 <= row["coverage_50"] <= row["coverage_90"]
+    assert intervals.filter(regex=r"rank_\d").sum(axis=1).item() == pytest.approx(1)
+
+
+def test_a_chain_from_a_private_start_spends_its_budget(results):
+    budgets = read(results, "budgets").set_index("algorithm")
+    row = budgets.loc["dp-penalty-started"]
+    assert row["spent_epsilon"] == 4 and row["iterations"] == row["allowed_iterations"] > 50
+    free = budgets.loc["noisy-statistics"]
+    assert (free["iterations"] == 500).all() and free["allowed_iterations"].isna().all()
+    assert free["spent_epsilon"].between(3.99, 4).all()
+
+
 def test_a_chain_file_holds_the_draws_and_is_read_without_pickle(results):
     path = results / "chains/gauss-30d/dp-hmc/epsilon-4/seed-1.npz"
     chains = read(results, "chains").set_index(["model", "algorithm", "epsilon", "seed"])
@@ -280,6 +300,9 @@ FIGURES = [
     "6.7",
     "6.8",
     "circle-mmd",
+    "coverage",
+    "widths",
+    "ranks",
 ]
 
 
@@ -293,7 +316,7 @@ def test_every_figure_is_drawn_as_pdf_and_png(results, figure):
 
 
 def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(results):
-    names = set(yaml.safe_load((ROOT / "config.yaml").read_text())["notebooks"])
+    names = {*yaml.safe_load((ROOT / "config.yaml").read_text())["notebooks"], "intervals"}
     assert {path.stem for path in (results / "notebooks").glob("*.ipynb")} == names
     for path in (results / "notebooks").glob("*.html"):
         page = path.read_text()
@@ -306,7 +329,7 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
 def test_pages_open_in_a_browser_without_network_and_without_fault(results):
     pages = [results / "index.html", *sorted((results / "notebooks").glob("*.html"))]
-    assert len(pages) == 9
+    assert len(pages) == 10
     with browser.browser() as driver:
         assert {page.name: browser.problems(driver, page) for page in pages} == {
             page.name: [] for page in pages
@@ -384,6 +407,7 @@ PAGES = {
         "comparison",
         "circle",
         "gradient-clipping",
+        "intervals",
     )
 }
 
@@ -391,7 +415,7 @@ PAGES = {
 def test_a_changed_colour_renders_pages_alone_and_a_seed_adds_chains_alone(tree, tmp_path):
     """What concerns chains is asked of the table of jobs."""
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
-    assert counts["run_chain"] == 102
+    assert counts["run_chain"] == 106
     assert not {"simulate_dataset", "draw_reference", "draw_baselines"} & counts.keys()
     changed = Path(shutil.copytree(tree, tmp_path / "tree"))
     path = changed / "src/dpmcmc/reporting/figures/style.py"
