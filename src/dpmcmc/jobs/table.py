@@ -43,20 +43,20 @@ def modules_of(spec):
     from dpmcmc.accounting.accountants import module_name
     from dpmcmc.jobs.data import REFERENCES
 
-    entries = [spec, *entries_in(spec)]
+    parts = [spec, *(cell for cell in spec.get("cells", []) if isinstance(cell, dict))]
+    entries = [spec, spec.get("model_entry", {})]
+    entries += [entry for part in parts for entry in nested(part.get("sampler", {}))]
     modules = [module_of(entry["class"]) for entry in entries if "class" in entry]
-    named = sorted({entry["accountant"] for entry in entries if entry.get("accountant")})
-    modules += map(module_name, named)
+    modules += [module_name(part["accountant"]) for part in parts if part.get("accountant")]
     return modules + [REFERENCES[kind] for kind in REFERENCES if kind == spec.get("reference")]
 
 
-def entries_in(spec):
-    """Maps that are settings of a spec, or of one of these, or in a list of such."""
-    for value in spec.values():
-        for entry in value if isinstance(value, list) else [value]:
-            if isinstance(entry, dict):
-                yield entry
-                yield from entries_in(entry)
+def nested(entry):
+    """An entry, and those that are its settings, as a sampler's move."""
+    yield entry
+    for value in entry.values():
+        if isinstance(value, dict):
+            yield from nested(value)
 
 
 def module_of(reference):
