@@ -8,8 +8,8 @@ does not apply: `certified` prices what they do. It is for beside what others ha
 from functools import lru_cache
 from itertools import zip_longest
 
-from dpmcmc.accounting.sequences import GrowingNoise, grouped
 from dpmcmc.accounting.mechanisms import require
+from dpmcmc.accounting.sequences import GrowingNoise, grouped
 
 GRID = 1e-3  # of losses
 ALIKE = 1.004  # ratio of the noise variances of mechanisms that are priced as one kind

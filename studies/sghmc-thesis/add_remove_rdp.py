@@ -8,8 +8,8 @@ on what it is for.
 from functools import lru_cache
 
 from add_remove_pld import ALIKE, noise_multiplier
-from dpmcmc.accounting.sequences import GrowingNoise, grouped
 from dpmcmc.accounting.mechanisms import require
+from dpmcmc.accounting.sequences import GrowingNoise, grouped
 
 
 def check(mechanism):

@@ -11,12 +11,12 @@ import add_remove_rdp
 import dpmcmc
 from dpmcmc.accounting import certified, gaussian
 from dpmcmc.accounting.accountants import epsilon_of
-from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,
     SubsampledGaussianMechanism,
 )
+from dpmcmc.accounting.sequences import GrowingNoise
 
 Q = 0.01
 

@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import privacy
-from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
+from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.samplers.sghmc import DPSGHMC
 
 THESIS = DPSGHMC(
