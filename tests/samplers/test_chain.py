@@ -8,7 +8,7 @@ import pytest
 from dpmcmc.library import streams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.chain import State, Streams, run_chain
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
 
@@ -21,7 +21,7 @@ class Still:
     """A sampler that stays where it is."""
 
     def init(self, rng, position):
-        return position
+        return State(position)
 
     def step(self, rng, state, target):
         raise NotImplementedError
@@ -67,6 +67,7 @@ def test_a_chain_starts_at_a_point(start, message):
         run_chain(Still(), TARGET, Streams(*GENERATORS), start, 0)
     chain = run_chain(Still(), TARGET, Streams(*GENERATORS), [0.5, 1], 0)
     assert chain.positions.shape == (0, 2)
+    assert chain.start.tolist() == [0.5, 1]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT, SMALL_MODELS, chosen
 
 from dpmcmc import registry
+from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers import dp_hmc, dp_penalty
 from dpmcmc.samplers.chain import Streams, accepts, run_chain
@@ -512,7 +513,9 @@ def test_every_algorithm_is_built_of_its_published_settings():
             assert type(sampler) is algorithm.sampler_class
             assert hasattr(sampler, "move") == (algorithm.move is not None)
             if algorithm.is_private:
-                assert sampler.mechanism(study.models[model].model.num_rows) is not None
+                if hasattr(sampler, "with_preparation_noise"):
+                    sampler = sampler.with_preparation_noise(1.0)
+                assert mechanism_of(sampler, study.models[model].model.num_rows) is not None
 
 
 @pytest.mark.parametrize(
