@@ -23,7 +23,7 @@ def small():
     config, _ = read_study(ROOT, [ROOT / "studies/quick/study.yaml"])
     models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
     config["models"] = {model: config["models"][model] for model in models}
-    free = {"rwmh", "hmc", "exact-posterior", "start"}
+    free = {"rwmh", "hmc", "exact-posterior", "start", "noisy-statistics"}
     config["runs"] = [
         {
             "models": ["flat-banana-2d"],
@@ -31,6 +31,12 @@ def small():
             "epsilons": [4, 6],
         },
         {"models": models, "algorithms": ["dp-penalty", "dp-hmc"], "epsilons": [1]},
+        {
+            "models": ["flat-banana-2d"],
+            "algorithms": ["noisy-statistics"],
+            "epsilons": [4],
+            "iterations": [10],
+        },
         {
             "models": ["flat-banana-2d"],
             "algorithms": ["rwmh", "hmc"],

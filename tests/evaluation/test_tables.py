@@ -13,8 +13,10 @@ CELL = {"model": "m", "algorithm": "a", "epsilon": 1.0}
 def summary_of(draws, mmd):
     """Row of the summary of a cell whose chains keep so many draws, beside exact samples of 100."""
     of = {"iterations": 9, "clip_fraction": 0.0, "ess": 5.0, "mmd": mmd, "mmd_draws": draws}
+    of |= {"sd_ratio": 0.8, "mean_error": 0.1}
     chains = pd.DataFrame([CELL | of | {"seed": seed} for seed in range(3)])
     baselines = pd.DataFrame({"model": "m", "mmd": [0.1, 0.2, 0.3], "mmd_draws": 100})
+    baselines["posterior_sd"] = 0.5
     starts = pd.DataFrame({"model": ["m"], "mmd": [1.2]})
     return summarise(chains, baselines, starts, pd.DataFrame([CELL | {"r_hat": 1.0}])).iloc[0]
 
@@ -24,6 +26,7 @@ def test_chains_are_compared_with_exact_samples_of_as_many_draws():
     assert summary_of(300, 0.6)["times_exact"] == pytest.approx(3 / np.sqrt(2 / 3))
     assert summary_of(300, 0.6)["way_from_start"] == pytest.approx(0.6)
     assert "mmd_draws" not in summary_of(100, 0.6)
+    assert summary_of(100, 0.6)[["sd_ratio", "mean_error"]].tolist() == [0.8, 0.2]
 
 
 def test_fewer_draws_do_not_excuse_a_chain():

@@ -29,6 +29,9 @@ from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.noisy_newton import NoisyNewton
+from dpmcmc.samplers.noisy_statistics import NoisyStatistics
+from dpmcmc.samplers.private_start import PrivateStart
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
@@ -58,6 +61,12 @@ OURS = [
 ]
 
 
+PREPARING = [
+    NoisyStatistics(),
+    PrivateStart(DPPenalty(GaussianWalk(0.8), 0.5, 1.0), NoisyStatistics()),
+    NoisyNewton(gradient_clip_bound=3.0),
+]
+PREPARED = "(sensitivity / noise)^2 of the preparation is what preparation() says"
 SMALL_STEPS = (
     "Chains of small steps, without clipping, come away from their start",
     "As steps go to 0, without clipping, the posterior stays",
@@ -89,7 +98,17 @@ def test_our_samplers_pass_and_nothing_is_left_untried_without_a_reason(sampler)
         expected |= {BATCH, SECRET, READ, ON_BATCHES}
     if isinstance(sampler, DPBarker | DPSGLD | DPSGNHT | DPSGHMC):
         expected |= {ON_BATCHES}
-    assert untried == expected
+    assert untried - {PREPARED} == expected
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    chosen(PREPARING, PREPARING[0]),
+    ids=lambda sampler: type(sampler).__name__,
+)
+def test_our_preparations_pass(sampler):
+    findings = {finding.tried: finding.passed for finding in check_sampler(sampler)}
+    assert False not in findings.values() and findings[PREPARED]
 
 
 @pytest.mark.torture
@@ -122,7 +141,7 @@ def test_a_batch_is_not_taken_for_all_the_rows():
 
 
 def test_all_samplers_of_the_package_are_checked_here_but_the_one_that_never_moves():
-    names = {type(sampler).__name__ for sampler in OURS} | {"StartPoint"}
+    names = {type(sampler).__name__ for sampler in [*OURS, *PREPARING]} | {"StartPoint"}
     assert names == set(registry.names("sampler"))
     assert failed(StartPoint()) == ["Chains without noise and clipping come away from their start"]
 
@@ -201,7 +220,7 @@ def test_a_strangers_sampler_passes():
 RATIO = "One row moves a released statistic by at most its sensitivity"
 STATE = "The same releases lead to the same state, whatever the rows"
 COST = "(sensitivity / noise)^2 of an iteration is what mechanism() says"
-COUNT = "An iteration learns of its rows by rng.add_noise"
+COUNT = "A sampler learns of its rows by rng.add_noise"
 DECLARED = "Declared sensitivities and noise do not depend on the rows"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 NOISY = "With noise, without clipping, it leaves the posterior invariant"
