@@ -4,8 +4,8 @@
 #             mutation of a configuration, twenty kills; and faults that the tests have to see
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick/study.yaml)
-# make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis  other studies
-#             (studies/*/study.yaml)
+# make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis,
+# make noisy-statistics  other studies (studies/*/study.yaml)
 # make docs   run all studies and put their pages, figures and tables into docs/
 # With STUDY=name, or else for all studies in docs/:
 # make pages        render the pages anew from the committed tables, without a chain
@@ -32,7 +32,7 @@ BUILD_REQUIRES = import tomllib; \
     print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 # Studies beside chapter 6 whose pages are in docs/.
-OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis
+OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics
 
 .PHONY: study quick test torture test-cluster cluster docs pages extend docs-status attest \
     spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)

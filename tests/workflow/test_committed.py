@@ -119,6 +119,34 @@ def test_a_number_changed_by_hand_fails_the_spot_check(published, tmp_path):
     assert found.returncode == 1 and "acceptance_rate differs in" in found.stdout
 
 
+def without_rows(directory, algorithm):
+    """Take the last rows of an algorithm out of the committed tables of the small study."""
+    for path in (directory / f"docs/mini/tables/{name}.csv" for name in committed.OF_CHAINS):
+        header, *rows = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([header, *(r for r in rows if f",{algorithm},4.0," not in r)]))
+
+
+def test_cells_that_tables_lack_are_run_and_put_into_them(published, tmp_path):
+    directory = Path(shutil.copytree(published, tmp_path / "tree"))
+    tables = directory / "docs/mini/tables"
+    before = {path: path.read_bytes() for path in tables.glob("*.csv")}
+    without_rows(directory, "dp-penalty")
+    found = docs(directory, "extend", "mini", check=False)
+    assert found.returncode and "must come after all others of it" in found.stderr
+    for path, text in before.items():
+        path.write_bytes(text)
+    without_rows(directory, "dp-hmc")
+    record = directory / "docs/mini/provenance.json"
+    digest = re.search(r'"chains/flat-banana-2d/dp-hmc": "(\w+)"', record.read_text()).group(1)
+    change(record, digest, "0" * 16)
+    assert "cells put into the tables: 1;" in docs(directory, "extend", "mini").stdout
+    again = {path: path.read_bytes() for path in before}
+    assert [path.stem for path in before if before[path] != again[path]] == ["timings"]
+    status = docs(directory, "status", check=False)  # of its other cell nothing is known
+    assert status.returncode == 1 and "chains/flat-banana-2d/dp-hmc" in status.stdout
+    assert not list(directory.glob("docs/.*"))
+
+
 @pytest.mark.parametrize("name", chosen(STUDIES, "dp-hmc-paper"))
 def test_pages_of_a_study_from_what_is_committed(fresh, name):
     shutil.copytree(ROOT / "docs" / name, fresh / "docs" / name)

@@ -36,6 +36,9 @@ from dpmcmc.study.loading import load_study
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")  # tables of jobs
+# Tables of a job that reads chains, in its order, and the column of whole numbers that each has.
+OF_CHAINS = {"chains": "changed_decisions", "timings": None, "budgets": "allowed_iterations"}
+OF_CHAINS |= {"mixing": None}
 WITHOUT_CHAINS = ("accounting", "certified", "audit")  # tables of jobs that touch no chain
 # Rules of what is run again, once there are data and reference samples.
 CHECKED = ["precompute", "compute_budget", "run_chain", "draw_baselines", "tabulate_baselines"]
@@ -119,6 +122,11 @@ def copy_results(results, study):
     for file in files:
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(results / file, new / file)
+    put_in_place(new, study)
+
+
+def put_in_place(new, study):
+    """Put a directory in the place of the committed results of a study."""
     shutil.rmtree(DOCS / study.name, ignore_errors=True)
     os.replace(new, DOCS / study.name)
 
@@ -185,35 +193,46 @@ def renewed(record, study, parts, **more):
 def extend(study):
     """Run the cells that the committed tables lack, and put their rows into these.
 
-    They must come after all others of their model in the configuration, as their rows do.
+    They must be of models that the tables have, and come after all others of their model in the
+    configuration, as their rows do. A part of the recipe is of the present code only if all of its
+    cells ran here.
     """
     committed, record = DOCS / study.name, record_of(study)
     table, _ = committed_chains(study)
     known = {place.rpartition(",")[0] for place in table.index}
-    new = [cell for cell in study.cells if "/".join(cell) not in known]
-    for model in study.model_ids:
-        cells = study.cells_of(model)
-        if [cell for cell in cells if cell in new] != cells[len(cells) - len({*cells} & {*new}) :]:
+    new = {
+        model: [cell for cell in study.cells_of(model) if "/".join(cell) not in known]
+        for model in study.model_ids
+    }
+    new = {model: cells for model, cells in new.items() if cells}
+    for model, cells in new.items():
+        if model not in set(table["model"]):
+            raise JobError(f"runs: {model} is a new model; `make docs-{study.name}` runs the study")
+        if study.cells_of(model)[-len(cells) :] != cells:
             raise JobError(f"runs: new cells of {model} must come after all others of it")
+    ran = [cell for cells in new.values() for cell in cells]
+    parts = {part_of(cell) for cell in ran}
+    parts -= {part_of(cell) for cell in study.cells if cell not in ran}
     with scratch() as directory:
         results = directory / "results" / study.name
         shutil.copytree(committed, results)
-        models = dict.fromkeys(cell.model for cell in new)
-        make_samples(study, directory, models)
+        make_samples(study, directory, new)
         targets = [
             f"chains/{'/'.join(cell)}/seed-{seed}.npz"
-            for cell in new
+            for cell in ran
             for seed in study.seeds_of(cell)
         ]
         run_workflow(study, directory, targets, CHECKED)
-        for model in models:
-            add_rows(study, model, [cell for cell in new if cell.model == model], results)
+        for model, cells in new.items():
+            add_rows(study, model, cells, results)
         derive(study, results / "tables", results / "tables")
-        parts = [f"chains/{cell.model}/{cell.algorithm}" for cell in new]
-        write_json(renewed(record, study, ["tables", *parts]), results / "provenance.json")
-        for file in ("tables", "provenance.json"):
-            move_over(results / file, committed / file)
-    return say(study, f"{len(new)} cells run and put into the tables; `make pages` renders them")
+        copy = DOCS / f".{study.name}.new"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(committed, copy)
+        shutil.copytree(results / "tables", copy / "tables", dirs_exist_ok=True)
+        write_json(renewed(record, study, ["tables", *parts]), copy / "provenance.json")
+        put_in_place(copy, study)
+    return say(study, f"cells put into the tables: {len(ran)}; `make pages` renders them")
 
 
 def add_rows(study, model, cells, results):
@@ -221,28 +240,23 @@ def add_rows(study, model, cells, results):
     made = results / "new"
     made.mkdir(exist_ok=True)
     chain_table(
-        json.loads(json.dumps(study.chain_table(model, cells))),
+        study.chain_table(model, cells),
         results / f"reference/{model}.npy",
         results / f"chains/{model}",
         results / f"budgets/{model}",
-        *(made / f"{name}.csv" for name in ("chains", "timings", "budgets", "mixing")),
+        *(made / f"{name}.csv" for name in OF_CHAINS),
     )
-    for name in ("chains", "timings", "budgets", "mixing"):
-        old, new = (read_csv(folder / f"{name}.csv") for folder in (results / "tables", made))
+    for name, counts in OF_CHAINS.items():
+        path = results / f"tables/{name}.csv"
+        old, new = read_csv(path), read_csv(made / f"{name}.csv")
         place = int(np.flatnonzero(old["model"] == model)[-1]) + 1
         table = pd.concat([old[:place], new, old[place:]], ignore_index=True)
-        counts = {"chains": "changed_decisions", "budgets": "allowed_iterations"}
-        table = whole(table, counts[name]) if name in counts else table
-        write_csv(
-            table[[*old, *new.columns.difference(old.columns)]], results / f"tables/{name}.csv"
-        )
+        write_csv(whole(table, counts)[[*old, *new.columns.difference(old.columns)]], path)
 
 
-def move_over(source, place):
-    """Put a file or directory in the place of another."""
-    if place.is_dir():
-        shutil.rmtree(place)
-    shutil.move(source, place)
+def part_of(cell):
+    """Part of the recipe that a cell is in."""
+    return f"chains/{cell.model}/{cell.algorithm}"
 
 
 # -- Checking --------------------------------------------------------------------------------------
@@ -287,7 +301,7 @@ def attest(study):
     takes = {cell: seconds.get("/".join(cell), 0) for cell in study.cells}
     of_parts = {}
     for cell in sorted(study.cells, key=takes.get):
-        of_parts.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
+        of_parts.setdefault(part_of(cell), []).append(cell)
     cells = [of_parts[part][0] for part in of_parts if part in parts]
     one_of_each = {study.models[model].reference: model for model in slow_references(study)[::-1]}
     long = {*slow_references(study)} - {*one_of_each.values()}
