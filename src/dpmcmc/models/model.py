@@ -24,6 +24,8 @@ class Model(Settings):
     dataset(rng), from_rows(rows)
         A data set, simulated or made of the rows of a file, in the order that the likelihood reads
         fastest.
+    in_units(centre, factor)
+        The model of z, where theta = centre + factor z; centre (d,) and factor (d, d).
 
     What follows has defaults.
     """

@@ -14,6 +14,7 @@ from dpmcmc.accounting.accountants import accountant, accountants
 from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.moves import Move
+from dpmcmc.samplers.private_start import check_kinds
 from dpmcmc.settings import Settings, annotations, schema
 from dpmcmc.study.config import ConfigError, check_type, listed
 from dpmcmc.study.data_files import DataError, DataFile, Split, model_of
@@ -249,13 +250,8 @@ def read_algorithm(name, entry, folders):
 def read_start(entry, cls, where, folders):
     """Reference of the sampler whose preparation an algorithm starts from; checked."""
     start, of_start = load_class("sampler", entry["start"], f"{where}.start", folders)
-    if not hasattr(of_start, "prepare") or hasattr(of_start, "mechanism"):
-        raise ConfigError(
-            f"{where}.start: {entry['start']} must prepare and have free steps, such as "
-            "NoisyStatistics"
-        )
-    if not hasattr(cls, "mechanism") or hasattr(cls, "prepare"):
-        raise ConfigError(f"{where}.start: goes with a private chain, which {cls.__name__} is not")
+    with refusing(f"{where}."):
+        check_kinds(cls, of_start)
     return start
 
 
