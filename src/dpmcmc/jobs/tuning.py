@@ -170,7 +170,8 @@ def setting_range(spec, key):
 
     The study's own is always within.
     """
-    entries = [spec["sampler"], spec["sampler"].get("move")]
+    chain = spec["sampler"].get("chain", spec["sampler"])  # of one with a start of its own
+    entries = [chain, chain.get("move")]
     fields = [annotations(registry.load(entry["class"])) for entry in entries if entry]
     field = msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
     is_whole = field.get("type") == "integer"
