@@ -128,7 +128,9 @@ def test_the_models_of_the_package_are_found_by_name_and_no_base_class_is():
         "Circle",
         "Gaussian",
         "GaussianMixture",
+        "LogisticRegression",
         "RandomGaussian",
+        "RobustRegression",
         "Softmax",
     }
 
