@@ -1,7 +1,6 @@
-"""Which method for which n and epsilon: families of posteriors, a map, and how many rows it takes."""
+"""Which method for which n and epsilon: families of posteriors, a map, and rows that it takes."""
 
 import json
-import os
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,9 +34,8 @@ def families(models):
     labels = {}
     for names in groups.values():
         if len(names) > 1:
-            prefix = os.path.commonprefix([models[name]["label"] for name in names])
-            label = prefix.rpartition(", n")[0] or prefix
-            labels |= dict.fromkeys(names, label)
+            first = models[names[0]]["label"]
+            labels |= dict.fromkeys(names, first.rpartition(", n = ")[0] or first)
     return labels
 
 
@@ -185,18 +183,19 @@ def is_one_release(study, algorithm):
 def front_sentences(study, table, best):
     """What to use and how many rows it takes, as Markdown: an item a family."""
     chains = [name for name in table["algorithm"].unique() if not is_one_release(study, name)]
-    usable = table[table["algorithm"].isin(chains) & table["is_usable"]]
-    first = best[best["algorithm"].isin(chains)]
+    usable = table[table["algorithm"].isin(chains) & table["is_usable"]][CELL].drop_duplicates()
+    num_releases = (~best["algorithm"].isin(chains)).sum()
+    headline = "Release once; run no chain." if num_releases > len(best) / 2 else "Run a chain."
     lines = [
-        f"**Release once; run no chain.** {share(len(best) - len(first), len(best))} a method that "
-        f"makes one private release is the best. {share(len(usable[CELL].drop_duplicates()), len(best))} "
-        "some private chain is usable."
+        f"**{headline}** {share(num_releases, len(best))} a method that makes one private release "
+        f"is the best. {share(len(usable), len(best))} some private chain is usable.",
+        "\nRows that the best method needs to be usable:\n",
     ]
     needed = needed_table(best)
     for family, rows in needed.groupby("family", sort=False):
         parts = [about_rows(study, row, best) for row in rows.to_dict("records")]
         lines.append(f"- **{family}**: " + "; ".join(parts) + ".")
-    return "\n".join(lines[:1] + ["\nRows that the best method needs to be usable:\n"] + lines[1:])
+    return "\n".join(lines)
 
 
 CELL = ["family", "n", "epsilon"]
@@ -305,8 +304,8 @@ def ties(study, table):
     times = float(np.median(counts))
     more = f"about {times:.0f} times as many" if np.isfinite(times) else "far more"
     return (
-        f"{text}: the intervals of their differences include 0. To tell the first two of them apart "
-        f"would take {more} data sets, in the median."
+        f"{text}: the intervals of their differences include 0. To tell the first two of them "
+        f"apart would take {more} data sets, in the median."
     )
 
 

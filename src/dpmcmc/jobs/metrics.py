@@ -79,12 +79,9 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
             costs.append(keys | chain.timing | chain.varied)
         record, varied = found[0].record, found[0].varied
         cell = {key: record[key] for key in ("model", "algorithm", "epsilon", "iterations")}
+        kept = np.array([chain.kept for chain in found])
         # Chains of several data sets do not agree, and need not.
-        r_hat = (
-            math.nan
-            if "data_sets" in spec
-            else split_r_hat(np.array([chain.kept for chain in found]))
-        )
+        r_hat = math.nan if "data_sets" in spec else split_r_hat(kept)
         cells.append(cell | {"r_hat": r_hat} | varied)
     write_csv(pd.DataFrame(cells), mixing)
     write_csv(pd.DataFrame(rows), output)
