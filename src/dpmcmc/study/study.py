@@ -26,7 +26,6 @@ from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import Cell, all_cells, check_runs
 from dpmcmc.study.schema import Config
 
-
 NOT_OF_A_SEARCH = {"models", "algorithms", "fixed"}  # keys of `tuning` that no search depends on
 
 
