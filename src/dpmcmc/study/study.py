@@ -67,9 +67,8 @@ class Study:
             for name, entry in config["models"].items()
         }
         check_models(self)
-        powers = config.get("powers_of_n", {})
         self.algorithms = {
-            name: read_algorithm(name, carried(entry, self.models, powers), folders)
+            name: read_algorithm(name, carried(entry, self.models), folders)
             for name, entry in config["algorithms"].items()
         }
         check_seeds(self)
