@@ -151,7 +151,7 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ({"data": "line.csv", "columns": ["x", "x"]}, "models.line.columns: lists an entry twice"),
         (
             {"data": "line.csv", "columns": ["x", "z"]},
-            "models.line.data: line.csv: has no column z; its columns are x, y, name",
+            "models.line.data: line.csv: has no line of names, or has there no column z",
         ),
         (
             {"data": "line.csv", "columns": ["x", "name"]},
