@@ -39,6 +39,11 @@ class ModelEntry(NamedTuple):
     data: dict | None  # file, columns, digest of its bytes, share held_out; None: simulated
     reference: str  # how its reference sample is drawn: exact, grid or long-run
 
+    @property
+    def public_data(self):
+        """`data` without the digest: with that, who knows all rows but one can confirm a guess."""
+        return self.data and {key: self.data[key] for key in self.data if key != "digest"}
+
 
 class AlgorithmEntry(Algorithm):
     """An algorithm of the configuration; sampler, move, start and accountant are references."""
