@@ -108,8 +108,8 @@ class Runner:
             limit, noise = chains * spec["max_iterations"], noise_of(spec)
             price = price_of(spec, noise)
             iterations = price.iterations(spec["epsilon"], spec["delta"], limit) // chains
-        except ArithmeticError as error:  # no cost, so nothing is allowed
-            print(f"the cost of {settings} cannot be computed: {error}", flush=True)
+        except (ArithmeticError, ValueError) as error:  # no cost, or refused by the sampler
+            print(f"not tried: {settings}: {error}", flush=True)
             return {"iterations": 0, "mmd": [None] * seeds, "clip_fraction": [None] * seeds}
         sampler = with_noise(build_sampler(spec, self.precomputed), noise)
         samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]
@@ -170,7 +170,8 @@ def setting_range(spec, key):
 
     The study's own is always within.
     """
-    entries = [spec["sampler"], spec["sampler"].get("move")]
+    chain = spec["sampler"].get("chain", spec["sampler"])  # of one with a start of its own
+    entries = [chain, chain.get("move")]
     fields = [annotations(registry.load(entry["class"])) for entry in entries if entry]
     field = msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
     is_whole = field.get("type") == "integer"

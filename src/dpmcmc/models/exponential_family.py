@@ -68,9 +68,9 @@ class ExponentialFamily(Model):
         """Clipped sums over the rows of one data set."""
         return AffineLikelihood(self, data)
 
-    def dataset(self, rng):
+    def dataset(self, rng, theta=None):
         """A simulated data set, (m, n), with rows near each other next to each other."""
-        return arranged(self.simulate(rng), self.typical_jacobian)
+        return arranged(self.simulate(rng, theta), self.typical_jacobian)
 
     def statistics(self, rows):
         """t(x) of rows (n, p) from `prepare`: (m, n); by default t(x) = x."""
