@@ -68,9 +68,8 @@ class Study:
             for name, entry in config["models"].items()
         }
         check_models(self)
-        powers = config.get("powers_of_n", {})
         self.algorithms = {
-            name: read_algorithm(name, carried(entry, self.models, powers), folders)
+            name: read_algorithm(name, carried(entry, self.models), folders)
             for name, entry in config["algorithms"].items()
         }
         check_seeds(self)
@@ -382,6 +381,8 @@ class Study:
         """Tables that follow from those."""
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
         claims += [f"{name}-certified" for name in claims if self.replaced_cells]
+        has_several = any(self.has_data_sets(model) for model in self.model_ids)
+        claims += ["claims-by-data-set"] * bool(self.claims and has_several)
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
         return ["ranking"] * self.is_comparison + claims + clipping
 
