@@ -4,6 +4,7 @@ A job is told its own settings and nothing else (`Study.chain` and its like), so
 the configuration reruns what it changes and no more.
 """
 
+from copy import copy
 from pathlib import Path
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
@@ -352,6 +353,16 @@ class Study:
         """A setting of the study that may be left out, and then changes no job."""
         return {key: self.config[key]} if key in self.config else {}
 
+    # -- What is published ------------------------------------------------------------------------
+
+    def without_digests(self):
+        """A copy that knows no digest of a data file: digests of it may be published."""
+        study = copy(self)
+        study.models = {
+            name: entry._replace(data=entry.public_data) for name, entry in self.models.items()
+        }
+        return study
+
     # -- Tables and pages ------------------------------------------------------------------------
 
     @property
@@ -392,8 +403,7 @@ class Study:
             models[name] = {"label": entry.label, "dimension": entry.model.dimension}
             models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
             if entry.data is not None:
-                told = {key: value for key, value in entry.data.items() if key != "digest"}
-                models[name]["data"] = told
+                models[name]["data"] = entry.public_data
             if hasattr(entry.model, "parameter_names"):
                 models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:
