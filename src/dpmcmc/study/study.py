@@ -8,9 +8,11 @@ from pathlib import Path
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.settings import needed
+from dpmcmc.study.carried import carried
 from dpmcmc.study.checks import (
     check_all_settings,
     check_intervals,
+    check_models,
     check_places,
     check_seeds,
     check_tuning,
@@ -23,6 +25,8 @@ from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import Cell, all_cells, check_runs
 from dpmcmc.study.schema import Config
+
+NOT_OF_A_SEARCH = {"models", "algorithms", "fixed"}  # keys of `tuning` that no search depends on
 
 
 class Study:
@@ -62,8 +66,9 @@ class Study:
             name: read_model(name, entry, folders, config["seed"])
             for name, entry in config["models"].items()
         }
+        check_models(self)
         self.algorithms = {
-            name: read_algorithm(name, entry, folders)
+            name: read_algorithm(name, carried(entry, self.models), folders)
             for name, entry in config["algorithms"].items()
         }
         check_seeds(self)
@@ -167,13 +172,20 @@ class Study:
         """What the data set of a model depends on."""
         entry = self.models[model]
         spec = {"study_seed": self.config["seed"], "model": model, "model_entry": entry.spec}
-        return spec | ({"data": entry.data} if entry.data else {})
+        if entry.data:
+            return spec | {"data": entry.data}
+        data_sets = entry.data_sets or self.config.get("data_sets")
+        return spec | ({"data_sets": data_sets} if data_sets else {})
 
     def reference(self, model):
         """What the reference sample of a model depends on."""
         kind = self.models[model].reference
         told = {} if kind == "exact" else {"reference": kind}
         return self.dataset(model) | told | {"draws": self.config["reference_draws"]}
+
+    def has_data_sets(self, model):
+        """Whether several data sets of a model are simulated."""
+        return "data_sets" in self.dataset(model)
 
     def baselines(self, model):
         """What the baseline samples of a model depend on."""
@@ -321,16 +333,19 @@ class Study:
     def search(self, model, algorithm):
         """What the search of the settings of an algorithm on a model depends on."""
         settings = self.algorithms[algorithm].settings_on(model)
-        most, factors = self.tuning["max_iterations"], self.tuning["factors"]
+        most, fixed = self.tuning["max_iterations"], self.tuning.get("fixed", {})
+        searched = settings.keys() - set(fixed.get(algorithm, []))
+        of_twin = self.reference(model)
+        of_twin.pop("data_sets", None)
         return {
-            **self.reference(model),
+            **of_twin,
             **self.mechanism(model, algorithm, settings),
-            **{key: self.tuning[key] for key in self.tuning.keys() - {"models", "algorithms"}},
+            **{key: self.tuning[key] for key in self.tuning.keys() - NOT_OF_A_SEARCH},
             **self._optional("stored_draws"),
             "settings": settings,
             "max_iterations": min(most, self.config.get("max_iterations", most)),
             "mmd": self.config["mmd"],
-            "factors": {key: factor for key, factor in factors.items() if key in settings},
+            "factors": {k: v for k, v in self.tuning["factors"].items() if k in searched},
         }
 
     def _optional(self, key):
@@ -355,6 +370,8 @@ class Study:
         """Tables that follow from those."""
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
         claims += [f"{name}-certified" for name in claims if self.replaced_cells]
+        has_several = any(self.has_data_sets(model) for model in self.model_ids)
+        claims += ["claims-by-data-set"] * bool(self.claims and has_several)
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
         return ["ranking"] * self.is_comparison + claims + clipping
 
