@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import hmac
 import json
+import math
 import os
 import secrets
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ class Budget(NamedTuple):
     epsilon: float
     delta: float
     kinds: str  # a key of KINDS
+    rows: int  # that a model keeps of the data, unless a release says so itself; public
     salt: str
     fingerprint: str  # of the data, by the salt; neither is ever published
 
@@ -102,8 +104,9 @@ class Ledger(NamedTuple):
     @property
     def left_epsilon(self):
         """Epsilon at the budget's delta of one more release that reads all rows, rounded down."""
-        epsilon = self.budget.epsilon_of(self.left_mu_squared, 0.0)
-        return max(0.0, round(epsilon - 1e-6, 6))
+        if not self.left_mu_squared:
+            return 0.0
+        return math.floor(1e5 * self.budget.epsilon_of(self.left_mu_squared, RESERVE)) / 1e5
 
     def refusal(self, entry):
         """Why a release does not fit, in one line; None if it does."""
@@ -140,7 +143,7 @@ def path_of(data):
     return data.with_name(f"{data.name}.ledger")
 
 
-def new(data, epsilon, delta, kinds, owner=None):
+def new(data, epsilon, delta, kinds, rows, owner=None):
     """Make the ledger of a file; returns its path.
 
     Raises
@@ -149,7 +152,7 @@ def new(data, epsilon, delta, kinds, owner=None):
         If there is one, or it cannot be written.
     """
     path = path_of(data)
-    line = sealed(budget_line(data, epsilon, delta, kinds, owner=owner), "")
+    line = sealed(budget_line(data, epsilon, delta, kinds, rows, owner=owner), "")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
         try:
@@ -170,30 +173,34 @@ def new(data, epsilon, delta, kinds, owner=None):
     return path
 
 
-def change(data, reason, epsilon=None, delta=None):
+def change(data, reason, epsilon=None, delta=None, rows=None):
     """Append a budget line, with the fingerprint of the data as they are now; returns the ledger.
 
     Parameters
     ----------
     reason : str
         Of the owner's.
-    epsilon, delta : float, optional
+    epsilon, delta, rows : optional
         By default as they were.
     """
     with locked(path_of(data)) as (ledger, descriptor):
         old = ledger.budget
-        line = budget_line(
-            data, epsilon or old.epsilon, delta or old.delta, old.kinds, reason=reason
-        )
+        given = epsilon or old.epsilon, delta or old.delta, old.kinds, rows or old.rows
+        line = budget_line(data, *given, reason=reason)
         write(ledger, descriptor, line)
     return ledger
 
 
-def budget_line(data, epsilon, delta, kinds, **more):
+def budget_line(data, epsilon, delta, kinds, rows, **more):
     """A budget line for the data as they are now."""
     salt = secrets.token_hex(32)
     line = {"kind": "budget", "format": FORMAT, "epsilon": epsilon, "delta": delta}
-    line |= {"kinds": kinds, "relation": "one row replaced by another, in its place", "salt": salt}
+    line |= {
+        "kinds": kinds,
+        "rows": rows,
+        "relation": "one row replaced by another, in its place",
+        "salt": salt,
+    }
     line |= {"fingerprint": fingerprint(Path(data).read_bytes(), salt)}
     more = {key: value for key, value in more.items() if value is not None}
     return line | more | {"date": today()}

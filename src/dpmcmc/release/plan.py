@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.accounting.costs import Preparation, Price, noise_scale
+from dpmcmc.accounting.costs import Price, preparation_noise
 from dpmcmc.accounting.joint import mu_and_delta0
 from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
 from dpmcmc.accounting.search import rounded_up
@@ -100,8 +100,17 @@ class Plan(NamedTuple):
 # -- Reading the study -----------------------------------------------------------------------------
 
 
-def read_part(file, model, algorithm, need_data=True):
+def read_part(file, model, algorithm, rows=None):
     """A model and an algorithm of a study's file, checked; data are not opened.
+
+    Parameters
+    ----------
+    file : path
+    model, algorithm : str
+        Ids.
+    rows : int, optional
+        How many rows of its data the model keeps, which is public. A model without a file of data
+        says so itself.
 
     Raises
     ------
@@ -113,7 +122,7 @@ def read_part(file, model, algorithm, need_data=True):
     check_type({"runs": runs} | config, Config)
     check_known([model], config["models"], "--model", "model")
     check_known([algorithm], config["algorithms"], "--algorithm", "algorithm")
-    entry = read_entry(model, config["models"][model], folders, need_data)
+    entry = read_entry(model, config["models"][model], folders, rows)
     of_algorithm = read_algorithm(algorithm, config["algorithms"][algorithm], folders)
     if not of_algorithm.is_private:
         raise ConfigError(
@@ -133,31 +142,25 @@ def read_part(file, model, algorithm, need_data=True):
     return part._replace(files=part.files + own_files(of_algorithm.spec(settings)))
 
 
-def read_entry(name, entry, folders, need_data):
+def read_entry(name, entry, folders, rows):
     """A model's entry with its declared rows."""
     where = f"models.{name}"
     reference, cls = load_class("model", entry["kind"], f"{where}.kind", folders)
     settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
     path = None
     if "data" in entry:
+        # Its rows are declared: they are public, and known before the data are opened.
         if "held_out" in entry:
             raise ConfigError(f"{where}.held_out: a release has no use for rows that it leaves out")
-        if "rows" not in entry:
-            raise ConfigError(
-                f"{where}: missing key rows: how many rows of the data the model keeps. They are "
-                "public, and a release must know it before it opens the data"
-            )
-        settings["num_rows"] = entry["rows"]
+        settings["num_rows"] = rows
         path = Path(registry.beside(entry["data"], folders))
-    elif need_data:
-        raise ConfigError(f"{where}: missing key data: it simulates its data, which need no care")
     try:
         model = cls(**settings)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from None
     check_sizes({key: value for key, value in settings.items() if key != "num_rows"}, where)
     spec = {"class": reference} | settings
-    return ModelEntry(name, entry.get("label", name), model, spec, path, None)
+    return ModelEntry(name, entry.get("label", name), model, spec, path, *[None] * 3)
 
 
 def with_accountant(algorithm):
@@ -219,7 +222,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     ideal = epsilon - RESERVE, delta * (1 - DELTA_ROUNDING)
     scale = None
     if hasattr(sampler, "with_preparation_noise"):
-        scale = noise_scale(Preparation(), size, 1, *ideal, "gaussian", chains=chains)
+        scale = preparation_noise(size, *ideal, chains=chains)
         sampler = with_noise(sampler, scale)
     price = Price(sampler, size, ACCOUNTANT, model.likelihood_power, chains)
     price.mechanism = with_rounded_variance(price.mechanism)
@@ -317,6 +320,18 @@ def least_noise(mechanism):
 def described(mechanism, count):
     """A mechanism and how often it is, as the ledger and the statement have it."""
     return {"mechanism": type(mechanism).__name__, **dataclasses.asdict(mechanism), "count": count}
+
+
+def data_of(file, model):
+    """Path of the data of a model of a study's file; they are not opened."""
+    config, folders = read_study(ROOT, [Path(file)])
+    check_known([model], config["models"], "--model", "model")
+    entry = config["models"][model]
+    if "data" not in entry:
+        raise ConfigError(
+            f"models.{model}: missing key data: it simulates its data, which need no protection"
+        )
+    return Path(registry.beside(entry["data"], folders))
 
 
 def require_libraries():

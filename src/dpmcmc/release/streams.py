@@ -69,6 +69,8 @@ class SecretStreams(Streams):
         n.
     least_noise : float
         Least standard deviation over sensitivity that the sampler declares. Less is refused.
+    chains : int
+        Of the release, which share what exact noise may differ from the ideal.
 
     Raises
     ------
@@ -76,11 +78,11 @@ class SecretStreams(Streams):
         Without the extra `dpmcmc[release]`.
     """
 
-    def __new__(cls, num_rows, least_noise):
+    def __new__(cls, num_rows, least_noise, chains=1):
         """Three generators with new keys."""
         self = tuple.__new__(cls, [secret_generator() for _ in cls._fields])
         self._num_rows, self._least_noise = num_rows, least_noise
-        self._draws_left = most_draws(least_noise)
+        self._draws_left = most_draws(least_noise) // chains
         self._discrete = DiscreteGaussian()
         self._process = os.getpid()
         return self
