@@ -16,6 +16,7 @@ Mechanisms on all rows have delta0 = 0 and lose nothing. Those on batches lose 1
 import math
 from bisect import bisect
 from functools import cache
+from itertools import pairwise
 
 from dpmcmc.accounting import certified, gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
@@ -69,7 +70,7 @@ def mu_and_delta0(mechanism, iterations, delta0):
             return math.inf, delta0
     epsilons = [last * (i / POINTS) ** 1.5 for i in range(POINTS + 1)]  # closer together near 0
     mu = 0.0
-    for low, high in zip(epsilons, epsilons[1:], strict=False):
+    for low, high in pairwise(epsilons):
         # Both curves fall: from low to high theirs is at most that at low, ours at least at high.
         excess = delta(low) - delta0
         if excess > 0 and gaussian_delta(mu, high) < excess:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -352,7 +353,7 @@ EPILOG = "docs/release.md says what is promised, and to whom."
 def joined(arguments):
     """Options, with numbers after --start as one text: one that begins with a minus is none."""
     result = list(arguments)
-    for i, (option, value) in enumerate(zip(arguments, arguments[1:], strict=False)):
+    for i, (option, value) in enumerate(pairwise(arguments)):
         if option == "--start" and re.match(r"-[\d.]", value):
             result[i : i + 2] = [f"{option}={value}"]
     return result

@@ -33,6 +33,7 @@ from dpmcmc.files import JobError
 RESERVE = 1e-5
 KINDS = {"any": 0.5, "full-data": 0.0}  # share of delta that is kept for methods on batches
 FORMAT = 1
+RELATION = "one of the rows that a model keeps is replaced by another, in its place"
 
 
 class Budget(NamedTuple):
@@ -195,12 +196,7 @@ def budget_line(data, epsilon, delta, kinds, rows, **more):
     """A budget line for the data as they are now."""
     salt = secrets.token_hex(32)
     line = {"kind": "budget", "format": FORMAT, "epsilon": epsilon, "delta": delta}
-    line |= {
-        "kinds": kinds,
-        "rows": rows,
-        "relation": "one row replaced by another, in its place",
-        "salt": salt,
-    }
+    line |= {"kinds": kinds, "rows": rows, "relation": RELATION, "salt": salt}
     line |= {"fingerprint": fingerprint(Path(data).read_bytes(), salt)}
     more = {key: value for key, value in more.items() if value is not None}
     return line | more | {"date": today()}

@@ -1,8 +1,8 @@
 """Normal noise as whole numbers: the discrete Gaussian, drawn exactly by OpenDP.
 
-A Gaussian in floating point has gaps, by which it can be told from its neighbour (Mironov 2012; Jin
-et al. 2022). The discrete one is drawn from random bits by comparisons of fractions (Canonne, Kamath
-and Steinke 2020), and OpenDP has proofs beside the code. Its bits are OpenSSL's.
+A Gaussian in floating point has gaps, by which a statistic can be told from its neighbour (Mironov
+2012; Jin et al. 2022). The discrete one is drawn from random bits by comparisons of fractions
+(Canonne, Kamath and Steinke 2020), and OpenDP has proofs beside the code. Its bits are OpenSSL's.
 """
 
 import numpy as np

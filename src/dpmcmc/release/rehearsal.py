@@ -24,14 +24,14 @@ LEAST_DRAWS = 4  # of which an interval can be made
 MOST_WIDTH = 3.0  # of usable intervals, in widths of the exact posterior's
 LEVEL = 0.9
 COLUMNS = (
-    ("epsilon", "{:g}"),
+    ("epsilon", "{:.4g}"),
     ("draws", "{:,}"),
     ("coverage", "{:.0%}"),
     ("width", "{:.2f}"),
     ("off", "{:.2f}"),
     ("verdict", "{}"),
 )
-HEADER = "epsilon draws 90%_cover width mean_off verdict".split()
+HEADER = ["epsilon", "draws", "90%_cover", "width", "mean_off", "verdict"]
 
 
 def rehearsal(plans, twins, seed=0):

@@ -11,12 +11,11 @@ from importlib import metadata
 import numpy as np
 
 from dpmcmc.files import JobError
-from dpmcmc.release.ledger import fsync_folder, today
+from dpmcmc.release.ledger import RELATION, fsync_folder, today
 from dpmcmc.release.plan import ROOT
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
 
 FORMAT = 1
-RELATION = "one of the rows that the model keeps is replaced by another, in its place"
 PACKAGES = ("dpmcmc", "numpy", "opendp", "randomgen")
 
 
@@ -118,8 +117,8 @@ What is guaranteed
   g rows epsilon is g times as large, and delta grows more than that.
 
 What has been spent of these data
-  {whole["number"]} release(s): together epsilon = {whole["epsilon"]:g} at delta = {whole["delta"]:g},
-  of a budget of epsilon = {budget["epsilon"]:g}, which the owner set.
+  All releases, {whole["number"]} so far, together: epsilon = {whole["epsilon"]:g} at delta =
+  {whole["delta"]:g}, of a budget of epsilon = {budget["epsilon"]:g} that the owner has set.
   This release is the line {facts["ledger_head"][:16]}... of the ledger.
 
 What this rests on
