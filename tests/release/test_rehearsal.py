@@ -49,7 +49,7 @@ def test_one_that_does_not_is_found_out(plans):
 
 
 def test_a_chain_that_is_too_short_says_so(plans):
-    rows = rehearsal(plans("penalty", 0.25, start="prior"), twins=2)
+    rows = rehearsal(plans("penalty", 0.25, start="prior", draws=5), twins=2)
     assert rows[-1]["verdict"] == "too few draws"
     assert "too few draws" in table(rows)
 
