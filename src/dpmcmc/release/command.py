@@ -18,7 +18,6 @@ import numpy as np
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import statement
-from dpmcmc.release.own_code import check_own_code
 from dpmcmc.release.plan import DRAWS, data_of, plan, read_part, require_libraries
 from dpmcmc.study.config import ConfigError
 
@@ -124,7 +123,10 @@ def release(arguments):
     if given.plan:
         return 0
     require_libraries()
-    check_own_code(part)
+    if part.files:
+        from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
+
+        check_own_code(part)
     output = Path(given.output)
     if output.exists():
         raise JobError(f"--output: {output} is there already")
