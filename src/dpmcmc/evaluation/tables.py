@@ -84,6 +84,16 @@ def analysis_tables(
         tables["clipping-thresholds"] = clipping_thresholds(clipping, effects)
     if claims:
         tables["claims"], tables["claim-comparisons"] = evaluate(claims, given)
+    if claims and "data_set" in chains:
+        parts = {"chains": chains, "baselines": baselines, "starts": starts}
+        others = {"models": models, "stand_ins": {}, "swept": swept, "claims": claims}
+        others |= {"summary": summary, "accounting": accounting}
+        tables["claims-by-data-set"] = pd.concat(
+            analysis_tables(**of_data_set(parts, number), **others)["claims"].assign(
+                data_set=number
+            )
+            for number in sorted(chains["data_set"].unique())
+        )
     if claims and stand_ins:
         replaced = {
             "chains": with_stand_ins(by_epsilon, stand_ins),
@@ -93,6 +103,14 @@ def analysis_tables(
             claims, given | replaced
         )
     return tables
+
+
+def of_data_set(tables, number):
+    """Rows of tables that are of one data set, as if there were no other."""
+    return {
+        name: table[table["data_set"] == number].drop(columns="data_set")
+        for name, table in tables.items()
+    }
 
 
 def compared(chains, swept):
@@ -147,7 +165,8 @@ def summarise(chains, baselines, starts, mixing):
         all chains of a sample), in the median, and `r_hat` that of all chains of the cell.
         `sd_ratio` is the median of the standard deviations over the posterior's, and `mean_error`
         that of the mean's distance from the posterior's, in units of the posterior's standard
-        deviation (the root of its summed variances).
+        deviation (the root of its summed variances). Where cells have several data sets,
+        `coverage` is the mean share of components whose 90 % interval holds the theta of the data.
     """
     cells = chains.groupby(KEYS, sort=False)
     columns = {"iterations": cells["iterations"].first(), "samples": cells.size()}
@@ -155,6 +174,7 @@ def summarise(chains, baselines, starts, mixing):
         for name, q in QUARTILES.items():
             columns[f"{metric}_{name}"] = cells[metric].quantile(q)
     columns |= {name: cells[name].median() for name in ("ess", "mmd_draws")}
+    columns |= {name: cells[name].mean() for name in chains.columns.intersection(["coverage"])}
     table = pd.DataFrame(columns).reset_index()
     table = table.merge(mixing[[*KEYS, "r_hat"]], on=KEYS, how="left")
     exact, start = (
