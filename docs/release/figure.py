@@ -1,4 +1,4 @@
-"""The figure of docs/release.md: python docs/release/figure.py FOLDER, with what its page made there.
+"""The figure of docs/release.md: python docs/release/figure.py FOLDER, with its releases.
 
 FOLDER has the releases eps1, eps4 and eps4-chain, and the example's data: the exact posterior, with
 which they are compared, is computed from these and is not private.
@@ -56,7 +56,9 @@ def main(folder):
             axis.plot(grid, gaussian_kde(draws)(grid), line, color=colour, lw=1.3, label=label)
             level = -0.06 * (i + 1) * density.max()
             axis.plot(np.quantile(draws, [0.05, 0.95]), [level] * 2, color=colour, lw=2.5)
-        axis.plot(np.quantile(exact[:, j], [0.05, 0.95]), [-0.24 * density.max()] * 2, "0.6", lw=2.5)
+        axis.plot(
+            np.quantile(exact[:, j], [0.05, 0.95]), [-0.24 * density.max()] * 2, "0.6", lw=2.5
+        )
         axis.set(xlabel=name, yticks=[], ylim=(-0.3 * density.max(), 1.35 * density.max()))
         axis.axhline(0, color="0.8", lw=0.5, zorder=0)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)

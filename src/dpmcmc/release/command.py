@@ -227,8 +227,7 @@ def run_inside(planned, budget):
             answer, contents = b"", b""
         finally:
             process.kill()
-            process.wait()
-            process.stdin = None
+            process.communicate()
     return understood(answer, contents, planned)
 
 
@@ -243,7 +242,9 @@ def understood(answer, contents, planned):
             if draws.shape == (planned.chains, planned.kept, model.dimension):
                 return None, draws
     except (ValueError, KeyError, TypeError, EOFError):
-        return f"the chain ended without an answer{killed()}", None
+        end = None
+    if end is None:
+        return "the chain ended without an answer: it was killed, or ran out of memory", None
     if end == "changed":
         return end, None
     if end == "rows":
@@ -256,17 +257,12 @@ def understood(answer, contents, planned):
     return f"the chain could not be finished{where(told, part)}", None
 
 
-def killed():
-    """What may have been."""
-    return ": it was killed, or ran out of memory"
-
-
 def where(told, part):
     """Kind and place of a failure, each of a fixed list; empty where they are not."""
     kind, place = told.get("kind"), told.get("place")
     if not (isinstance(kind, str) and isinstance(getattr(builtins, kind, None), type)):
         return ""
-    text = f"{kind}"
+    text = kind
     if isinstance(place, list) and len(place) == 2:
         name, line = place
         files = {Path(file).name: Path(file) for file in part.files}
@@ -274,7 +270,8 @@ def where(told, part):
         files |= {str(f.relative_to(package)): f for f in package.glob("dpmcmc/**/*.py")}
         if name in files and isinstance(line, int):
             lines = files[name].read_text(encoding="utf-8").count("\n") + 1
-            text += f" in {name}, line {line}" * (0 < line <= lines)
+            if 0 < line <= lines:
+                text += f" in {name}, line {line}"
     return f" ({text}; run `check`, or `rehearse`, on simulated data)"
 
 

@@ -79,7 +79,7 @@ def work(spec):
         rows = prepared(model, Contents(spec["data"], contents), spec["columns"])
         if len(rows) != model.num_rows:
             return {"end": "rows"}, None
-        target = RowByRow(model, in_file_order(model, rows))
+        target = RowByRow(model, in_file_order(model, rows), "clip")
     except Exception:
         return {"end": "data"}, None
     draws = [one_chain(spec, sampler, model, target) for _ in range(spec["chains"])]

@@ -56,6 +56,7 @@ def statement(plan, ledger, line):
         "iterations": plan.iterations,
         "chains": plan.chains,
         "draws_of_a_chain": plan.kept,
+        "draws_are_free": part.algorithm.has_free_steps,
         "all_releases": {
             "number": len(ledger.releases),
             "epsilon": ledger.spent_epsilon,
@@ -97,10 +98,11 @@ def page(facts):
     """The statement in plain words, for a data officer."""
     n, whole = facts["rows"], facts["all_releases"]
     budget = whole["budget"]
-    if facts["start"] == "preparation" and facts["iterations"] == facts["draws_of_a_chain"]:
-        how = f"{facts['draws_of_a_chain']:,} draws that cost nothing follow one noisy answer"
-    else:
+    how = f"{facts['iterations']:,} draws that cost nothing follow one noisy answer"
+    width = "Their spread says what the method knows of its own noise."
+    if not facts["draws_are_free"]:
         how = f"{facts['chains']} chain(s) of {facts['iterations']:,} iterations"
+        width = "Their spread is not to be believed: so short a chain has hardly mixed."
     return f"""\
 What this is
   A sample of a posterior distribution, computed from {n:,} rows by {facts["algorithm"]}:
@@ -134,8 +136,7 @@ What is not covered
   Other releases of the same people's data that are in no ledger, or in another.
 
 How to read it
-  Draws are those of a private method, not of the exact posterior. Of a chain their spread is not
-  to be believed: {"there is none here." if "one noisy answer" in how else "it has hardly mixed."}
+  Draws are those of a private method, not of the exact posterior. {width}
   statement.json has all settings. chain.csv and chain.nc have the same draws.
 """
 
