@@ -143,3 +143,19 @@ def fresh(tmp_path_factory):
 def finished(tiny, tmp_path):
     """A copy of `tiny` to spoil; times of files are kept, so there is nothing to run."""
     return Path(shutil.copytree(tiny, tmp_path / "finished"))
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """The folder of a release, with data of one's own, a study of it and no ledger yet."""
+    from own_place import Place
+
+    from dpmcmc import registry
+
+    folder = tmp_path / "place"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    registry.load_file.cache_clear()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    return Place(folder)
