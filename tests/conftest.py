@@ -147,15 +147,14 @@ def finished(tiny, tmp_path):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """The folder of a release, with data of one's own, a study of it and no ledger yet."""
-    from own_place import Place
+    """A folder with data of one's own and a study of them, in which a release can be made."""
+    from places import Place
 
     from dpmcmc import registry
 
-    folder = tmp_path / "place"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    registry.load_file.cache_clear()
-    (tmp_path / "tmp").mkdir()
+    for name in ("place", "tmp"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "place")
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    return Place(folder)
+    registry.load_file.cache_clear()
+    return Place(tmp_path / "place")

@@ -4,11 +4,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pytest
 from leaking import MARKER
-
-pytest.importorskip("opendp")
-pytest.importorskip("randomgen")
 
 ROWS = 60
 STUDY = """
