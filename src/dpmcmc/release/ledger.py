@@ -255,7 +255,7 @@ def locked(path):
     except FileNotFoundError:
         raise JobError(
             f"there is no ledger {path}; its owner makes it by: python -m dpmcmc ledger new "
-            f"{path.with_suffix('')} --epsilon E --delta D"
+            f"{path.with_suffix('')} --epsilon E --delta D --rows N"
         ) from None
     except OSError as error:
         raise JobError(f"{path} cannot be opened ({error.strerror})") from None
