@@ -460,7 +460,7 @@ MUTANTS = [
     ),
     Mutant(
         "gradients in other units are those in theta",
-        "models/in_units.py",
+        "models/exponential_family.py",
         "return jacobian @ self.factor, offset @ self.factor",
         "return jacobian, offset",
         "samplers/test_private_start.py",

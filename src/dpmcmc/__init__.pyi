@@ -23,6 +23,8 @@ from dpmcmc.models.gaussian import Gaussian as Gaussian
 from dpmcmc.models.gaussian import RandomGaussian as RandomGaussian
 from dpmcmc.models.gaussian_mixture import GaussianMixture as GaussianMixture
 from dpmcmc.models.model import Model as Model
+from dpmcmc.models.regression import LogisticRegression as LogisticRegression
+from dpmcmc.models.regression import RobustRegression as RobustRegression
 from dpmcmc.models.rows import RowsModel as RowsModel
 from dpmcmc.models.softmax import Softmax as Softmax
 from dpmcmc.samplers.barker_correction import Correction as Correction
@@ -49,6 +51,7 @@ from dpmcmc.samplers.moves import Move as Move
 from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
 from dpmcmc.samplers.noisy_newton import NoisyNewton as NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics as NoisyStatistics
+from dpmcmc.samplers.private_answer import PrivateAnswer as PrivateAnswer
 from dpmcmc.samplers.private_start import PrivateStart as PrivateStart
 from dpmcmc.samplers.sghmc import DPSGHMC as DPSGHMC
 from dpmcmc.samplers.sghmc import SGHMC as SGHMC

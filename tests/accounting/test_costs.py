@@ -11,7 +11,7 @@ from dpmcmc.accounting import costs
 from dpmcmc.accounting.accountants import accountant
 from dpmcmc.accounting.costs import Price, epsilon, iterations, noise_scale
 from dpmcmc.accounting.sequences import counted
-from dpmcmc.jobs.budgets import given_epsilon
+from dpmcmc.jobs.budgets import given_epsilon, price_of
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -101,7 +101,7 @@ def test_they_are_what_the_jobs_of_a_study_work_out():
     spec |= {"chains_per_sample": 1}
     assert (
         iterations(MINIBATCH, N, 2, accountant="published-pld")
-        == (given_epsilon(spec)["iterations"])
+        == (given_epsilon(spec, price_of(spec, {}))["iterations"])
     )
 
 

@@ -77,7 +77,7 @@ def test_a_row_counts_in_its_symmetric_part_and_not_at_all_without_a_norm():
 
 def test_a_bound_that_no_change_of_theta_follows_from_is_refused():
     target = Target(BANANA, BANANA.simulate(np.random.default_rng(4)))
-    for bound in (0.0, math.nan):
+    for bound in (0.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="clip_bound: must be"):
             target.clipped_information(np.zeros(3), bound)
 

@@ -9,7 +9,6 @@ from test_samplers import streams
 
 import dpmcmc
 from dpmcmc.evaluation.watching import WatchedStreams
-from dpmcmc.models.in_units import in_units
 
 BANANA = dpmcmc.Banana(
     dimension=3,
@@ -77,11 +76,6 @@ def test_models_of_jax_can_be_put_in_units():
     )
 
 
-def test_another_kind_of_model_is_refused():
-    with pytest.raises(ValueError, match=r"^model: cannot be put in other units: object"):
-        in_units(object(), *UNITS)
-
-
 def started(**settings):
     """A chain from a private start."""
     chain = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.3), noise_scale=0.2, clip_bound=0.2)
@@ -120,10 +114,9 @@ def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer()
 def test_what_is_no_start_or_no_chain_is_refused():
     walk = dpmcmc.GaussianWalk(1.0)
     with pytest.raises(
-        ValueError, match=r"^start: must prepare and have free steps, as StartPoint"
+        ValueError,
+        match=r"^start: must prepare and have free steps, .*, not StartP",
     ):
         dpmcmc.PrivateStart(dpmcmc.DPPenalty(walk, 0.1, 1.0), dpmcmc.StartPoint())
-    with pytest.raises(
-        ValueError, match=r"^chain: must be private and start at a position, as Met"
-    ):
+    with pytest.raises(ValueError, match=r"^start: goes with a private chain, which Met"):
         dpmcmc.PrivateStart(dpmcmc.Metropolis(walk), dpmcmc.NoisyStatistics())

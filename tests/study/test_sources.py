@@ -20,11 +20,6 @@ def names(*modules):
     return {path.name for path in files}, {text.split()[0] for text in libraries}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Target.in_units imports models of all kinds, so that chains depend on JAX's version; "
-    "to mend it changes the source of every chain, so it waits for the next such change",
-)
 def test_a_sampler_brings_what_it_imports_and_no_other_sampler():
     files, libraries = names("dpmcmc.jobs.chains", "dpmcmc.samplers.dp_penalty")
     assert {

@@ -615,7 +615,7 @@ def test_a_private_start_is_part_of_an_algorithm(quick):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"start": "DPPenalty"}, "start: DPPenalty must prepare and have free steps"),
+        ({"start": "DPPenalty"}, "start: must prepare and have free steps"),
         ({"sampler": "HMC"}, "start: goes with a private chain, which HMC is not"),
     ],
 )

@@ -324,10 +324,13 @@ def for_budget(
         raise ValueError(
             f"sampler: {type(sampler).__name__} does not prepare: it has no with_preparation_noise"
         )
-    budget = epsilon, delta, accountant
-    return sampler.with_preparation_noise(
-        noise_scale(Preparation(), num_rows, 1, *budget, chains=chains)
-    )
+    budget = num_rows, epsilon, delta, accountant
+    return sampler.with_preparation_noise(preparation_noise(*budget, chains=chains))
+
+
+def preparation_noise(num_rows, epsilon, delta=None, accountant="certified", chains=1):
+    """1 / mu of a preparation that has all of a budget; arguments as for `iterations`."""
+    return noise_scale(Preparation(), num_rows, 1, epsilon, delta, accountant, chains=chains)
 
 
 def _up_to_digits(value):

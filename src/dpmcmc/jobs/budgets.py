@@ -1,9 +1,10 @@
 """What iterations cost, and how many epsilon allows; no data is touched."""
 
+from functools import cache
 from math import inf
 
 from dpmcmc.accounting.accountants import name_in_tables
-from dpmcmc.accounting.costs import Preparation, Price, noise_scale
+from dpmcmc.accounting.costs import Price, preparation_noise
 from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.jobs.samplers import build_sampler, with_noise
 
@@ -28,28 +29,27 @@ def budget(spec, output):
         "delta": None,
     }
     if spec["accountant"] is not None:
-        noise = preparation_noise(spec)
-        spec = spec | noise
-        cost = given_epsilon(spec) if "epsilon" in spec else given_iterations(spec)
+        noise = noise_of(spec)
+        price = price_of(spec, noise)
+        cost = given_epsilon(spec, price) if "epsilon" in spec else given_iterations(spec, price)
         row |= {"target_delta": spec["delta"]} | cost | noise
     write_json(row | spec["varied"], output)
 
 
-def preparation_noise(spec):
+def noise_of(spec):
     """Noise of a preparation that has all of a budget, as `{"noise_scale": 1 / mu}`; {} without."""
     if "epsilon" not in spec or not hasattr(build_sampler(spec), "with_preparation_noise"):
         return {}
-    budget = spec["epsilon"], spec["delta"], spec["accountant"]
-    size, chains = spec["num_rows"], spec["chains_per_sample"]
-    return {"noise_scale": noise_scale(Preparation(), size, 1, *budget, chains=chains)}
+    budget = spec["num_rows"], spec["epsilon"], spec["delta"], spec["accountant"]
+    return {"noise_scale": preparation_noise(*budget, chains=spec["chains_per_sample"])}
 
 
-def given_epsilon(spec):
+def given_epsilon(spec, price):
     """Iterations of a chain that epsilon allows, at most its cap; then the epsilon they spend.
 
     Free ones are given too.
     """
-    price, chains, epsilon = price_of(spec), spec["chains_per_sample"], spec["epsilon"]
+    chains, epsilon = spec["chains_per_sample"], spec["epsilon"]
     if "iterations" in spec:
         total = chains * spec["iterations"]
         if price.delta(total, epsilon) > spec["delta"]:
@@ -77,9 +77,9 @@ def given_epsilon(spec):
     }
 
 
-def given_iterations(spec):
+def given_iterations(spec, price):
     """Epsilon that the iterations of all chains of a sample cost, and the delta at it."""
-    price, total = price_of(spec), spec["chains_per_sample"] * spec["iterations"]
+    total = spec["chains_per_sample"] * spec["iterations"]
     spent = price.epsilon(total, spec["delta"])
     delta = ten_digits(price.delta(total, spent)) if spent < inf else None
     return {"spent_epsilon": spent, "delta": delta}
@@ -90,16 +90,17 @@ def ten_digits(delta):
     return float(f"{delta:.10g}")
 
 
-def price_of(spec):
-    """Price of the iterations of the spec's sampler, by its accountant."""
+def price_of(spec, budget):
+    """Price of the iterations of the spec's sampler, by its accountant; with a budget's noise."""
     size = spec["num_rows"], spec["accountant"], spec["likelihood_power"]
-    sampler = with_noise(build_sampler(spec), spec)
+    sampler = with_noise(build_sampler(spec), budget)
     return Price(sampler, *size, preparations=spec["chains_per_sample"])
 
 
 def certification(spec, budget, output):
     """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
-    published, chains, price = read_json(budget), spec["chains_per_sample"], price_of(spec)
+    published, chains = read_json(budget), spec["chains_per_sample"]
+    price = price_of(spec, published)
     bound = spec["epsilon"], spec["delta"]
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
         "chains_per_sample": chains,
@@ -113,13 +114,14 @@ def certification(spec, budget, output):
 
 def accounting_curve(spec, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
-    price = price_of(spec)
     keys = {key: spec[key] for key in ("model", "algorithm")}
     keys["accountant"] = name_in_tables(spec["accountant"])
-    rows = [
-        keys | {"epsilon": epsilon, "iterations": price.iterations(epsilon, spec["delta"])}
-        for epsilon in spec["epsilons"]
-    ]
+    price = cache(lambda noise: price_of(spec, dict(noise)))  # one, unless a preparation's differs
+    rows = []
+    for epsilon in spec["epsilons"]:
+        noise = noise_of(spec | {"epsilon": epsilon})
+        allowed = price(tuple(noise.items())).iterations(epsilon, spec["delta"])
+        rows.append(keys | {"epsilon": epsilon, "iterations": allowed})
     write_rows(rows, output)
 
 

@@ -15,6 +15,7 @@ from dpmcmc.files import JobError, read_json, read_npy, reading, replacing
 from dpmcmc.jobs.samplers import build_sampler, with_noise
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.study.data_sets import of_seed
 from dpmcmc.study.streams import chain_streams, start_point
 
 STARTED = time.perf_counter()
@@ -29,11 +30,11 @@ def chain(spec, dataset, reference, budget, precomputed, output):
     sampler = build_sampler(spec, precomputed)
     imported = time.process_time()
     study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
-    data = read_npy(dataset)
+    data = of_seed(spec, read_npy(dataset), seed)
     with reading(dataset):
         target = Target(model, data)
     rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["run"], seed)
-    sample = read_npy(reference)
+    sample = of_seed(spec, read_npy(reference), seed)
     start = start_point(study_seed, model_id, model, sample, seed, spec.get("start_sd"))
     cost = read_json(budget)
     sampler = with_noise(sampler, cost)

@@ -7,25 +7,35 @@ import numpy as np
 from dpmcmc import registry
 from dpmcmc.files import JobError, read_npy, replacing
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.study.data_sets import of_each, of_seed, truth
 from dpmcmc.study.streams import generator
 
 # Modules that few data sets and references need, imported by name when they do: they bring pandas
 # and SciPy, which the digests of all others (`workflow/rules/common.smk`) so do without.
 FILES = "dpmcmc.study.data_files"
-REFERENCES = {"grid": "dpmcmc.evaluation.grid", "long-run": "dpmcmc.evaluation.long_run"}
+REFERENCES = {
+    "grid": "dpmcmc.evaluation.grid",
+    "long-run": "dpmcmc.evaluation.long_run",
+    "normal": "dpmcmc.evaluation.independence",
+}
 
 
 def dataset(spec, output):
-    """Simulate or read the data set of a model, as .npy, in the order that passes read fastest."""
-    data = read(spec) if "data" in spec else simulate(spec, "data")
+    """Simulate or read the data set of a model, as .npy, in the order that passes read fastest.
+
+    With `data_sets` in the spec there are so many, along a first axis.
+    """
+    data = read(spec) if "data" in spec else of_each(spec, lambda *i: simulate(spec, "data", *i))
     with replacing(output) as file:
         np.save(file, data)
 
 
-def simulate(spec, purpose):
-    """A data set of a model, from a stream of its own."""
-    rng = generator(spec["study_seed"], purpose, spec["model"])
-    return registry.build(spec["model_entry"]).dataset(rng)
+def simulate(spec, purpose, *number):
+    """A data set of a model, from a stream of its own; of several the one with a number."""
+    model = registry.build(spec["model_entry"])
+    is_drawn = number or spec.get("theta") == "prior"
+    theta = truth(spec, model, purpose, *number) if is_drawn else None
+    return model.dataset(generator(spec["study_seed"], purpose, spec["model"], *number), theta)
 
 
 def read(spec):
@@ -58,27 +68,34 @@ def from_data_file(spec, function):
 
 
 def reference(spec, dataset, output):
-    """Draw the reference sample of the posterior, (draws, d), as .npy."""
+    """Draw the reference sample of each posterior, (draws, d), as .npy."""
+    draws = of_each(spec, lambda *i: draw_posterior(spec, dataset, "reference", *i))
     with replacing(output) as file:
-        np.save(file, draw_posterior(spec, dataset, "reference"))
+        np.save(file, draws)
 
 
 def baselines(spec, dataset, output):
-    """Draw further samples of the posterior, (samples, draws, d), as .npy."""
+    """Draw further samples of each posterior, (samples, draws, d), as .npy."""
     count = spec["samples"]
-    if "reference" in spec:  # one run for them all, whose draws are in random order
-        draws = draw_posterior(spec | {"draws": count * spec["draws"]}, dataset, "baseline")
-        samples = np.split(draws, count)
-    else:
-        samples = [draw_posterior(spec, dataset, "baseline", i) for i in range(count)]
+
+    def samples(*number):
+        if "reference" in spec:  # one run for them all, whose draws are in random order
+            more = spec | {"draws": count * spec["draws"]}
+            return np.split(draw_posterior(more, dataset, "baseline", *number), count)
+        return [draw_posterior(spec, dataset, "baseline", *number, i) for i in range(count)]
+
+    draws = of_each(spec, lambda *i: np.stack(samples(*i)))
     with replacing(output) as file:
-        np.save(file, np.stack(samples))
+        np.save(file, draws)
 
 
 def draw_posterior(spec, dataset, purpose, *labels):
-    """Draws of a model's posterior, from a stream of their own."""
+    """Draws of a model's posterior, from a stream of their own; the first label is the data set."""
     rng = generator(spec["study_seed"], purpose, spec["model"], *labels)
-    return draw_reference(rng, spec, registry.build(spec["model_entry"]), read_npy(dataset))
+    data = read_npy(dataset)
+    if labels:
+        data = of_seed(spec, data, labels[0])
+    return draw_reference(rng, spec, registry.build(spec["model_entry"]), data)
 
 
 def draw_reference(rng, spec, model, data):

@@ -14,9 +14,11 @@ from dpmcmc.evaluation.metrics import compare, covariance, kept_draws
 from dpmcmc.files import read_json, read_npy, read_npz, reading
 from dpmcmc.frames import whole, write_csv
 from dpmcmc.jobs.data import held_out
+from dpmcmc.study.data_sets import of_seed, truth
 from dpmcmc.study.streams import generator, start_point
 
 KEYS = ("model", "algorithm", "epsilon", "seed")  # of a row of timings
+INTERVAL = (0.05, 0.95)  # quantiles
 AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a sample's chains
 
 
@@ -30,25 +32,30 @@ def baseline_table(spec, reference, baselines, output, starts):
     name, model = spec["model"], registry.build(spec["model_entry"])
     others = held_out(spec)
 
-    def metrics(kind, index, draws):
+    def metrics(kind, index, draws, own):
         rng = generator(spec["study_seed"], "bandwidth", name, kind, index)
-        return compare(rng, draws, sample, model, **spec["mmd"], held_out=others)
+        return compare(rng, draws, own, model, **spec["mmd"], held_out=others)
 
+    samples = read_npy(baselines)
+    per_set = samples.shape[-3]
+    samples = samples.reshape(-1, *samples.shape[-2:])
+    sets = np.arange(len(samples)) // per_set
     exact = [
-        {"model": name, "baseline": i} | metrics("baseline", i, draws)
-        for i, draws in enumerate(read_npy(baselines))
+        {"model": name, "baseline": i} | metrics("baseline", i, draws, of_seed(spec, sample, j))
+        for i, (j, draws) in enumerate(zip(sets, samples, strict=True))
     ]
     unmoved = []
     m = spec["chains_per_sample"]
     for number in range(spec["seeds"] // m):
+        own = of_seed(spec, sample, number)
         starts_of = [
-            start_point(spec["study_seed"], name, model, sample, seed)
+            start_point(spec["study_seed"], name, model, own, seed)
             for seed in range(number * m, (number + 1) * m)
         ]
-        draws = np.resize(starts_of, sample.shape)  # one after another, again and again
-        unmoved.append({"model": name, "seed": number} | metrics("start", number, draws))
-    sd = math.sqrt(np.trace(covariance(sample)))
-    write_csv(pd.DataFrame(exact).assign(posterior_sd=sd), output)
+        draws = np.resize(starts_of, own.shape)  # one after another, again and again
+        unmoved.append({"model": name, "seed": number} | metrics("start", number, draws, own))
+    sds = [math.sqrt(np.trace(covariance(of_seed(spec, sample, j)))) for j in sets]
+    write_csv(pd.DataFrame(exact).assign(posterior_sd=sds), output)
     write_csv(pd.DataFrame(unmoved), starts)
 
 
@@ -72,7 +79,7 @@ def chain_table(spec, reference, chains, budgets, output, timings, budget_table,
             costs.append(keys | chain.timing | chain.varied)
         record, varied = found[0].record, found[0].varied
         cell = {key: record[key] for key in ("model", "algorithm", "epsilon", "iterations")}
-        r_hat = split_r_hat(np.array([chain.kept for chain in found]))
+        r_hat = r_hat_of(spec, [chain.kept for chain in found])
         cells.append(cell | {"r_hat": r_hat} | varied)
     write_csv(pd.DataFrame(cells), mixing)
     write_csv(pd.DataFrame(rows), output)
@@ -88,7 +95,7 @@ def sample_row(spec, model, reference, held_out, chains, algorithm, stream, numb
     spec : dict
         From `dpmcmc.study.study.Study.chain_table`.
     model : Model
-    reference : (size, d) array
+    reference : (size, d) array, or (data_sets, size, d)
     held_out : (k, p) array or None
         Rows to measure accuracy on.
     chains : list of ChainFile, or dict of int to ChainFile
@@ -100,6 +107,7 @@ def sample_row(spec, model, reference, held_out, chains, algorithm, stream, numb
     """
     m = spec["chains_per_sample"]
     part = [chains[seed] for seed in range(number * m, (number + 1) * m)]
+    reference = of_seed(spec, reference, number)
     kept = np.array([chain.kept for chain in part])
     draws = np.concatenate(kept)
     rng = generator(spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number)
@@ -113,9 +121,33 @@ def sample_row(spec, model, reference, held_out, chains, algorithm, stream, numb
         | {key: mean_of(chain.record[key] for chain in part) for key in AVERAGED}
         | of_draws
         | metrics
+        | of_data_set(spec, model, draws, number)
         | {key: sum(chain.changed[key] for chain in part) for key in part[0].changed}
         | part[0].varied
     )
+
+
+def r_hat_of(spec, chains):
+    """Split R-hat of chains (k, d); of several data sets the median of those of single chains."""
+    if "data_sets" not in spec:
+        return split_r_hat(np.array(chains))
+    return float(np.median([split_r_hat(chain[None]) for chain in chains]))
+
+
+def of_data_set(spec, model, draws, number):
+    """Of one data set of several: its number, and the share of components whose interval holds.
+
+    The interval has 90 % of the draws in its middle, and should hold the theta of the data.
+    """
+    if "data_sets" not in spec:
+        return {}
+    number %= spec["data_sets"]
+    covered = math.nan
+    if len(draws) > 1:
+        low, high = np.quantile(draws, INTERVAL, axis=0)
+        theta = truth(spec, model, "data", number)
+        covered = float(((low <= theta) & (theta <= high)).mean())
+    return {"data_set": number, "coverage": covered}
 
 
 class ChainFile(NamedTuple):

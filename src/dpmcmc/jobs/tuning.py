@@ -23,10 +23,10 @@ from dpmcmc.evaluation.metrics import compare, kept_draws
 from dpmcmc.evaluation.tables import concatenate
 from dpmcmc.files import read_json, reading, replacing, write_json
 from dpmcmc.frames import write_csv
-from dpmcmc.jobs.budgets import price_of
+from dpmcmc.jobs.budgets import noise_of, price_of
 from dpmcmc.jobs.chains import mean
 from dpmcmc.jobs.data import draw_reference, simulate
-from dpmcmc.jobs.samplers import build_sampler
+from dpmcmc.jobs.samplers import build_sampler, with_noise
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.settings import annotations
@@ -103,17 +103,16 @@ class Runner:
         """
         entry = registry.with_settings(self.spec["sampler"], settings)
         spec, chains = self.spec | {"sampler": entry}, self.spec["chains_per_sample"]
+        seeds = seeds or spec["seeds"]
         try:
-            limit = chains * spec["max_iterations"]
-            iterations = price_of(spec).iterations(spec["epsilon"], spec["delta"], limit) // chains
+            limit, noise = chains * spec["max_iterations"], noise_of(spec)
+            price = price_of(spec, noise)
+            iterations = price.iterations(spec["epsilon"], spec["delta"], limit) // chains
         except ArithmeticError as error:  # no cost, so nothing is allowed
             print(f"the cost of {settings} cannot be computed: {error}", flush=True)
-            iterations = 0
-        sampler = build_sampler(spec, self.precomputed)
-        samples = [
-            self.sample(sampler, iterations, purpose, seed)
-            for seed in range(seeds or spec["seeds"])
-        ]
+            return {"iterations": 0, "mmd": [None] * seeds, "clip_fraction": [None] * seeds}
+        sampler = with_noise(build_sampler(spec, self.precomputed), noise)
+        samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]
         mmd, clip_fraction = (list(values) for values in zip(*samples, strict=True))
         return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
 
@@ -171,7 +170,8 @@ def setting_range(spec, key):
 
     The study's own is always within.
     """
-    entries = [spec["sampler"], spec["sampler"].get("move")]
+    chain = spec["sampler"].get("chain", spec["sampler"])  # of one with a start of its own
+    entries = [chain, chain.get("move")]
     fields = [annotations(registry.load(entry["class"])) for entry in entries if entry]
     field = msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
     is_whole = field.get("type") == "integer"

@@ -63,8 +63,8 @@ def clipped_sum(matrices, bound):
     vectors = (matrices[i, j] + matrices[j, i]) * (weights / 2)[:, None]
     norms = np.sqrt(np.einsum("ik,ik->k", vectors, vectors))
     is_finite = norms < math.inf
-    factors = np.where(norms > bound, bound / norms, 1.0)[is_finite]
-    num_clipped = len(norms) - np.count_nonzero(norms <= bound)
+    factors = bound / np.maximum(norms[is_finite], bound)
+    num_clipped = len(norms) - int(np.count_nonzero(norms <= bound))
     return vectors.compress(is_finite, axis=1) @ factors, num_clipped
 
 

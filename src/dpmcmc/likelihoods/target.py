@@ -171,7 +171,14 @@ class Target:
             One row, replaced by another, moves it by 2 bounds at most.
         num_clipped : int
             Rows with a norm above the bound, or without a finite norm: these count as 0.
+
+        Raises
+        ------
+        ValueError
+            If the bound is infinite, or too small to clip by.
         """
+        if not bound < math.inf:
+            raise ValueError(f"information_clip_bound: must be finite, not {bound}")
         check_bound(bound)
         return self.likelihood.information_sum(theta, bound)
 
@@ -221,9 +228,7 @@ class Target:
         """
         key = centre.tobytes(), factor.tobytes()
         if self._in_units[0] != key:
-            from dpmcmc.models.in_units import in_units
-
-            model = in_units(self.model, centre, factor)
+            model = self.model.in_units(centre, factor)
             self._in_units = key, type(self)(model, self.data, "clip")
             self._in_units[1].likelihood_power = self.likelihood_power
         return self._in_units[1]

@@ -7,6 +7,7 @@ import numpy as np
 from dpmcmc.arrays import read_only
 from dpmcmc.likelihoods.affine import AffineLikelihood
 from dpmcmc.likelihoods.blocks import arranged
+from dpmcmc.models.in_units import InUnits
 from dpmcmc.models.model import Model
 
 PRIOR_DRAWS = 1000
@@ -67,9 +68,9 @@ class ExponentialFamily(Model):
         """Clipped sums over the rows of one data set."""
         return AffineLikelihood(self, data)
 
-    def dataset(self, rng):
+    def dataset(self, rng, theta=None):
         """A simulated data set, (m, n), with rows near each other next to each other."""
-        return arranged(self.simulate(rng), self.typical_jacobian)
+        return arranged(self.simulate(rng, theta), self.typical_jacobian)
 
     def statistics(self, rows):
         """t(x) of rows (n, p) from `prepare`: (m, n); by default t(x) = x."""
@@ -85,3 +86,30 @@ class ExponentialFamily(Model):
         if self.true_theta is None:
             return np.eye(self.num_statistics)
         return self.gradient_coefficients(self.true_theta)[0]
+
+    def in_units(self, centre, factor):
+        """The model of z, where theta = centre + factor z."""
+        return ExponentialFamilyInUnits(self, centre, factor)
+
+
+class ExponentialFamilyInUnits(InUnits, ExponentialFamily):
+    """An `ExponentialFamily` in z."""
+
+    @property
+    def num_statistics(self):
+        """m."""
+        return self.model.num_statistics
+
+    def ratio_coefficients(self, z, z_new):
+        """As of the model, at theta."""
+        return self.model.ratio_coefficients(self.theta(z), self.theta(z_new))
+
+    def gradient_coefficients(self, z):
+        """Jacobian (m, d) and offset (d,) of the gradient in z."""
+        jacobian, offset = self.model.gradient_coefficients(self.theta(z))
+        return jacobian @ self.factor, offset @ self.factor
+
+    @cached_property
+    def typical_jacobian(self):
+        """Jacobian (m, d) at the centre."""
+        return self.gradient_coefficients(np.zeros(self.dimension))[0]

@@ -34,8 +34,9 @@ class GaussianMean(ExponentialFamily):
         return np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
 
     def simulate_rows(self, rng, theta=None):
-        """Rows at theta, by default the true position, (d, n)."""
+        """Rows at theta, by default the true position, else a draw of the prior, (d, n)."""
         mean = self.true_theta if theta is None else theta
+        mean = self.sample_prior(rng) if mean is None else mean
         factor = np.linalg.cholesky(self.covariance_matrix)
         noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
         return mean[:, None] + noise
@@ -69,32 +70,34 @@ class Gaussian(GaussianMean):
     prior_variance : float
     covariance : list of lists of float
         Known covariance of a row, (d, d), positive definite.
-    true_position : list of float
-        theta that the data are drawn at, (d,).
+    true_position : list of float, optional
+        theta that the data are drawn at, (d,); by default a draw of the prior.
     """
 
     num_rows: Rows
     prior_variance: Positive
     covariance: Annotated[list[Numbers], Meta(min_length=1)]
-    true_position: Numbers
+    true_position: Numbers | None = None
 
     def check(self):
         """Refuse what is not a covariance of as many components as the true position has."""
-        d = self.dimension
+        d = len(self.true_position or self.covariance)
         if not is_covariance(self.covariance, d):
             raise ValueError(
                 f"covariance: must be a symmetric positive definite {d} x {d} matrix "
-                "(true_position has as many entries)"
+                + "(true_position has as many entries)" * (self.true_position is not None)
             )
 
     @property
     def dimension(self):
         """d."""
-        return len(self.true_position)
+        return len(self.covariance)
 
     @cached_property
     def true_theta(self):
-        """theta that the data are drawn at, (d,)."""
+        """theta that the data are drawn at, (d,); None without a true position."""
+        if self.true_position is None:
+            return None
         return read_only(np.array(self.true_position, dtype=float))
 
     @cached_property

@@ -3,6 +3,7 @@
 from functools import cached_property
 
 from dpmcmc.likelihoods.jax import JaxLikelihood, compiled_passes
+from dpmcmc.models.in_units import InUnits
 from dpmcmc.models.model import Model
 
 
@@ -35,3 +36,15 @@ class JaxModel(Model):
     def likelihood(self, data):
         """Clipped sums over the rows of one data set."""
         return JaxLikelihood(self, data)
+
+    def in_units(self, centre, factor):
+        """The model of z, where theta = centre + factor z."""
+        return JaxModelInUnits(self, centre, factor)
+
+
+class JaxModelInUnits(InUnits, JaxModel):
+    """A `JaxModel` in z; its passes are compiled anew."""
+
+    def log_likelihood_row(self, z, row):
+        """ln p(x|theta) of a row."""
+        return self.model.log_likelihood_row(self.theta(z), row)

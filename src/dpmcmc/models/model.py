@@ -21,9 +21,11 @@ class Model(Settings):
         Shape of a data set.
     likelihood(data)
         What answers `dpmcmc.likelihoods.target.Target` for one data set.
-    dataset(rng), from_rows(rows)
+    dataset(rng, theta=None), from_rows(rows)
         A data set, simulated or made of the rows of a file, in the order that the likelihood reads
         fastest.
+    in_units(centre, factor)
+        The model of z, where theta = centre + factor z; centre (d,) and factor (d, d).
 
     What follows has defaults.
     """
@@ -88,9 +90,9 @@ class Model(Settings):
             f"{type(self).__name__} has no sample_posterior: its posterior has no exact draws"
         )
 
-    def dataset(self, rng):
-        """A simulated data set in the order that its likelihood reads fastest."""
-        return self.simulate(rng)
+    def dataset(self, rng, theta=None):
+        """A simulated data set in the order that its likelihood reads fastest; as `simulate`."""
+        return self.simulate(rng, theta)
 
     def from_rows(self, rows):
         """The data set that rows (n, p) from `prepare` make: as they are."""

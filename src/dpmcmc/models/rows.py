@@ -1,6 +1,9 @@
 """Models that compute with rows themselves, in NumPy."""
 
+import numpy as np
+
 from dpmcmc.likelihoods.rows import RowsLikelihood
+from dpmcmc.models.in_units import InUnits
 from dpmcmc.models.model import Model
 
 
@@ -36,3 +39,19 @@ class RowsModel(Model):
     def likelihood(self, data):
         """Clipped sums over the rows of one data set."""
         return RowsLikelihood(self, data)
+
+    def in_units(self, centre, factor):
+        """The model of z, where theta = centre + factor z."""
+        return RowsModelInUnits(self, centre, factor)
+
+
+class RowsModelInUnits(InUnits, RowsModel):
+    """A `RowsModel` in z."""
+
+    def log_likelihood_ratio(self, z, z_new, rows):
+        """ln p(x|theta_new) - ln p(x|theta) of rows (k, p), (k,)."""
+        return self.model.log_likelihood_ratio(self.theta(z), self.theta(z_new), rows)
+
+    def gradient(self, z, rows):
+        """Gradients in z of rows (k, p), (k, d)."""
+        return (self.factor.T @ np.asarray(self.model.gradient(self.theta(z), rows)).T).T

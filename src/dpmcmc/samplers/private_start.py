@@ -45,12 +45,7 @@ class PrivateStart(Settings):
 
     def check(self):
         """Refuse a start that does not prepare or costs more than that, and a chain that does."""
-        if not hasattr(self.start, "prepare") or hasattr(self.start, "mechanism"):
-            name = type(self.start).__name__
-            raise ValueError(f"start: must prepare and have free steps, as {name} does not")
-        if hasattr(self.chain, "prepare") or not hasattr(self.chain, "mechanism"):
-            name = type(self.chain).__name__
-            raise ValueError(f"chain: must be private and start at a position, as {name} does not")
+        check_kinds(type(self.chain), type(self.start))
 
     def check_dimension(self, dimension):
         """As `Settings.check_dimension`, of both."""
@@ -93,3 +88,14 @@ class PrivateStart(Settings):
     def at(self, units, inner):
         """State at the position of the chain's own."""
         return State(units.centre + units.factor @ inner.position, (units, inner))
+
+
+def check_kinds(chain, start):
+    """Refuse a class of starts that does not prepare or costs more, and one of chains that does."""
+    if not hasattr(start, "prepare") or hasattr(start, "mechanism"):
+        raise ValueError(
+            "start: must prepare and have free steps, such as NoisyStatistics, "
+            f"not {start.__name__}"
+        )
+    if not hasattr(chain, "mechanism") or hasattr(chain, "prepare"):
+        raise ValueError(f"start: goes with a private chain, which {chain.__name__} is not")

@@ -58,6 +58,21 @@ def check_seeds(study):
             )
 
 
+def check_models(study):
+    """Models whose settings others have must be known, and have settings of their own."""
+    for name, entry in study.config["models"].items():
+        where = f"models.{name}.settings_of"
+        if other := entry.get("settings_of"):
+            check_known([other], study.config["models"], where, "model")
+            if "settings_of" in study.config["models"][other]:
+                raise ConfigError(f"{where}: {other} itself has settings of another model")
+        if study.chains_per_sample > 1 and study.has_data_sets(name):
+            raise ConfigError(
+                f"chains_per_sample: must be 1 with several data sets of {name}, "
+                f"not {study.chains_per_sample}"
+            )
+
+
 def check_places(algorithms):
     """What an algorithm stands in for must be known, and stand in for nothing itself."""
     valid = [name for name, algorithm in algorithms.items() if algorithm.in_place_of is None]

@@ -14,6 +14,7 @@ from dpmcmc.accounting.accountants import accountant, accountants
 from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.moves import Move
+from dpmcmc.samplers.private_start import check_kinds
 from dpmcmc.settings import Settings, annotations, schema
 from dpmcmc.study.config import ConfigError, check_type, listed
 from dpmcmc.study.data_files import DataError, DataFile, Split, model_of
@@ -36,7 +37,9 @@ class ModelEntry(NamedTuple):
     model: object  # made of its settings
     spec: dict  # for `dpmcmc.registry.build`
     data: dict | None  # file, columns, digest of its bytes, share held_out; None: simulated
-    reference: str  # how its reference sample is drawn: exact, grid or long-run
+    reference: str  # how its reference sample is drawn: exact, grid, long-run or normal
+    data_sets: int | None  # how many are simulated; None: as the study says
+    settings_of: str | None  # the model whose settings algorithms have here, carried to its n
 
 
 class AlgorithmEntry(Algorithm):
@@ -109,7 +112,7 @@ def load_class(kind, name, where, folders):
             f"{where}: {name} must be a dataclass that derives from "
             f"{base.__module__}.{base.__name__}"
         )
-    if kind == "sampler" and hasattr(cls, "release") and not hasattr(cls, "mechanism"):
+    if kind == "sampler" and hasattr(cls, "release") and not is_private(cls):
         raise ConfigError(f"{where}: {name}: rename release() to mechanism()")
     missing = [member for member in members if not hasattr(cls, member)]
     if kind == "sampler" and not (hasattr(cls, "init") or hasattr(cls, "prepare")):
@@ -168,7 +171,8 @@ def read_model(name, entry, folders, study_seed=0):
         json.dumps([model.dimension, model.num_rows, model.data_shape])
     spec = {"class": reference} | settings
     kind = reference_kind(entry, model, where)
-    return ModelEntry(name, entry.get("label", name), model, spec, data, kind)
+    more = entry.get("data_sets"), entry.get("settings_of")
+    return ModelEntry(name, entry.get("label", name), model, spec, data, kind, *more)
 
 
 def read_data(name, entry, build, cls, folders, study_seed):
@@ -200,7 +204,7 @@ def simulates(cls):
 def reference_kind(entry, model, where):
     """How the reference sample is drawn: as the entry says, else in the most exact way there is."""
     is_exact = type(model).sample_posterior is not Model.sample_posterior
-    possible = ["exact"] * is_exact + ["grid"] * (model.dimension == 2) + ["long-run"]
+    possible = ["exact"] * is_exact + ["grid"] * (model.dimension == 2) + ["long-run", "normal"]
     kind = entry.get("reference", possible[0])
     if kind not in possible:
         raise ConfigError(
@@ -249,13 +253,8 @@ def read_algorithm(name, entry, folders):
 def read_start(entry, cls, where, folders):
     """Reference of the sampler whose preparation an algorithm starts from; checked."""
     start, of_start = load_class("sampler", entry["start"], f"{where}.start", folders)
-    if not hasattr(of_start, "prepare") or hasattr(of_start, "mechanism"):
-        raise ConfigError(
-            f"{where}.start: {entry['start']} must prepare and have free steps, such as "
-            "NoisyStatistics"
-        )
-    if not hasattr(cls, "mechanism") or hasattr(cls, "prepare"):
-        raise ConfigError(f"{where}.start: goes with a private chain, which {cls.__name__} is not")
+    with refusing(f"{where}."):
+        check_kinds(cls, of_start)
     return start
 
 

@@ -4,7 +4,7 @@ Settings of models and algorithms are not here: they are the fields of their cla
 (`dpmcmc.settings.schema`). What spans several keys is checked in `dpmcmc.study.checks` and `runs`.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -112,6 +112,7 @@ class Tuning(Table):
     largest_clip_fraction: Share
     max_iterations: whole(2, 10_000_000)
     factors: Annotated[dict[str, Annotated[float, Meta(gt=1, le=1_000_000)]], Some]
+    theta: Literal["prior"] = None
     models: Ids = None
     algorithms: Ids = None
 
@@ -125,6 +126,8 @@ class Model(Struct):
     columns: Annotated[list[Label], UNIQUE] = None
     held_out: Annotated[float, Meta(gt=0, lt=1)] = None
     reference: str = None
+    data_sets: whole(1, 10_000) = None
+    settings_of: Id = None
 
 
 class Algorithm(Table):
@@ -153,6 +156,8 @@ class Config(Table):
     runs: Annotated[list[Run], Some]
     models: Annotated[dict[Id, Model], Some]
     algorithms: Annotated[dict[Id, Algorithm], Some]
+    data_sets: whole(1, 10_000) = None
+    powers_of_n: dict[str, Annotated[float, Meta(ge=-4, le=4)]] = {}
     chains_per_sample: whole(1, 1000) = None
     max_iterations: Iterations = None
     stored_draws: whole(2, 10_000_000) = None

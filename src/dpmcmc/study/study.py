@@ -8,9 +8,11 @@ from pathlib import Path
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.settings import needed
+from dpmcmc.study.carried import carried
 from dpmcmc.study.checks import (
     check_all_settings,
     check_intervals,
+    check_models,
     check_places,
     check_seeds,
     check_tuning,
@@ -63,8 +65,10 @@ class Study:
             name: read_model(name, entry, folders, config["seed"])
             for name, entry in config["models"].items()
         }
+        check_models(self)
+        powers = config.get("powers_of_n", {})
         self.algorithms = {
-            name: read_algorithm(name, entry, folders)
+            name: read_algorithm(name, carried(entry, self.models, powers), folders)
             for name, entry in config["algorithms"].items()
         }
         check_seeds(self)
@@ -168,13 +172,20 @@ class Study:
         """What the data set of a model depends on."""
         entry = self.models[model]
         spec = {"study_seed": self.config["seed"], "model": model, "model_entry": entry.spec}
-        return spec | ({"data": entry.data} if entry.data else {})
+        if entry.data:
+            return spec | {"data": entry.data}
+        data_sets = entry.data_sets or self.config.get("data_sets")
+        return spec | ({"data_sets": data_sets} if data_sets else {})
 
     def reference(self, model):
         """What the reference sample of a model depends on."""
         kind = self.models[model].reference
         told = {} if kind == "exact" else {"reference": kind}
         return self.dataset(model) | told | {"draws": self.config["reference_draws"]}
+
+    def has_data_sets(self, model):
+        """Whether several data sets of a model are simulated."""
+        return "data_sets" in self.dataset(model)
 
     def baselines(self, model):
         """What the baseline samples of a model depend on."""
@@ -323,8 +334,10 @@ class Study:
         """What the search of the settings of an algorithm on a model depends on."""
         settings = self.algorithms[algorithm].settings_on(model)
         most, factors = self.tuning["max_iterations"], self.tuning["factors"]
+        of_twin = self.reference(model)
+        of_twin.pop("data_sets", None)
         return {
-            **self.reference(model),
+            **of_twin,
             **self.mechanism(model, algorithm, settings),
             **{key: self.tuning[key] for key in self.tuning.keys() - {"models", "algorithms"}},
             **self._optional("stored_draws"),

@@ -1,0 +1,66 @@
+"""A private answer by one release of the rows, for posteriors of any kind."""
+
+from dataclasses import dataclass, replace
+
+from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.samplers.noisy_newton import NoisyNewton
+from dpmcmc.samplers.noisy_statistics import NoisyStatistics, needed_noise
+from dpmcmc.settings import Bound, Noise, Number, Numbers, Positive, Settings
+
+
+@dataclass(frozen=True)
+class PrivateAnswer(Settings):
+    """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for all other models.
+
+    A study with models of both kinds can start all its chains by it.
+
+    Attributes
+    ----------
+    noise_scale : float, optional
+        1 / mu: the noise's *standard deviation* over the sensitivity. By default the budget says
+        it.
+    gradient_clip_bound, information_clip_bound, start : optional
+        Those of `NoisyNewton`. A model that is no exponential family needs the first.
+    first_radius : float, optional
+        That of `NoisyStatistics`.
+    """
+
+    noise_scale: Noise | None = None
+    gradient_clip_bound: Positive | None = None
+    information_clip_bound: Positive | None = None
+    start: Number | Numbers = 0.0
+    first_radius: Bound | None = None
+
+    def with_preparation_noise(self, noise_scale):
+        """The sampler with that noise, where its settings leave it to the budget."""
+        return self if self.noise_scale else replace(self, noise_scale=noise_scale)
+
+    def preparation(self, num_rows, likelihood_power=1.0):
+        """One release, or several of the same cost."""
+        return GaussianMechanism(mu=1 / needed_noise(self))
+
+    def prepare(self, rng, target):
+        """That of the sampler for the model."""
+        return self.sampler_for(target).prepare(rng, target)
+
+    def step(self, rng, state, target):
+        """The next draw; it reads no row."""
+        return self.sampler_for(target).step(rng, state, target)
+
+    def sampler_for(self, target):
+        """`NoisyStatistics` or `NoisyNewton`.
+
+        Raises
+        ------
+        ValueError
+            If the second has no clip bound.
+        """
+        if hasattr(target.likelihood, "statistic_sum"):
+            return NoisyStatistics(self.noise_scale, first_radius=self.first_radius)
+        if self.gradient_clip_bound is None:
+            name = type(target.model).__name__
+            raise ValueError(
+                f"gradient_clip_bound: must be given for {name}, which is no ExponentialFamily"
+            )
+        bounds = self.gradient_clip_bound, self.information_clip_bound
+        return NoisyNewton(*bounds, self.noise_scale, start=self.start)

@@ -1,0 +1,40 @@
+"""Settings that are carried from one model to another, with other numbers of rows."""
+
+from numbers import Integral
+
+DIGITS = 3  # of a carried setting
+
+
+def carried(entry, models, powers):
+    """An algorithm's entry with settings for models that have those of another (`settings_of`).
+
+    A setting is multiplied by a power of n / n_0, where n_0 rows are those of the other model. What
+    the entry says for the model itself stays.
+
+    Parameters
+    ----------
+    entry : dict
+        Of the configuration.
+    models : dict of str to ModelEntry
+    powers : dict of str to float
+        By setting; 0 for all others.
+    """
+    settings = entry.get("settings", {})
+    more = {}
+    for name, model in models.items():
+        if model.settings_of in settings:
+            ratio = model.model.num_rows / models[model.settings_of].model.num_rows
+            scaled = {
+                key: times(value, ratio ** powers[key]) if key in powers else value
+                for key, value in settings[model.settings_of].items()
+            }
+            more[name] = scaled | settings.get(name, {})
+    return entry | {"settings": settings | more} if more else entry
+
+
+def times(value, factor):
+    """A number, or each of a list, times a factor, to three digits; whole numbers stay whole."""
+    if isinstance(value, list):
+        return [times(one, factor) for one in value]
+    product = float(f"{value * factor:.{DIGITS}g}")
+    return max(1, round(product)) if isinstance(value, Integral) else product
