@@ -68,7 +68,8 @@ $(OTHERS): .venv/ready
 
 site: .venv/ready
 	rm -rf docs/api results/site
-	.venv/bin/sphinx-build --quiet --fail-on-warning --doctree-dir results/.doctrees docs results/site
+	.venv/bin/sphinx-build --quiet --fail-on-warning --conf-dir src/dpmcmc/reporting/site \
+	    --doctree-dir results/.doctrees docs results/site
 
 docs: docs-chapter-6 $(OTHERS:%=docs-%)
 

@@ -3,10 +3,10 @@
 Pages are committed as executed notebooks and a README, which show on GitHub; `make site` makes a
 site of them. Tables are committed with all else that pages need: the few draws that figures show
 (`kept/`) and reference samples that take minutes (`reference/`). So pages are rendered anew without
-a chain. The recipe of the tables (`dpmcmc.jobs.table.recipe`) is committed with them. Where a part of it has
-changed, `attest` runs the first sample of each of its cells again: if all rows come out as they
-were, the results are of the present code. `spot-check` does so with cells drawn at random. Both run
-Snakemake's own workflow in a directory apart.
+a chain. The recipe of the tables (`dpmcmc.jobs.table.recipe`) is committed with them. Where a part
+of it has changed, `attest` runs the first sample of each of its cells again: if all rows come out
+as they were, the results are of the present code. `spot-check` does so with cells drawn at random.
+Both run Snakemake's own workflow in a directory apart.
 """
 
 import json

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from dpmcmc.files import JobError, read_json, replacing, write_json
 
-SETTINGS = Path(__file__).parents[3] / "docs"  # of Sphinx: conf.py, and what it names
+SETTINGS = Path(__file__).parents[1] / "reporting/site"  # of Sphinx: conf.py, and what it names
 
 
 def describe_study(spec, output):

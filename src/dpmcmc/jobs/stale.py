@@ -19,8 +19,8 @@ OLD_NUMBERS = (
     "they were made. `make docs-status` says which."
 )
 OLD_PAGE = (
-    f"{MARK} its tables or its source.** The tables, the notebook or the figures have changed since "
-    "this page was made. `make pages` makes it again, where no chains are needed for it."
+    f"{MARK} its source.** The tables, the notebook or the code of the figures have changed since "
+    "this page was made. `make pages` makes it again, where it needs no chains."
 )
 
 
@@ -36,7 +36,7 @@ def page_recipe(study, tables):
     described = json.loads(JOBS["study"].settings(study, None))
     shown = [Path(tables, f"{name}.csv") for name in study.all_tables]
     contents = [path.read_bytes() for path in shown if path.exists()]
-    files = source_of("dpmcmc.reporting.pages") | {SITE[0]}
+    files = source_of("dpmcmc.reporting.pages") | {SITE / "study.md.j2"}
     digests = {FRONT: digest(described, contents, files)}
     del described["notebooks"]  # a page shows none of the others
     for name, page in study.notebooks.items():

@@ -12,10 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-CHECKOUT = Path(__file__).parents[3]
-# Of the site of a study, beside the source that makes its front page.
-SITE = [Path(__file__).parents[1] / "reporting/study.md.j2"]
-SITE += [CHECKOUT / "docs/conf.py", CHECKOUT / "docs/_static/site.css"]
+SITE = Path(__file__).parents[1] / "reporting/site"  # settings of Sphinx, and templates
 
 
 class Job(NamedTuple):
@@ -100,7 +97,7 @@ def notebook_modules(study, of):
 
 def site_files(study, of):
     """What the site of a study is made by, beside code."""
-    return [*map(str, SITE)]
+    return [str(path) for path in sorted(SITE.rglob("*")) if path.is_file()]
 
 
 # -- The table -------------------------------------------------------------------------------------

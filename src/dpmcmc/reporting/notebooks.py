@@ -7,7 +7,6 @@ from pathlib import Path
 import nbformat
 import papermill
 
-
 FOLDED = "hide-input"  # tag of a cell whose code a page folds away
 
 

@@ -18,7 +18,7 @@ from dpmcmc.reporting.recommendation import (
 from dpmcmc.reporting.words import NUMBER, about_seeds, markdown_table
 from dpmcmc.study.tables import TABLES
 
-TEMPLATE = Path(__file__).with_name("study.md.j2")
+TEMPLATE = Path(__file__).with_name("site") / "study.md.j2"
 LONG_TEXT = 30  # letters: a column of longer texts stays wide on a phone
 
 

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[4]
 # Files of the checkout that pages of the site include.
 OUTSIDE = {"README.md": "index", "CONTRIBUTING.md": "contributing"}
 OUTSIDE |= {"examples/README.md": "examples", "results/README.md": "results"}
@@ -38,20 +38,23 @@ suppress_warnings = ["myst.header"]
 # -- The public names ------------------------------------------------------------------------------
 
 autosummary_generate = True
+templates_path = ["templates"]
 autodoc_default_options = {"members": True}
 autodoc_typehints = "none"  # docstrings say what parameters are
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 default_role = "py:obj"
 
 # -- The site --------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
-html_static_path = ["_static"]
+html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_context = {"default_mode": "auto"}  # dark or light, as the reader's system says
 html_show_sphinx = False
 html_show_search_summary = False  # it would fetch pages, which file:// refuses
 html_theme_options = {
