@@ -10,7 +10,7 @@ from conftest import ROOT, SMALL_MODELS, chosen
 from mixture import Mixture, exact_draws, mixture_data
 from scipy import stats
 
-from dpmcmc.evaluation import grid, long_run
+from dpmcmc.evaluation import grid, independence, long_run
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd
 from dpmcmc.evaluation.modes import Mode, find_modes, missed
 from dpmcmc.files import JobError
@@ -58,6 +58,8 @@ def compared(draws, draw_exactly):
             (grid, "tempered-banana-2d"),
             (grid, "correlated-gauss-2d"),
             (grid, "circle"),
+            (independence, "correlated-gauss-2d"),
+            (independence, "gauss-30d"),
             (long_run, "flat-banana-2d"),
             (long_run, "gauss-30d"),
         ],
@@ -313,3 +315,13 @@ def test_draws_within_a_cell_are_log_linear():
             assert stats.kstest(0.5 - x, exact.cdf).pvalue > 1e-3
         else:
             assert stats.kstest(x, stats.uniform(-0.5, 1).cdf).pvalue > 1e-3
+
+
+def test_a_posterior_that_is_not_nearly_normal_is_refused_by_independent_proposals(published):
+    rng = np.random.default_rng(4)
+    target, _ = bimodal(1.0, 200)
+    with pytest.raises(JobError, match=r"not nearly normal, .*: 2 modes were found"):
+        independence.sample(rng, target, 100)
+    target, _ = published("circle")
+    with pytest.raises(JobError, match="not nearly normal, as reference: normal asks for"):
+        independence.sample(rng, target, 100)

@@ -169,7 +169,8 @@ def ranking(chains, summary, gains):
     -------
     DataFrame
         One row a model, epsilon and algorithm, in that order and by rank; medians over the seeds;
-        `is_nearer` where that is nearer to the posterior than never moving, and `is_usable`.
+        `is_nearer` where that is nearer to the posterior than never moving, and `is_usable`. Where
+        chains have several data sets, `share_first` of `shares_first`.
     """
     rows = []
     for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
@@ -192,11 +193,31 @@ def ranking(chains, summary, gains):
     is_shared = table.duplicated(["model", "epsilon", "rank"], keep=False)
     table.insert(4, "is_tied", is_shared & table["rank"].notna())
     scale = ["times_exact", "way_from_start", "sd_ratio", "mean_error", "r_hat", "ess"]
-    for more, columns in ((gains, ["is_nearer"]), (summary, scale)):
+    scale += summary.columns.intersection(["coverage"]).tolist()
+    merged = [(gains, ["is_nearer"]), (summary, scale)]
+    if "data_set" in chains:
+        merged.append((shares_first(chains), ["share_first"]))
+    for more, columns in merged:
         table = table.merge(more[[*KEYS, *columns]], on=KEYS, how="left")
     table["is_nearer"] = table["is_nearer"].eq(True)
     agree, are_near = table["r_hat"] <= LARGEST_R_HAT, table["times_exact"] <= MOST_TIMES_EXACT
+    if "data_set" in chains:
+        agree |= table["r_hat"].isna()  # of chains that are not of the same data
     return table.assign(is_usable=agree & are_near)
+
+
+def shares_first(chains):
+    """Share of the data sets on which an algorithm has the lowest median MMD, `share_first`.
+
+    Parameters
+    ----------
+    chains : DataFrame
+        Rows of the table `chains` that are compared, with `data_set`.
+    """
+    problem = ["model", "epsilon", "data_set"]
+    mmd = chains.groupby([*problem, "algorithm"], sort=False)["mmd"].median().reset_index()
+    is_first = mmd["mmd"] == mmd.groupby(problem)["mmd"].transform("min")
+    return mmd.assign(share_first=is_first).groupby(KEYS)["share_first"].mean().reset_index()
 
 
 def with_stand_ins(chains, stand_ins):

@@ -6,8 +6,8 @@ from dpmcmc.evaluation.diagnostics import bulk_size, tail_size
 from dpmcmc.evaluation.modes import find_modes
 from dpmcmc.files import JobError
 
-DEGREES = 10  # of Student's t that proposals are of: tails heavier than those of the posterior
-SPACING = 3  # iterations for each draw
+DEGREES = 20  # of Student's t that proposals are of: tails heavier than those of the posterior
+SPACING = 4  # iterations for each draw
 LEAST_ACCEPTANCE = 0.5
 BURN_IN = 100
 

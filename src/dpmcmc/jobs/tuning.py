@@ -108,8 +108,8 @@ class Runner:
             limit, noise = chains * spec["max_iterations"], noise_of(spec)
             price = price_of(spec, noise)
             iterations = price.iterations(spec["epsilon"], spec["delta"], limit) // chains
-        except ArithmeticError as error:  # no cost, so nothing is allowed
-            print(f"the cost of {settings} cannot be computed: {error}", flush=True)
+        except (ArithmeticError, ValueError) as error:  # no cost, or refused by the sampler
+            print(f"not tried: {settings}: {error}", flush=True)
             return {"iterations": 0, "mmd": [None] * seeds, "clip_fraction": [None] * seeds}
         sampler = with_noise(build_sampler(spec, self.precomputed), noise)
         samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]

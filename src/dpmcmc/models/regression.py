@@ -81,7 +81,10 @@ class LogisticRegression(Regression):
         """ln P(y|x, theta_new) - ln P(y|x, theta) of rows (k, d + 1), (k,)."""
         signs = 2 * rows[:, 0] - 1
         old, new = (signs * (rows[:, 1:] @ position) for position in (theta, theta_new))
-        return np.logaddexp(0, -old) - np.logaddexp(0, -new)
+        # ln P = min(m, 0) - ln(1 + exp(-|m|)) for m = x . theta, with the sign of y.
+        of_old, of_new = np.exp(-abs(old)), np.exp(-abs(new))
+        logarithms = np.log1p((of_old - of_new) / (1 + of_new))
+        return np.minimum(new, 0) - np.minimum(old, 0) + logarithms
 
     def gradient(self, theta, rows):
         """Gradients of ln P(y|x, theta), (k, d): (y - P(1|x)) x."""

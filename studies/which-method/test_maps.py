@@ -1,0 +1,101 @@
+"""What the page on methods says: families, the best method, how many rows it needs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpmcmc.reporting.study import Study
+from maps import (
+    best_methods,
+    curves_figure,
+    families,
+    front_sentences,
+    lookup_table,
+    map_figure,
+    method_table,
+    needed_table,
+    prices,
+    rounded,
+    rows_needed,
+    ties,
+    with_families,
+)
+
+SIZES, EPSILONS = (1000, 10_000, 100_000), (0.25, 1.0)
+
+
+def model(n, kind="Normal"):
+    entry = {"class": f"m:{kind}", "num_rows": n}
+    label = f"{kind} mean, d = 3, n = {n:,}"
+    return {"label": label, "dimension": 3, "num_rows": n, "entry": entry}
+
+
+STUDY = Study(
+    results="",
+    models={f"normal-{n}": model(n) for n in SIZES} | {"alone": model(50, "Other")},
+    algorithms={
+        "release": {"label": "Noisy Newton", "sampler": "NoisyNewton", "settings": {}},
+        "chain": {"label": "DP penalty", "sampler": "DPPenalty", "settings": {}},
+    },
+)
+
+
+def ranking():
+    """A release that is 30, 9 and 1 times as far as exact samples at epsilon 1; a chain at 20."""
+    rows = []
+    for epsilon in EPSILONS:
+        for n, times in zip(SIZES, (30.0, 9.0, 1.0), strict=True):
+            for name, factor in (("release", times / epsilon), ("chain", 20.0)):
+                row = {"model": f"normal-{n}", "epsilon": epsilon, "algorithm": name}
+                row |= {"mmd": factor / 30, "mmd_low": factor / 40, "mmd_high": factor / 20}
+                row |= {"times_exact": factor, "is_usable": factor <= 3, "coverage": 0.9}
+                row |= {"sd_ratio": 1.1, "seconds": 2.0, "rank": 1 + (factor > 20)}
+                row |= {"is_tied": False, "share_first": 1.0}
+                rows.append(row)
+    return pd.DataFrame([*rows, rows[0] | {"model": "alone"}])
+
+
+def test_a_family_is_of_models_that_differ_by_their_rows_alone():
+    assert families(STUDY.models) == dict.fromkeys(list(STUDY.models)[:3], "Normal mean, d = 3")
+    table = with_families(ranking(), STUDY.models)
+    assert set(table["n"]) == set(SIZES) and "alone" not in set(table["model"])
+
+
+def test_rows_that_are_needed_are_between_the_last_n_that_fails_and_the_first_that_does():
+    best = best_methods(with_families(ranking(), STUDY.models))
+    needed = needed_table(best).set_index("epsilon")
+    # 9 times at 10,000 and 1 at 100,000: 3 times is half the way on logarithmic scales.
+    assert needed.loc[1.0, "n"] == pytest.approx(10**4.5)
+    assert needed.loc[1.0, "algorithm"] == "release"
+    assert needed.loc[0.25, "n"] == np.inf  # 4 times at the largest n
+    cells = pd.DataFrame({"n": SIZES, "times_exact": [2.0, 1.0, 1.0]})
+    assert rows_needed(cells) == 1000
+    cells["times_exact"] = [2.0, 6.0, 1.0]  # usable, then not: by chance or not, it takes more
+    assert rows_needed(cells) > 10_000
+    assert [rounded(n) for n in (10**4.5, 14_499, 950)] == [30_000, 14_000, 1_000]
+
+
+def test_sentences_and_tables_say_what_the_ranking_has():
+    table = with_families(ranking(), STUDY.models)
+    best = best_methods(table)
+    text = front_sentences(STUDY, table, best)
+    assert "In 3 of the 6 combinations of family, n and ε a method that makes one private" in text
+    assert "In 0 of the 6 combinations of family, n and ε some private chain is usable" in text
+    assert "at ε = 0.25 more than 100,000 rows; at ε = 1 about 30,000 (Noisy Newton)" in text
+    rows = lookup_table(STUDY, best)
+    assert [row["usable"] for row in rows] == ["no"] * 5 + ["yes"]
+    assert {row["n needed"] for row in rows} == {"about 30,000", "more than here"}
+    assert "ε = 1: the best release is 9.0 times" in prices(STUDY, table)
+    of_chain = method_table(STUDY, table, best)[-1]
+    assert (of_chain["method"], of_chain["best on"]) == ("DP penalty", "50%")
+    assert ties(STUDY, table).startswith("In 0 of 6 combinations")
+
+
+def test_the_map_has_a_frame_around_what_is_usable_and_the_curves_a_line_a_method():
+    best = best_methods(with_families(ranking(), STUDY.models))
+    axis = map_figure(STUDY, best).axes[0]
+    frames = [p for p in axis.patches if not p.get_fill()]
+    assert len(frames) == 1 and len(axis.texts) == len(best)
+    table = with_families(ranking(), STUDY.models)
+    lines = curves_figure(STUDY, table, 1.0).axes[0].get_lines()
+    assert {line.get_label() for line in lines} == {"Noisy Newton", "DP penalty", "usable below"}

@@ -1,0 +1,38 @@
+"""A private answer is that of the sampler for the kind of model."""
+
+import numpy as np
+import pytest
+from test_samplers import streams
+
+import dpmcmc
+
+BANANA = dpmcmc.Banana(
+    dimension=2,
+    num_rows=300,
+    curvature=0.5,
+    prior_variance=1.0,
+    likelihood_variances=[2.0, 0.5],
+    true_position=[0.2, 1.0],
+)
+LOGISTIC = dpmcmc.LogisticRegression(2, 300, prior_variance=1.0, covariate_bound=2.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "sampler", "settings"),
+    [
+        (BANANA, dpmcmc.NoisyStatistics(3.0), {}),
+        (LOGISTIC, dpmcmc.NoisyNewton(2.0, noise_scale=3.0), {"gradient_clip_bound": 2.0}),
+    ],
+)
+def test_its_draws_are_those_of_that_sampler(model, sampler, settings):
+    target = dpmcmc.Target(model, model.simulate(np.random.default_rng(1)))
+    answer = dpmcmc.PrivateAnswer(noise_scale=3.0, **settings)
+    chains = [dpmcmc.run_chain(s, target, streams(2), np.zeros(2), 5) for s in (answer, sampler)]
+    np.testing.assert_array_equal(*(chain.positions for chain in chains))
+    assert answer.preparation(300) == sampler.preparation(300)
+
+
+def test_a_model_without_statistics_needs_a_clip_bound():
+    target = dpmcmc.Target(LOGISTIC, LOGISTIC.simulate(np.random.default_rng(1)))
+    with pytest.raises(ValueError, match=r"^gradient_clip_bound: must be given for Logistic"):
+        dpmcmc.PrivateAnswer(noise_scale=3.0).prepare(streams(2), target)

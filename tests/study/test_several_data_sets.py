@@ -1,0 +1,127 @@
+"""Several data sets of a model, each with its own theta, reference and chain; carried settings."""
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from dpmcmc import registry
+from dpmcmc.frames import read_csv
+from dpmcmc.jobs.budgets import budget
+from dpmcmc.jobs.chains import chain
+from dpmcmc.jobs.data import baselines, dataset, reference, simulate
+from dpmcmc.jobs.metrics import baseline_table, chain_table
+from dpmcmc.study.config import ConfigError, merged
+from dpmcmc.study.data_sets import truth
+from dpmcmc.study.runs import Cell
+from dpmcmc.study.study import Study
+
+UNUSED = ("accounting_curves", "notebooks", "tuning", "remarks", "related", "claims")
+NORMAL = {"kind": "Gaussian", "prior_variance": 4, "covariance": [[1, 0], [0, 2]]}
+SMALL = {
+    "study": "small",
+    "seeds": 4,
+    "data_sets": 2,
+    "reference_draws": 60,
+    "baseline_samples": 3,
+    "powers_of_n": {"clip_bound": -0.5, "batch_size": 1},
+    "models": {
+        "few": NORMAL | {"num_rows": 100, "settings_of": "many", "data_sets": 4},
+        "many": NORMAL | {"num_rows": 400},
+    },
+    "algorithms": {
+        "walk": {
+            "sampler": "DPPenalty",
+            "move": "GaussianWalk",
+            "accountant": "gaussian",
+            "settings": {"many": {"noise_scale": 2, "proposal_scale": 0.1, "clip_bound": 1.5}},
+        },
+        "batches": {
+            "sampler": "DPSGLD",
+            "accountant": "certified",
+            "settings": {"many": {"step_size": 1e-3, "batch_size": 50, "gradient_clip_bound": 3}},
+        },
+    },
+    "runs": [{"models": ["few", "many"], "algorithms": ["walk", "batches"], "epsilons": [4]}],
+}
+
+
+def study_of(config, **changes):
+    return Study(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), ROOT)
+
+
+def test_settings_are_carried_by_powers_of_n(config):
+    study = study_of(config)
+    walk, batches = (study.algorithms[name].settings["few"] for name in ("walk", "batches"))
+    assert walk == {"noise_scale": 2, "proposal_scale": 0.1, "clip_bound": 3.0}
+    assert batches == {"step_size": 1e-3, "batch_size": 12, "gradient_clip_bound": 3}
+    own = {"walk": {"settings": {"few": {"clip_bound": 7}}}}
+    assert study_of(config, algorithms=merged(SMALL["algorithms"], own)).algorithms[
+        "walk"
+    ].settings["few"] == walk | {"clip_bound": 7}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"models": {"few": {"settings_of": "none"}}}, "models.few.settings_of: unknown model"),
+        ({"models": {"many": {"settings_of": "few"}}}, "models.few.settings_of: many itself has"),
+        ({"chains_per_sample": 2}, "chains_per_sample: must be 1 with several data sets of "),
+    ],
+)
+def test_what_cannot_be_is_refused(config, changes, problem):
+    with pytest.raises(ConfigError, match=problem):
+        study_of(config, **merged(SMALL, changes))
+
+
+def test_each_data_set_has_its_own_theta_reference_and_chains(config, tmp_path):
+    study = study_of(config)
+    spec = study.dataset("few")
+    assert spec["data_sets"] == 4 and study.dataset("many")["data_sets"] == 2
+    paths = [tmp_path / f"{name}.npy" for name in ("data", "reference", "baselines")]
+    dataset(spec, paths[0])
+    reference(study.reference("few"), *paths[:2])
+    baselines(study.baselines("few"), paths[0], paths[2])
+    data, sample, exact = map(np.load, paths)
+    assert (data.shape, sample.shape, exact.shape) == ((4, 2, 100), (4, 60, 2), (4, 3, 60, 2))
+    model = study.models["few"].model
+    thetas = [truth(spec, model, "data", i) for i in range(4)]
+    # The mean of 100 rows, and the posterior, are about the theta of their own data set.
+    sd = np.sqrt([1 / 100, 2 / 100])
+    for i, theta in enumerate(thetas):
+        assert (abs(data[i].mean(axis=1) - theta) < 4 * sd).all()
+        assert (abs(sample[i].mean(axis=0) - data[i].mean(axis=1)) < sd).all()
+    assert min(np.ptp(thetas, axis=0)) > 4 * max(sd)
+
+    cell = Cell("few", "walk", "epsilon-4")
+    files = tmp_path / "budgets/walk/epsilon-4.json"
+    files.parent.mkdir(parents=True)
+    budget(study.budget(cell), files)
+    place = tmp_path / "chains/walk/epsilon-4"
+    place.mkdir(parents=True)
+    for seed in range(4):
+        chain(study.chain(cell, seed), *paths[:2], files, [], place / f"seed-{seed}.npz")
+        start = np.load(place / f"seed-{seed}.npz")["start"]
+        assert (abs(start - thetas[seed]) < 8 * sd).all()
+
+    out = {name: tmp_path / f"{name}.csv" for name in ("chains", "timings", "costs", "mixing")}
+    table = study.chain_table("few", [cell])
+    chain_table(table, paths[1], tmp_path / "chains", tmp_path / "budgets", *out.values())
+    rows = read_csv(out["chains"])
+    assert rows["data_set"].tolist() == [0, 1, 2, 3]
+    assert rows["coverage"].between(0, 1).all()
+    assert read_csv(out["mixing"])["r_hat"].isna().all()
+    baseline_table(study.baseline_table("few"), *paths[1:], tmp_path / "b.csv", tmp_path / "s.csv")
+    compared, starts = read_csv(tmp_path / "b.csv"), read_csv(tmp_path / "s.csv")
+    assert compared["baseline"].tolist() == list(range(12)) and len(starts) == 4
+    assert compared["posterior_sd"].nunique() == 4
+    assert compared["mmd"].max() < 0.5 < starts["mmd"].min()
+
+
+def test_a_twin_has_a_theta_of_the_prior_whatever_the_model_says(config):
+    study = Study(config, ROOT)
+    spec = study.dataset("correlated-gauss-2d") | {"theta": "prior"}
+    model = registry.build(spec["model_entry"])
+    theta = truth(spec, model, "tuning-data")
+    assert theta.tolist() != model.true_theta.tolist()
+    mean = simulate(spec, "tuning-data").mean(axis=1)
+    np.testing.assert_allclose(mean, theta, atol=5 / np.sqrt(model.num_rows))
