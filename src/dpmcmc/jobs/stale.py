@@ -87,12 +87,10 @@ def said_by(path):
 def say_in(path, text):
     """Let a page say that it is old, or no more."""
     prose, put = front_of(path)
-    lines = prose.splitlines(keepends=True)
-    for place in [i for i, line in enumerate(lines) if line.startswith(MARK)]:
-        del lines[place : place + 2]
-    if text:
-        lines[1:1] = ["\n", f"{text}\n"] if len(lines) > 1 else ["\n\n", text]
-    put("".join(lines))
+    title, *lines = prose.split("\n")
+    if said_by(path):
+        del lines[:2]  # an empty line, and what it says
+    put("\n".join([title, *["", text][: 2 * bool(text)], *lines]))
 
 
 def front_of(path):
