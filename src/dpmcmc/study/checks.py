@@ -132,6 +132,7 @@ def check_tuning(study):
         raise ConfigError("tuning: models and algorithms go together; one of these keys is missing")
     schemas = [algorithm.schema().__struct_fields__ for algorithm in study.algorithms.values()]
     known = dict.fromkeys(key for fields in schemas for key in fields)
+    check_known(study.tuning.get("fixed", {}), names, "tuning.fixed", "algorithm")
     factors = study.tuning.get("factors", {})
     check_known(factors, known, "tuning.factors", "key")
     for model in models:

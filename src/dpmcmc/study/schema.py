@@ -112,6 +112,7 @@ class Tuning(Table):
     largest_clip_fraction: Share
     max_iterations: whole(2, 10_000_000)
     factors: Annotated[dict[str, Annotated[float, Meta(gt=1, le=1_000_000)]], Some]
+    fixed: dict[Id, Annotated[list[str], UNIQUE]] = {}
     theta: Literal["prior"] = None
     models: Ids = None
     algorithms: Ids = None

@@ -26,6 +26,8 @@ from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import Cell, all_cells, check_runs
 from dpmcmc.study.schema import Config
 
+NOT_OF_A_SEARCH = {"models", "algorithms", "fixed"}  # keys of `tuning` that no search depends on
+
 
 class Study:
     """A validated configuration.
@@ -333,18 +335,19 @@ class Study:
     def search(self, model, algorithm):
         """What the search of the settings of an algorithm on a model depends on."""
         settings = self.algorithms[algorithm].settings_on(model)
-        most, factors = self.tuning["max_iterations"], self.tuning["factors"]
+        most, fixed = self.tuning["max_iterations"], self.tuning.get("fixed", {})
+        searched = settings.keys() - set(fixed.get(algorithm, []))
         of_twin = self.reference(model)
         of_twin.pop("data_sets", None)
         return {
             **of_twin,
             **self.mechanism(model, algorithm, settings),
-            **{key: self.tuning[key] for key in self.tuning.keys() - {"models", "algorithms"}},
+            **{key: self.tuning[key] for key in self.tuning.keys() - NOT_OF_A_SEARCH},
             **self._optional("stored_draws"),
             "settings": settings,
             "max_iterations": min(most, self.config.get("max_iterations", most)),
             "mmd": self.config["mmd"],
-            "factors": {key: factor for key, factor in factors.items() if key in settings},
+            "factors": {k: v for k, v in self.tuning["factors"].items() if k in searched},
         }
 
     def _optional(self, key):
