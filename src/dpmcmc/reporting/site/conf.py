@@ -38,7 +38,7 @@ suppress_warnings = ["myst.header"]
 # -- The public names ------------------------------------------------------------------------------
 
 autosummary_generate = True
-templates_path = ["templates"]
+templates_path = [str(Path(__file__).with_name("templates"))]
 autodoc_default_options = {"members": True}
 autodoc_typehints = "none"  # docstrings say what parameters are
 autodoc_member_order = "bysource"
