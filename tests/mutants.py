@@ -396,6 +396,13 @@ MUTANTS = [
         "study/test_sources.py",
     ),
     Mutant(
+        "recipes: digests of data files are published",
+        "jobs/table.py",
+        "    study = study.without_digests()\n",
+        "",
+        "study/test_own_data.py",
+    ),
+    Mutant(
         "specs: chains of all seeds are one",
         "study/study.py",
         '"varied": run.varied, "seed": int(seed)}',

@@ -52,6 +52,11 @@ def test_the_ten_lines_sample_the_posterior_and_say_what_it_cost():
     assert 1.99 < float(epsilon) <= 2
 
 
+def test_all_who_meet_streams_are_told_that_these_are_for_trying():
+    for text in (README.read_text(), PAGE.read_text(), dpmcmc.streams.__doc__):
+        assert re.search(r"for trying things, not\s+for\s+publishing", text, re.IGNORECASE)
+
+
 def test_what_the_page_says_beside_its_calls_is_what_they_give():
     blocks = [*python_blocks(README), *python_blocks(PAGE)]
     said = 0

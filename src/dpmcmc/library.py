@@ -8,16 +8,16 @@ from dpmcmc.study.streams import three_streams
 
 
 def streams(seed: int | None = None) -> Streams:
-    """Random streams of one chain.
+    """Random streams of one chain: for trying things, not for publishing.
 
-    On real data all three must stay secret: whoever knows the numbers of one may undo the noise, or
-    find the seed that they share.
+    The generators are made for simulation and are no ciphers, and the noise that they give is in
+    floating point, whose low digits can tell what it hides (Mironov 2012). So a chain of real data
+    that is drawn with them is not protected, even if all three stay secret.
 
     Parameters
     ----------
     seed : int, optional
-        For the same chain again. Left out, as it must be for a chain of real data that is to be
-        private: then each stream has the operating system's randomness, which nobody can repeat.
+        For the same chain again. Left out, each stream is seeded by the operating system.
 
     Raises
     ------

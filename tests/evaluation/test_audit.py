@@ -8,7 +8,7 @@ import yaml
 from conftest import ROOT, chosen
 
 from dpmcmc import registry
-from dpmcmc.evaluation.audit import OUTLIER, audit, cases, epsilon_bound
+from dpmcmc.evaluation.audit import OUTLIER, audit, bound_by, cases, epsilon_bound, mu_bound
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.barker_correction import fit_correction
 
@@ -41,10 +41,13 @@ def test_studies_audit_cases_that_there_are(name):
     chosen(CASES, "dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1", "dp-barker-full-data-1"),
 )
 def test_what_is_found_stays_below_the_accountant(name):
-    most = allowed(name)
-    values, positions = audit(CASES[name], seed=1, runs=3000, delta=DELTA)
+    most, mu = allowed(name), CASES[name].mu()
+    values, positions, noise = audit(CASES[name], seed=1, runs=3000, delta=DELTA)
     assert values.epsilon <= most and positions.epsilon <= most
     assert values.epsilon > 0.02 * most  # and is no empty statement
+    assert noise.p_value > 0.001 and noise.count >= 6000
+    if not np.isnan(mu):  # all is Gaussian
+        assert 0.7 * mu < values.mu <= mu and positions.mu <= mu
 
 
 @pytest.mark.parametrize(
@@ -56,18 +59,24 @@ def test_what_is_found_stays_below_the_accountant(name):
 )
 def test_what_is_found_comes_close_where_the_accountant_is_tight(name, runs):
     most = allowed(name)
-    values, _ = audit(CASES[name], seed=2, runs=runs, delta=DELTA)
+    values, _, _ = audit(CASES[name], seed=2, runs=runs, delta=DELTA)
     assert 0.7 * most < values.epsilon <= most
 
 
 class Weak(np.random.Generator):
     """A noise generator that is not as loud as it should be."""
 
+    factor = 0.7
+
     def __init__(self, rng):
         super().__init__(rng.bit_generator)
 
     def standard_normal(self, *size):
-        return 0.7 * super().standard_normal(*size)
+        return self.factor * super().standard_normal(*size)
+
+
+class AlmostRight(Weak):
+    factor = 0.9
 
 
 CAUGHT = {
@@ -81,10 +90,42 @@ CAUGHT = {
 
 @pytest.mark.parametrize("name", chosen(CAUGHT, "dp-penalty-1", "dp-barker-full-data-1"))
 def test_noise_that_is_too_small_is_caught(name):
-    values, _ = audit(
+    values, _, _ = audit(
         CASES[name], seed=3, runs=CAUGHT[name], delta=DELTA, noise=Weak, confidence=0.99
     )
     assert values.epsilon > allowed(name)
+
+
+def test_noise_that_is_a_tenth_too_small_is_caught_by_its_variance_and_by_mu():
+    """Which epsilon at one delta is too blunt for: it needs a rare event."""
+    case = CASES["dp-penalty-1"]
+    values, _, noise = audit(case, seed=3, runs=20_000, delta=DELTA, noise=AlmostRight)
+    assert values.epsilon <= allowed("dp-penalty-1")
+    assert values.mu > case.mu()
+    assert abs(noise.variance - 0.81) < 0.03 and noise.p_value < 1e-20
+
+
+@pytest.mark.parametrize("name", chosen(["dp-hmc-1", "dp-barker-4", "dp-sgld-1"], "dp-hmc-1"))
+def test_its_variance_needs_few_runs_whatever_the_mechanism(name):
+    _, _, noise = audit(CASES[name], seed=3, runs=1000, delta=DELTA, noise=AlmostRight)
+    assert abs(noise.variance - 0.81) < 0.1 and noise.p_value < 1e-5
+
+
+def test_mu_is_of_all_releases_together():
+    assert CASES["dp-penalty-1"].mu() == pytest.approx(1)
+    assert CASES["dp-penalty-4"].mu() == pytest.approx(2)
+    assert np.isnan(CASES["minibatch-dp-penalty-1"].mu())
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+def test_the_bound_of_mu_holds_and_comes_close(mu):
+    """At 95 %, of normal scores, 400 times."""
+    rng = np.random.default_rng(7)
+    scores = rng.standard_normal((400, 2, 4000)) + np.array([mu, 0.0])[:, None]
+    found = np.array([bound_by(*pair, DELTA, 0.05).mu for pair in scores])
+    assert (found <= mu).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert np.median(found) > mu - 0.2
+    assert mu_bound(np.array(0), np.array(100), 100, 0.05) == -np.inf  # no event tells
 
 
 class Clipping(Target):
@@ -127,7 +168,7 @@ class NumbersOnly(Careless):
 
 @pytest.mark.parametrize("name", ["dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1"])
 def test_a_clip_of_one_side_is_caught(name):
-    values, _ = audit(CASES[name], seed=4, runs=2000, delta=DELTA, target_class=ClippedAboveOnly)
+    values, _, _ = audit(CASES[name], seed=4, runs=2000, delta=DELTA, target_class=ClippedAboveOnly)
     assert values.epsilon > allowed(name)
 
 
@@ -142,9 +183,9 @@ def test_a_clip_of_one_side_is_caught(name):
 def test_a_row_that_is_no_number_is_caught_where_it_passes_and_harmless_where_not(name):
     case = CASES[name]
     case = case._replace(rows=np.concatenate([[np.nan], case.rows[1:]]))
-    values, positions = audit(case, seed=5, runs=3000, delta=DELTA, target_class=NumbersOnly)
+    values, positions, _ = audit(case, seed=5, runs=3000, delta=DELTA, target_class=NumbersOnly)
     assert max(values.epsilon, positions.epsilon) > case.epsilon(DELTA)
-    values, positions = audit(case, seed=5, runs=3000, delta=DELTA, target_class=Clipping)
+    values, positions, _ = audit(case, seed=5, runs=3000, delta=DELTA, target_class=Clipping)
     assert max(values.epsilon, positions.epsilon) <= case.epsilon(DELTA)
 
 

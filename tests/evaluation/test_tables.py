@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpmcmc.evaluation.metrics import mmd
-from dpmcmc.evaluation.tables import of_more_draws, summarise
+from dpmcmc.evaluation.tables import analysis_tables, of_more_draws, summarise
 
 CELL = {"model": "m", "algorithm": "a", "epsilon": 1.0}
 
@@ -45,3 +45,33 @@ def test_exact_samples_of_more_draws_are_nearer_by_what_is_said():
     for times in (2, 6):
         found, expected = median(50 * times) / unit, of_more_draws(times)
         assert found == pytest.approx(expected, rel=0.1) and expected < 0.9
+
+
+def test_claims_are_judged_on_each_data_set_alone_too():
+    """On one data set a is nearer than b, on the other it is farther."""
+    rng = np.random.default_rng(3)
+    rows = [
+        {"model": "m", "algorithm": name, "epsilon": 1.0, "delta": 0.1, "seed": seed}
+        | {"mmd": (0.2 if (name == "a") == (seed % 2 == 0) else 0.6) + 0.01 * rng.random()}
+        | {"clip_fraction": 0.0, "iterations": 9, "ess": 5.0, "mmd_draws": 50, "sd_ratio": 1.0}
+        | {"mean_error": 0.1, "data_set": seed % 2, "coverage": 0.9}
+        for name in "ab"
+        for seed in range(20)
+    ]
+    chains = pd.DataFrame(rows)
+    starts = pd.DataFrame({"model": "m", "seed": range(20), "mmd": 1.0})
+    starts["data_set"] = starts["seed"] % 2
+    baselines = pd.DataFrame({"model": "m", "mmd": 0.1, "mmd_draws": 50, "data_set": [0, 1]})
+    baselines["posterior_sd"] = 0.5
+    mixing = pd.DataFrame(
+        {"model": "m", "algorithm": ["a", "b"], "epsilon": 1.0, "r_hat": [np.nan, np.nan]}
+    )
+    summary = summarise(chains, baselines, starts, mixing)
+    claim = {"section": "1", "statement": "a is nearer", "rule": "lower"}
+    claim["of"] = [{"model": "m", "lower": "a", "higher": "b"}]
+    tables = analysis_tables(chains, baselines, starts, None, {}, [], [claim], summary=summary)
+    verdicts = tables["claims-by-data-set"].set_index("data_set")["verdict"]
+    assert verdicts.to_dict() == {0: "confirmed", 1: "not confirmed"}
+    ranking = tables["ranking"].set_index("algorithm")
+    assert ranking["share_first"].to_dict() == {"a": 0.5, "b": 0.5}
+    assert ranking["coverage"].tolist() == pytest.approx([0.9, 0.9])

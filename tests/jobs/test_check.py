@@ -134,7 +134,7 @@ def failed(table):
 def test_a_right_model_passes(tmp_path, capsys):
     status, table = run(tmp_path, capsys, RIGHT, "num_rows=300", "prior_sd=1")
     assert status == 0
-    assert sum(rest.endswith("ok") for rest in table.values()) == 17
+    assert sum(rest.endswith("ok") for rest in table.values()) == 18
     assert table[DATA].startswith("300 rows")
     assert table[JAX] == "not tried: no log_likelihood_row"
 
@@ -198,6 +198,21 @@ def test_a_model_without_data_is_checked_on_a_file(tmp_path, capsys):
     assert table[SBC].startswith("not tried: Line has no simulate")
 
 
+def test_what_a_model_raises_on_data_of_a_file_is_told_without_its_message(tmp_path, capsys):
+    source = changed({"def simulate": "def simulate_nothing"})
+    source = source.replace("    row_length = 2\n", "    row_length = 2\n    columns = 'x', 'y'\n")
+    quoting = "raise ValueError(f'cannot use {rows}')\n        residuals = self.residuals"
+    source = source.replace("residuals = self.residuals", quoting, 1)
+    np.savetxt(tmp_path / "own.csv", np.full((300, 2), 31415.5), delimiter=",", header="x,y")
+    (tmp_path / "own.csv").write_text((tmp_path / "own.csv").read_text().replace("# ", ""))
+    (tmp_path / "own.py").write_text(source)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["check", f"{tmp_path}/own.py:Line", f"data={tmp_path}/own.csv"])
+    output = capsys.readouterr()
+    assert caught.value.code == 1 and "31415" not in output.out + output.err
+    assert read(output.out)[GRADIENTS].startswith("ValueError (own.py, line ")
+
+
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
@@ -257,4 +272,4 @@ def test_the_command_itself(tmp_path):
     assert done.returncode == 1
     assert done.stderr == ""
     assert failed(read(done.stdout)) == {"Prior gradient: finite differences of its ratio"}
-    assert done.stdout.endswith("line.py:Line: 16 ok, 1 FAILED, 2 not tried\n")
+    assert done.stdout.endswith("line.py:Line: 17 ok, 1 FAILED, 2 not tried\n")

@@ -83,6 +83,7 @@ def test_a_value_that_is_not_finite_is_named_and_no_value_quoted(tmp_path, kind,
 
 
 NO_NAMES = "data.csv: has no line of names, or has there no column x and no column y"
+NO_Y = "data.csv: has no line of names, or has there no column y"
 
 
 def test_names_that_are_numbers_and_empty_lines_at_the_end(tmp_path):
@@ -112,8 +113,11 @@ def refusal(path, columns=None, **options):
         ("x,y\n1,2,3\n3,4,5\n", "data.csv: a row has more entries than there are names"),
         ("x,y\n1,5,2\n3,4,5\n", "data.csv: a row has more entries than there are names"),
         ("x;y\n1;2\n3;4\n", NO_NAMES),
-        ("x,z\n1,2\n3,4\n", "data.csv: has no column y; its columns are x, z"),
-        ("x,y,y\n1,2,3\n3,4,5\n", "data.csv: has more than one column y; its columns are x, y, y"),
+        ("x,z\n1,2\n3,4\n", NO_Y),
+        ("x,secret\n3,4\n5,6\n", NO_Y),
+        ("secret,x,31415\n3,4,5\n5,6,7\n", NO_Y),
+        ("x,y,y\n1,2,3\n3,4,5\n", "data.csv: has more than one column y"),
+        ("y,secret,x,y\n1,2,3,4\n3,4,5,6\n", "data.csv: has more than one column y"),
         ("x,y\n1,2\n", "data.csv: has too few rows (1); at least 2 needed"),
         ("x,y\n", "data.csv: has too few rows (0); at least 2 needed"),
         ("", "data.csv: has too few rows (0); at least 2 needed"),
@@ -172,8 +176,8 @@ def test_a_pickle_is_not_opened(tmp_path):
         (np.ones((4, 2), complex), "data.npy: row 1 of column x is no number"),
         (np.float64(3), "data.npy: must be an array (n, p) or (n,), not ()"),
         (
-            np.zeros(4, [("x", float), ("y", float)]),
-            "data.npy: must be an array (n, p) or (n,), not (4,) of fields x, y",
+            np.zeros(4, [("x", float), ("secret", float)]),
+            "data.npy: must be an array (n, p) or (n,), not (4,) of fields with names",
         ),
     ],
 )
@@ -226,6 +230,11 @@ def test_what_is_no_number_in_parquet(tmp_path, column, message):
     path = tmp_path / "data.parquet"
     parquet.write_table(pyarrow.table({"x": [1, 2, 3], "y": column}), path)
     assert message in refusal(path)
+
+
+def test_names_in_parquet_which_may_be_a_first_row_are_not_quoted(tmp_path):
+    path = write(tmp_path, ".parquet", names=("x", "secret"))
+    assert refusal(path) == NO_Y.replace(".csv", ".parquet")
 
 
 def test_an_index_of_pandas_is_a_column(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from conftest import ROOT
 
 from dpmcmc.files import JobError
 from dpmcmc.jobs import data as jobs
+from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.loading import load_study
 from dpmcmc.study.study import Study
@@ -118,6 +120,26 @@ def test_jobs_are_told_the_file_its_columns_and_digest(make, directory, config):
     assert after["data"].pop("digest") != spec["data"].pop("digest") and after == spec
 
 
+def test_what_is_published_is_the_same_whatever_the_values_of_a_data_file(make, directory):
+    """No study.json and no recipe confirms a guess of a row; jobs in results/ see the change."""
+
+    def told():
+        runs = [{"models": ["line"], "algorithms": ["rwmh"], "iterations": [10]}]
+        settings = {"algorithms": {"rwmh": {"settings": {"line": {"proposal_scale": 1.0}}}}}
+        study = make({"data": "line.csv", "held_out": 0.2}, runs=runs, **settings)
+        assert any(part.endswith("line/rwmh") for part in recipe(study))
+        of = SimpleNamespace(model="line")
+        return [recipe(study), study.description()], JOBS["dataset"].settings(study, of)
+
+    (published, job) = told()
+    assert "digest" not in json.dumps(published[1]) and "digest" in job
+    write_data(directory / "line.csv", value=0.6)
+    again, other_job = told()
+    assert again == published and other_job != job
+    write_data(directory / "line.csv", count=60)  # n is public
+    assert told()[0][0] != published[0]
+
+
 def test_columns_of_the_entry_win(make, directory):
     study = make({"data": "line.csv", "columns": ["y", "x"]})
     assert study.dataset("line")["data"]["columns"] == ["y", "x"]
@@ -151,7 +173,7 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ({"data": "line.csv", "columns": ["x", "x"]}, "models.line.columns: lists an entry twice"),
         (
             {"data": "line.csv", "columns": ["x", "z"]},
-            "models.line.data: line.csv: has no column z; its columns are x, y, name",
+            "models.line.data: line.csv: has no line of names, or has there no column z",
         ),
         (
             {"data": "line.csv", "columns": ["x", "name"]},

@@ -23,7 +23,6 @@ SMALL = {
     "data_sets": 2,
     "reference_draws": 60,
     "baseline_samples": 3,
-    "powers_of_n": {"clip_bound": -0.5, "batch_size": 1},
     "models": {
         "few": NORMAL | {"num_rows": 100, "settings_of": "many", "data_sets": 4},
         "many": NORMAL | {"num_rows": 400},
@@ -33,11 +32,13 @@ SMALL = {
             "sampler": "DPPenalty",
             "move": "GaussianWalk",
             "accountant": "gaussian",
+            "powers_of_n": {"clip_bound": -0.5},
             "settings": {"many": {"noise_scale": 2, "proposal_scale": 0.1, "clip_bound": 1.5}},
         },
         "batches": {
             "sampler": "DPSGLD",
             "accountant": "certified",
+            "powers_of_n": {"batch_size": 1},
             "settings": {"many": {"step_size": 1e-3, "batch_size": 50, "gradient_clip_bound": 3}},
         },
     },

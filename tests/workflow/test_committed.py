@@ -3,6 +3,7 @@
 On a small study, in a copy of the tree; pages of the studies in docs/ from what is committed.
 """
 
+import hashlib
 import json
 import re
 import shutil
@@ -103,6 +104,12 @@ def test_a_changed_digit_is_named_and_a_refactoring_attested(published, tmp_path
     assert docs(directory, "status", check=False).returncode == 1
     assert docs(directory, "mark", "mini").returncode == 0  # numbers are old, and say so
     assert "Older than the code" in (directory / "docs/mini/README.md").read_text()
+
+
+def test_the_data_file_of_committed_studies_is_as_it_was():
+    """Recipes, which are published, do not tell: they have no digest of a data file."""
+    digest = hashlib.sha256((ROOT / "examples/radon.csv").read_bytes()).hexdigest()
+    assert digest == "c88fdf580c4dae7267a3eb0fdcb14eb8899688909868cdf2cefb6001f0d4232c"
 
 
 def test_an_attest_runs_one_of_several_long_references_and_names_the_others(monkeypatch, capsys):

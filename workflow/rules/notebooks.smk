@@ -61,6 +61,7 @@ rule record_provenance:
         runtime=minutes(10),
     params:
         **job("provenance"),
+        data=[entry.data for entry in study.models.values()],  # recipes have no digests
     message:
         "Record what makes the study"
     shell:

@@ -10,6 +10,13 @@ probabilities give
 
 (Jagielski, Ullman and Oprea 2020). That must stay below what the accountant says, and come close
 where its bound is tight. Noise that is too small, or a row that is not clipped, shows.
+
+Where all is Gaussian, so that iterations cost one mu, any event bounds that too:
+
+    mu >= Phi^-1(P(event)) - Phi^-1(Q(event))
+
+(Dong, Roth and Su 2022: the trade-off curve of two normals mu apart). It needs no rare event, so it
+comes closer than epsilon does. The noise is also looked at by itself (`dpmcmc.evaluation.noise`).
 """
 
 import math
@@ -17,10 +24,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 from dpmcmc.accounting import certified
 from dpmcmc.accounting.costs import mechanism_of
+from dpmcmc.accounting.gaussian import total_mu
+from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.accounting.sequences import first_of
+from dpmcmc.evaluation.noise import Noise, NoiseFound
 from dpmcmc.evaluation.watching import WatchedStreams, log_densities
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
@@ -65,12 +76,26 @@ class Case(NamedTuple):
         mechanism = mechanism_of(self.sampler, len(self.rows), self.likelihood_power)
         return certified.epsilon(mechanism, self.iterations, delta)
 
+    def mu(self):
+        """mu of all iterations together; NaN where not all that they release is Gaussian."""
+        mechanism = mechanism_of(self.sampler, len(self.rows), self.likelihood_power)
+        is_gaussian = isinstance(first_of(mechanism), GaussianMechanism)
+        return total_mu(mechanism, self.iterations) if is_gaussian else math.nan
+
 
 class Bound(NamedTuple):
-    """What an audit found, for one kind of score."""
+    """Lower bounds by one kind of score, each with confidence; 0 if nothing was found."""
 
-    observed: str  # "values" or "positions"
-    epsilon: float  # at least this, with confidence; 0 if nothing was found
+    epsilon: float
+    mu: float  # if all is Gaussian
+
+
+class Found(NamedTuple):
+    """What an audit found."""
+
+    values: Bound  # by what was released
+    positions: Bound
+    noise: NoiseFound
 
 
 def cases(num_rows=16, correction=None):
@@ -132,7 +157,7 @@ def gaussian_model(num_rows):
     return Gaussian(num_rows=num_rows, **settings)
 
 
-def observe(case, targets, rng, runs):
+def observe(case, targets, rng, runs, noise):
     """Many runs on the first of two targets whose data differ in the first row.
 
     Parameters
@@ -141,6 +166,8 @@ def observe(case, targets, rng, runs):
     targets : list of Target
     rng : WatchedStreams
     runs : int
+    noise : Noise
+        To which that of all releases is added.
 
     Returns
     -------
@@ -156,6 +183,7 @@ def observe(case, targets, rng, runs):
         state = None if prepares else case.sampler.init(rng, start)
         for _ in range(prepares + case.iterations):
             step = rng.step(case.sampler, state, targets[0])
+            noise.add(step, is_preparation=state is None)
             losses[i] += log_ratio(rng, case.sampler, state, targets, step)
             state = step.state
         ways[i] = state.position.sum()
@@ -192,7 +220,7 @@ def log_ratio(rng, sampler, state, targets, step):
 
 
 def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=None):
-    """Lower bounds of epsilon at delta, a list of `Bound`: by released values, and by positions.
+    """Lower bounds of epsilon at delta and of mu, and the variance of the noise: `Found`.
 
     Parameters
     ----------
@@ -202,7 +230,8 @@ def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=
         On each of the two data sets.
     delta : float
     confidence : float
-        Of all bounds of one score together: both directions, both probabilities.
+        Of the bound of epsilon by one score, both directions and both probabilities together; and
+        of that of mu by it.
     target_class, noise
         For tests of the audit: a target, and a function that wraps the noise generator, with a
         deliberate error.
@@ -211,24 +240,25 @@ def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=
     targets = [target_class(gaussian_model(n), x[None]) for x in (case.rows, case.neighbour)]
     for target in targets:
         target.likelihood_power = case.likelihood_power
-    scores = {"values": [], "positions": []}
+    by_values, by_positions, watched = [], [], Noise()
     for i in range(2):
         generators = [np.random.default_rng([*np.atleast_1d(seed), i, j]) for j in range(3)]
         if noise is not None:
             generators[2] = noise(generators[2])
         ordered = targets[::-1] if i else targets
         rng = WatchedStreams(*generators)
-        losses, ways = observe(case, ordered, rng, runs)
-        scores["values"].append(-losses if i else losses)
-        scores["positions"].append(-ways)  # the first row speaks against upward steps
-    error = (1 - confidence) / 4
-    return [
-        Bound(
-            observed,
-            max(0.0, one_direction(p, q, delta, error), one_direction(-q, -p, delta, error)),
-        )
-        for observed, (p, q) in scores.items()
-    ]
+        losses, ways = observe(case, ordered, rng, runs, watched)
+        by_values.append(-losses if i else losses)
+        by_positions.append(-ways)  # the first row speaks against upward steps
+    bounds = (bound_by(*scores, delta, 1 - confidence) for scores in (by_values, by_positions))
+    return Found(*bounds, watched.found())
+
+
+def bound_by(p_scores, q_scores, delta, error):
+    """`Bound` by scores of runs on the one data set and on the other, two arrays."""
+    p, q = p_scores, q_scores
+    epsilons = [one_direction(*pair, delta, error / 4) for pair in ((p, q), (-q, -p))]
+    return Bound(max(0.0, *epsilons), max(0.0, mu_of_scores(p, q, error / 2)))
 
 
 def one_direction(p_scores, q_scores, delta, error):
@@ -243,9 +273,32 @@ def one_direction(p_scores, q_scores, delta, error):
     return float(epsilon_bound(*map(np.array, counts), len(p_scores) - half, delta, error))
 
 
-def epsilon_bound(p_count, q_count, runs, delta, error):
-    """ln((p - delta) / q) with Clopper-Pearson bounds of p from below and of q from above."""
+def mu_of_scores(p_scores, q_scores, error):
+    """Lower bound of mu from the event "score above t", t the median of the first tenth of all.
+
+    Of two normals that is midway between them, where the bound is closest; it needs few runs.
+    """
+    few = len(p_scores) // 10
+    middle = np.median(np.concatenate([p_scores[:few], q_scores[:few]]))
+    counts = [np.count_nonzero(s[few:] >= middle) for s in (p_scores, q_scores)]
+    return float(mu_bound(*map(np.array, counts), len(p_scores) - few, error))
+
+
+def probability_bounds(p_count, q_count, runs, error):
+    """Clopper-Pearson bounds: of p from below and of q from above."""
     p_low = np.where(p_count > 0, beta.ppf(error, p_count, runs - p_count + 1), 0.0)
     q_high = np.where(q_count < runs, beta.ppf(1 - error, q_count + 1, runs - q_count), 1.0)
+    return p_low, q_high
+
+
+def mu_bound(p_count, q_count, runs, error):
+    """Phi^-1(p) - Phi^-1(q) with bounds of p from below and of q from above."""
+    p_low, q_high = probability_bounds(p_count, q_count, runs, error)
+    return np.where((p_low > 0) & (q_high < 1), norm.ppf(p_low) - norm.ppf(q_high), -np.inf)
+
+
+def epsilon_bound(p_count, q_count, runs, delta, error):
+    """ln((p - delta) / q) with bounds of p from below and of q from above."""
+    p_low, q_high = probability_bounds(p_count, q_count, runs, error)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(p_low > delta, np.log((p_low - delta) / q_high), -np.inf)

@@ -84,6 +84,16 @@ def analysis_tables(
         tables["clipping-thresholds"] = clipping_thresholds(clipping, effects)
     if claims:
         tables["claims"], tables["claim-comparisons"] = evaluate(claims, given)
+    if claims and "data_set" in chains:
+        parts = {"chains": chains, "baselines": baselines, "starts": starts}
+        others = {"models": models, "stand_ins": {}, "swept": swept, "claims": claims}
+        others |= {"summary": summary, "accounting": accounting}
+        tables["claims-by-data-set"] = pd.concat(
+            analysis_tables(**of_data_set(parts, number), **others)["claims"].assign(
+                data_set=number
+            )
+            for number in sorted(chains["data_set"].unique())
+        )
     if claims and stand_ins:
         replaced = {
             "chains": with_stand_ins(by_epsilon, stand_ins),
@@ -93,6 +103,14 @@ def analysis_tables(
             claims, given | replaced
         )
     return tables
+
+
+def of_data_set(tables, number):
+    """Rows of tables that are of one data set, as if there were no other."""
+    return {
+        name: table[table["data_set"] == number].drop(columns="data_set")
+        for name, table in tables.items()
+    }
 
 
 def compared(chains, swept):

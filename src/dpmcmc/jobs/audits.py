@@ -1,4 +1,4 @@
-"""Lower bounds of the epsilon that the samplers' own code costs."""
+"""Lower bounds of the epsilon and mu that the samplers' own code costs, and a test of its noise."""
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ from dpmcmc.study.streams import seed_sequence
 
 
 def audit_case(spec, output):
-    """Bound the epsilon of a sampler's own code from below by many runs, as CSV."""
+    """Bound the epsilon and mu of a sampler's own code from below by many runs, as CSV."""
     known = cases()
     if spec["case"] not in known:
         raise JobError(f"audit.cases: unknown case {spec['case']}; valid cases: {', '.join(known)}")
@@ -19,7 +19,7 @@ def audit_case(spec, output):
     case = case._replace(sampler=with_needed(case.sampler))
     seed = seed_sequence(spec["study_seed"], "audit", spec["case"]).entropy
     settings = {key: spec[key] for key in ("runs", "delta", "confidence")}
-    values, positions = audit(case, seed, **settings)
+    values, positions, noise = audit(case, seed, **settings)
     row = {
         "case": spec["case"],
         "sampler": type(case.sampler).__name__,
@@ -28,5 +28,10 @@ def audit_case(spec, output):
         "epsilon_at_most": rounded_up(case.epsilon(spec["delta"])),
         "epsilon_by_values": values.epsilon,
         "epsilon_by_positions": positions.epsilon,
+        "mu_at_most": case.mu(),
+        "mu_by_values": values.mu,
+        "mu_by_positions": positions.mu,
+        "noise_variance": noise.variance,
+        "noise_p_value": noise.p_value,
     }
     write_csv(pd.DataFrame([row]), output)

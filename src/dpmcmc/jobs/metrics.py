@@ -41,7 +41,9 @@ def baseline_table(spec, reference, baselines, output, starts):
     samples = samples.reshape(-1, *samples.shape[-2:])
     sets = np.arange(len(samples)) // per_set
     exact = [
-        {"model": name, "baseline": i} | metrics("baseline", i, draws, of_seed(spec, sample, j))
+        {"model": name, "baseline": i}
+        | numbered(spec, j)
+        | metrics("baseline", i, draws, of_seed(spec, sample, j))
         for i, (j, draws) in enumerate(zip(sets, samples, strict=True))
     ]
     unmoved = []
@@ -53,7 +55,8 @@ def baseline_table(spec, reference, baselines, output, starts):
             for seed in range(number * m, (number + 1) * m)
         ]
         draws = np.resize(starts_of, own.shape)  # one after another, again and again
-        unmoved.append({"model": name, "seed": number} | metrics("start", number, draws, own))
+        keys = {"model": name, "seed": number} | numbered(spec, number)
+        unmoved.append(keys | metrics("start", number, draws, own))
     sds = [math.sqrt(np.trace(covariance(of_seed(spec, sample, j)))) for j in sets]
     write_csv(pd.DataFrame(exact).assign(posterior_sd=sds), output)
     write_csv(pd.DataFrame(unmoved), starts)
@@ -136,13 +139,17 @@ def of_data_set(spec, model, draws, number):
     """
     if "data_sets" not in spec:
         return {}
-    number %= spec["data_sets"]
     covered = math.nan
     if len(draws) > 1:
         low, high = np.quantile(draws, INTERVAL, axis=0)
-        theta = truth(spec, model, "data", number)
+        theta = truth(spec, model, "data", number % spec["data_sets"])
         covered = float(((low <= theta) & (theta <= high)).mean())
-    return {"data_set": number, "coverage": covered}
+    return numbered(spec, number) | {"coverage": covered}
+
+
+def numbered(spec, seed):
+    """Column `data_set`, where there are several: that of the chain with a seed."""
+    return {"data_set": int(seed) % spec["data_sets"]} if "data_sets" in spec else {}
 
 
 class ChainFile(NamedTuple):

@@ -200,8 +200,10 @@ def recipe(study):
     """What the tables of a study depend on: {part: digest of the settings and sources of its jobs}.
 
     Parts are `reference/MODEL`, `baselines/MODEL`, `chains/MODEL/ALGORITHM`, `intervals/MODEL`,
-    `accounting`, `certified`, `audit` and `tables`. Pages, labels and prose are in none of them.
+    `accounting`, `certified`, `audit` and `tables`. Pages, labels and prose are in none of them,
+    nor are the bytes of data files, since recipes are published.
     """
+    study = study.without_digests()
     jobs, cells = {}, {}
     for model in study.model_ids:
         of = SimpleNamespace(model=model)

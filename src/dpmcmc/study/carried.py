@@ -5,21 +5,19 @@ from numbers import Integral
 DIGITS = 3  # of a carried setting
 
 
-def carried(entry, models, powers):
+def carried(entry, models):
     """An algorithm's entry with settings for models that have those of another (`settings_of`).
 
-    A setting is multiplied by a power of n / n_0, where n_0 rows are those of the other model. What
-    the entry says for the model itself stays.
+    A setting that `powers_of_n` names is multiplied by that power of n / n_0, where n_0 rows are
+    those of the other model. What the entry says for the model itself stays.
 
     Parameters
     ----------
     entry : dict
         Of the configuration.
     models : dict of str to ModelEntry
-    powers : dict of str to float
-        By setting; 0 for all others.
     """
-    settings = entry.get("settings", {})
+    settings, powers = entry.get("settings", {}), entry.get("powers_of_n", {})
     more = {}
     for name, model in models.items():
         if model.settings_of in settings:

@@ -1,7 +1,8 @@
 """Data of one's own: the columns of a CSV, Parquet or .npy file as the data set of a model.
 
 Read when the configuration is, which checks everything, and once more by the job that writes the
-data set. No message quotes a value, since data may be secret; rows are counted from 1.
+data set. No message quotes a value, since data may be secret, nor a name that the file gives its
+columns, which may be one; rows are counted from 1.
 """
 
 import csv
@@ -98,17 +99,14 @@ class DataFile:
                     f"{', '.join(columns)}"
                 )
             return range(count)
-        if not set(columns) & set(self.names):  # the first line may be a row: it is not quoted
+        # None of the file's names is quoted: its first line may be a row.
+        if missing := [name for name in columns if name not in self.names]:
             raise DataError(
                 f"{self.path.name}: has no line of names, or has there no column "
-                f"{' and no column '.join(columns[:20])}"
+                f"{' and no column '.join(missing[:20])}"
             )
-        for name in columns:
-            if self.names.count(name) != 1:
-                what = "no column" if name not in self.names else "more than one column"
-                more = f" and {len(self.names) - 20} more" if len(self.names) > 20 else ""
-                listed = ", ".join(self.names[:20]) + more
-                raise DataError(f"{self.path.name}: has {what} {name}; its columns are {listed}")
+        if twice := [name for name in columns if self.names.count(name) > 1]:
+            raise DataError(f"{self.path.name}: has more than one column {twice[0]}")
         return map(self.names.index, columns)
 
 
@@ -183,8 +181,8 @@ def read_npy(contents):
 
     array = np.load(io.BytesIO(contents), allow_pickle=False)
     if array.ndim not in (1, 2) or array.dtype.names:
-        fields = f" of fields {', '.join(array.dtype.names)}" if array.dtype.names else ""
-        raise DataError(f"must be an array (n, p) or (n,), not {array.shape}{fields}")
+        of_what = " of fields with names" if array.dtype.names else ""
+        raise DataError(f"must be an array (n, p) or (n,), not {array.shape}{of_what}")
     return None, pd.DataFrame(array)
 
 

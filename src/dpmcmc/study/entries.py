@@ -41,6 +41,11 @@ class ModelEntry(NamedTuple):
     data_sets: int | None  # how many are simulated; None: as the study says
     settings_of: str | None  # the model whose settings algorithms have here, carried to its n
 
+    @property
+    def public_data(self):
+        """`data` without the digest: with that, who knows all rows but one can confirm a guess."""
+        return self.data and {key: self.data[key] for key in self.data if key != "digest"}
+
 
 class AlgorithmEntry(Algorithm):
     """An algorithm of the configuration; sampler, move, start and accountant are references."""

@@ -142,6 +142,7 @@ class Algorithm(Table):
     label: Label = None
     about: Text = ""
     settings: dict[str, dict[str, Any]] = {}
+    powers_of_n: dict[str, Annotated[float, Meta(ge=-4, le=4)]] = {}
 
 
 class Config(Table):
@@ -158,7 +159,6 @@ class Config(Table):
     models: Annotated[dict[Id, Model], Some]
     algorithms: Annotated[dict[Id, Algorithm], Some]
     data_sets: whole(1, 10_000) = None
-    powers_of_n: dict[str, Annotated[float, Meta(ge=-4, le=4)]] = {}
     chains_per_sample: whole(1, 1000) = None
     max_iterations: Iterations = None
     stored_draws: whole(2, 10_000_000) = None

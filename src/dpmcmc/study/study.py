@@ -4,6 +4,7 @@ A job is told its own settings and nothing else (`Study.chain` and its like), so
 the configuration reruns what it changes and no more.
 """
 
+from copy import copy
 from pathlib import Path
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
@@ -68,9 +69,8 @@ class Study:
             for name, entry in config["models"].items()
         }
         check_models(self)
-        powers = config.get("powers_of_n", {})
         self.algorithms = {
-            name: read_algorithm(name, carried(entry, self.models, powers), folders)
+            name: read_algorithm(name, carried(entry, self.models), folders)
             for name, entry in config["algorithms"].items()
         }
         check_seeds(self)
@@ -354,6 +354,16 @@ class Study:
         """A setting of the study that may be left out, and then changes no job."""
         return {key: self.config[key]} if key in self.config else {}
 
+    # -- What is published ------------------------------------------------------------------------
+
+    def without_digests(self):
+        """A copy that knows no digest of a data file: digests of it may be published."""
+        study = copy(self)
+        study.models = {
+            name: entry._replace(data=entry.public_data) for name, entry in self.models.items()
+        }
+        return study
+
     # -- Tables and pages ------------------------------------------------------------------------
 
     @property
@@ -372,6 +382,8 @@ class Study:
         """Tables that follow from those."""
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
         claims += [f"{name}-certified" for name in claims if self.replaced_cells]
+        has_several = any(self.has_data_sets(model) for model in self.model_ids)
+        claims += ["claims-by-data-set"] * bool(self.claims and has_several)
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
         return ["ranking"] * self.is_comparison + claims + clipping
 
@@ -392,8 +404,7 @@ class Study:
             models[name] = {"label": entry.label, "dimension": entry.model.dimension}
             models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
             if entry.data is not None:
-                told = {key: value for key, value in entry.data.items() if key != "digest"}
-                models[name]["data"] = told
+                models[name]["data"] = entry.public_data
             if hasattr(entry.model, "parameter_names"):
                 models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:

@@ -6,6 +6,7 @@ TABLES = {
     "ranking": "Algorithms by MMD for each model and epsilon, with intervals and ties",
     "claims": "The claims that are judged, with their verdicts",
     "claim-comparisons": "The comparisons that each claim makes, with their intervals",
+    "claims-by-data-set": "The same claims, on each data set alone",
     "claims-certified": "The same claims, with certified accounting of the batch algorithms",
     "claim-comparisons-certified": "The comparisons of those, with their intervals",
     "certified": "Iterations and epsilon of the published settings, by the certified accountant",

@@ -11,7 +11,13 @@ from conftest import chosen
 
 from dpmcmc import registry
 from dpmcmc.accounting.mechanisms import GaussianMechanism, SubsampledGaussianMechanism
-from dpmcmc.evaluation.checking.samplers import check_move, check_sampler, for_any_dimension
+from dpmcmc.evaluation.checking.samplers import (
+    Checked,
+    check_move,
+    check_sampler,
+    for_any_dimension,
+    noise_as_declared,
+)
 from dpmcmc.evaluation.checking.traces import banana, same, streams
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
@@ -557,6 +563,15 @@ def test_what_has_no_rows_in_it_may_be_remembered(sampler):
     findings = [finding for finding, _ in zip(check_sampler(sampler), range(7), strict=False)]
     assert sum(finding.passed is None for finding in findings) == 2  # of batches, which it has not
     assert all(finding.passed is not False for finding in findings)
+
+
+def test_noise_that_is_a_tenth_too_small_is_found_and_right_noise_is_not(monkeypatch):
+    assert noise_as_declared(Checked(Right(), 0)).passed
+    add_noise = Streams.add_noise
+    monkeypatch.setattr(
+        Streams, "add_noise", lambda rng, value, bound, sd: add_noise(rng, value, bound, 0.9 * sd)
+    )
+    assert not noise_as_declared(Checked(Right(), 0)).passed
 
 
 def test_each_component_of_a_list_has_noise_of_its_own():

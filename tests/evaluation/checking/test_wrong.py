@@ -16,6 +16,7 @@ from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.evaluation.checking.samplers import OF_PRIVATE, Checked, for_any_dimension
+from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
@@ -40,6 +41,7 @@ PREPARED = "(sensitivity / noise)^2 of the preparation is what preparation() say
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 ON_BATCHES = "With noise and batches, without clipping, it leaves the posterior invariant"
 SMALL_STEPS = "As steps go to 0, without clipping, the posterior stays"
+OTHERS = "Replaced row: the terms of all others stay, to the last bit"
 WALK = GaussianWalk(0.15)
 
 
@@ -424,6 +426,15 @@ class Centred(LogScale):
         return super().gradient(theta, rows - rows.mean(axis=0))
 
 
+class ScaledByTheLargest(PlainLogisticRows):
+    """Covariates of a block are scaled by the largest of them, and theta back."""
+
+    def log_likelihood(self, theta, rows):
+        x = rows[:, :-1]
+        largest = np.abs(x[np.isfinite(x)]).max(initial=1e-3)
+        return super().log_likelihood(theta * largest, np.column_stack([x / largest, rows[:, -1]]))
+
+
 class HalfAGradient(PlainLogisticRows):
     """The gradient of one component is half of what it is."""
 
@@ -444,6 +455,7 @@ OF_MODELS = [
     (WithoutNormalizer(), "Simulated at theta: the scores have mean 0"),
     (Twice(), "Simulated at theta: the scores vary as the Hessian says"),
     (Centred(), "Clipped ratios: a batch or block sums as its rows alone"),
+    (ScaledByTheLargest(2, 300), OTHERS),
     (HalfAGradient(2, 300), "Gradient of a row: finite differences of its ratio"),
     (WidePrior(2, 300), "Draws of sample_prior: stay in it by log_prior_ratio"),
 ]
@@ -455,6 +467,42 @@ OF_MODELS = [
 def test_a_wrong_model_is_caught(model, what):
     findings = check_model(model)
     assert any(finding.tried == what and finding.passed is False for finding in findings)
+
+
+def test_what_moves_the_last_digits_of_other_rows_alone_is_seen_by_one_check_alone():
+    findings = check_model(ScaledByTheLargest(2, 300))
+    assert [finding.tried for finding in findings if finding.passed is False] == [OTHERS]
+
+
+@dataclass(frozen=True)
+class StatisticsOfAllRows(ExponentialFamily):
+    """The statistic of a row is its deviation from the mean of the rows."""
+
+    num_rows: Rows = 300
+    dimension = 1
+
+    def statistics(self, rows):
+        return rows.T - rows.mean()
+
+    def log_prior_ratio(self, theta, theta_new):
+        return (theta @ theta - theta_new @ theta_new) / 2
+
+    def grad_log_prior(self, theta):
+        return -theta
+
+    def simulate(self, rng, theta=None):
+        return (0.0 if theta is None else theta[0]) + rng.standard_normal((1, self.num_rows))
+
+    def ratio_coefficients(self, theta, theta_new):
+        return theta_new - theta, float(theta_new @ theta_new - theta @ theta) / 2
+
+    def gradient_coefficients(self, theta):
+        return np.eye(1), theta
+
+
+def test_a_statistic_that_looks_at_other_rows_is_caught():
+    findings = check_model(StatisticsOfAllRows())
+    assert [finding.tried for finding in findings if finding.passed is False] == [OTHERS]
 
 
 def test_the_model_that_these_are_made_of_passes():

@@ -39,11 +39,18 @@ class NotTried(Exception):
     """A check that cannot be tried; the message says why."""
 
 
-def find_all(calls):
+def find_all(calls, is_secret=False):
     """The `Finding` of each call in turn: tuples of a check and its arguments.
 
     An exception is a check that failed. It names the place where the user's code raised it; another
     check that ends in the same one says so.
+
+    Parameters
+    ----------
+    calls : iterable of tuple
+    is_secret : bool
+        Whether the checks look at data of somebody's own: then no message of an exception is told,
+        since it may quote them.
     """
     raised = set()
     for check, *arguments in calls:
@@ -54,18 +61,22 @@ def find_all(calls):
         except NotTried as why:
             finding = Finding(tried, f"not tried: {why}", "", None)
         except Exception as error:  # of the user's code, which may raise anything
-            text = in_a_line(error)
+            text = in_a_line(error, is_secret)
             found = "the same exception" if text in raised else text
             raised.add(text)
             finding = Finding(tried, found, "no exception", False)
         yield finding
 
 
-def in_a_line(error):
-    """An exception and its place, as one line: the message has at most 200 characters."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+def in_a_line(error, is_secret=False):
+    """An exception and its place, as one line: its message has at most 200 characters, or none."""
+    kind, frames = type(error).__name__, traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if is_of_user(f.filename)]
+    if is_secret:
+        frame = (own or frames)[-1]
+        return f"{kind} ({Path(frame.filename).name}, line {frame.lineno})"
+    text = " ".join(f"{kind}: {error}".split())
     text = text if len(text) <= 200 else f"{text[:197]}..."
-    own = [f for f in traceback.extract_tb(error.__traceback__) if is_of_user(f.filename)]
     return f"{text} ({own[-1].filename}, line {own[-1].lineno})" if own else text
 
 

@@ -1,6 +1,6 @@
 """All checks of a model, in their order."""
 
-from dpmcmc.evaluation.checking import posteriors, rows
+from dpmcmc.evaluation.checking import others, posteriors, rows
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.study.streams import generator
@@ -17,6 +17,7 @@ CHECKS = [
     rows.ratio_of_a_substituted_row,
     rows.gradient_of_a_substituted_row,
     rows.rows_not_finite,
+    others.others_stay,
     rows.prior_antisymmetric,
     rows.prior_adds_up,
     rows.prior_gradient,
@@ -35,8 +36,10 @@ def check_model(model, data=None, seed=0):
     ----------
     model : Model
     data : array, optional
-        Those of a model that has its own; by default they are simulated.
+        Those of a model that has its own, of which nothing is quoted; by default they are
+        simulated.
     seed : int
     """
     case = Case(model, generator(seed, "check"), data)
-    yield from find_all((check, case, generator(seed, "check", check.__name__)) for check in CHECKS)
+    calls = ((check, case, generator(seed, "check", check.__name__)) for check in CHECKS)
+    yield from find_all(calls, is_secret=data is not None)

@@ -4,6 +4,7 @@ They run on small tempered bananas whose posteriors are known exactly, with stan
 about 0.2: settings such as a step size should be set for that.
 """
 
+import math
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
 from types import NoneType
@@ -11,8 +12,14 @@ from types import NoneType
 import numpy as np
 
 from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
-from dpmcmc.evaluation.audit import OUTLIER, Case, FixedStep, audit
-from dpmcmc.evaluation.checking.findings import NotTried, Outcome, find_all, near_zero
+from dpmcmc.evaluation.audit import OUTLIER, Bound, Case, FixedStep, audit
+from dpmcmc.evaluation.checking.findings import (
+    FALSE_ALARM,
+    NotTried,
+    Outcome,
+    find_all,
+    near_zero,
+)
 from dpmcmc.evaluation.checking.invariance import (
     loudest,
     noises,
@@ -30,6 +37,7 @@ from dpmcmc.evaluation.checking.traces import (
     ratio,
     traces,
 )
+from dpmcmc.evaluation.noise import Noise
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.settings import annotations
 
@@ -38,7 +46,7 @@ ROUNDING = 1e-9
 AUDITED_RUNS, DELTA = 1000, 0.01
 START = 0.5  # of the chains that are audited: a position that is multiplied must not be 0
 AUDITED = [(1, 0.7), (3, 1.0)]  # iterations and T
-OBSERVED = "released values", "positions"  # what an audit scores runs by
+OBSERVED = {"values": "released values", "positions": "positions"}  # what an audit scores runs by
 
 
 def check_sampler(sampler, seed=0):
@@ -152,7 +160,7 @@ class Checked:
 
     @cache  # noqa: B019 -- it lives as long as the check
     def audited(self, iterations, power):
-        """Bounds of epsilon, by released values and by positions, and what it is at most."""
+        """What an audit found, and the epsilon and mu that it should stay below."""
         n, sampler = SIZES[0][0] * max(self.batch_size or ROWS, LEAST_ROWS), self.sampler
         far = np.full(n, OUTLIER) * (
             1 if self.batch_size else np.where(np.arange(n) % 2, -1.0, 1.0)
@@ -161,7 +169,8 @@ class Checked:
             sampler = replace(sampler, move=FixedStep())
         neighbour = np.concatenate([[-OUTLIER], far[1:]])
         case = Case(sampler, neighbour, far, iterations, power, START)
-        return audit(case, [self.seed, 4], AUDITED_RUNS, DELTA), case.epsilon(DELTA)
+        most = Bound(case.epsilon(DELTA), case.mu())
+        return audit(case, [self.seed, 4], AUDITED_RUNS, DELTA), most
 
 
 def something_is_released(checked):
@@ -256,6 +265,23 @@ def batches_as_priced(checked):
     return Outcome(found, f"{allowed} of {most:.3g}", is_covered)
 
 
+def noise_as_declared(checked):
+    """Noise of each release: its variance over sd^2."""
+    noise = Noise()
+    for trace in checked.traces:
+        if trace.preparation is not None:
+            noise.add(trace.preparation, is_preparation=True)
+        for step in trace.steps:
+            noise.add(step)
+    found = [noise.found(), *(checked.audited(*run)[0].noise for run in AUDITED)]
+    variance, p_value, count = min(found, key=lambda of: of.p_value)
+    if not count:
+        raise NotTried("nothing is released")
+    p_value = min(1.0, len(found) * p_value)
+    told = f"{variance:.3f} of {count} numbers (p = {p_value:.2g})"
+    return Outcome(told, f"1 (p >= {FALSE_ALARM:g})", p_value >= FALSE_ALARM)
+
+
 def starts_are_forgotten(checked):
     """Chains without noise and clipping come away from their start."""
     way = checked.quiet.way
@@ -295,12 +321,15 @@ def posterior_stays_for_small_steps(checked):
 
 
 def audited(iterations, power, which, observed):
-    """A check by an audit, whose bound must stay below the certified price."""
+    """A check by an audit, whose bounds must stay below the certified price."""
 
     def check(checked):
-        bounds, most = checked.audited(iterations, power)
-        found = bounds[which].epsilon
-        return Outcome(f"{found:.3f}", f"at most {most:.3f}", bool(found <= most))
+        found, most = checked.audited(iterations, power)
+        found = getattr(found, which)
+        told, passed = "{0.epsilon:.3f}", found.epsilon <= most.epsilon
+        if not math.isnan(most.mu):  # all is Gaussian
+            told, passed = f"{told}, mu {{0.mu:.3f}}", passed and found.mu <= most.mu
+        return Outcome(told.format(found), f"at most {told.format(most)}", bool(passed))
 
     check.__doc__ = f"Audit of {iterations} iterations by {observed}: epsilon is at least."
     return check
@@ -322,9 +351,10 @@ OF_PRIVATE = [
     as_priced,
     preparation_as_priced,
     batches_as_priced,
+    noise_as_declared,
     *OF_OTHERS,
     starts_are_forgotten_with_noise,
     posterior_stays_with_noise,
     posterior_stays_on_batches,
-    *(audited(*run, *score) for run in AUDITED for score in enumerate(OBSERVED)),
+    *(audited(*run, *score) for run in AUDITED for score in OBSERVED.items()),
 ]

@@ -1,0 +1,48 @@
+"""A test of the noise itself: is its variance what each release says.
+
+Whoever watches a sampler (`dpmcmc.evaluation.watching`) sees statistic and noise apart. The squares
+of the noise over its declared standard deviation add up to a chi-squared variable, if it is normal
+and independent; the test is exact, and two-sided: too much noise is no breach, but another sampler.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import chi2
+
+
+class NoiseFound(NamedTuple):
+    """Of the release whose noise is the least likely; NaN and 1 where nothing was released."""
+
+    variance: float  # over what is declared
+    p_value: float  # two-sided, of all releases together (Bonferroni)
+    count: int = 0  # numbers that it is of
+
+
+class Noise:
+    """Squares of the noise, by the place of a release in an iteration or a preparation."""
+
+    def __init__(self):
+        self._sums = {}
+
+    def add(self, step, is_preparation=False):
+        """Note the noise of a `dpmcmc.evaluation.watching.Step`.
+
+        Not that of values that are no numbers, and of releases without noise, which their price
+        shows.
+        """
+        for place, (statistic, _, sd, value, _) in enumerate(step.released):
+            with np.errstate(all="ignore"):
+                z = (np.asarray(value) - statistic) / sd
+            if sd > 0 and np.isfinite(z).all():
+                count, total = self._sums.get((is_preparation, place), (0, 0.0))
+                self._sums[is_preparation, place] = count + z.size, total + float((z * z).sum())
+
+    def found(self):
+        """What was found, a `NoiseFound`."""
+        found = [
+            NoiseFound(total / count, 2 * min(chi2.cdf(total, count), chi2.sf(total, count)), count)
+            for count, total in self._sums.values()
+        ]
+        worst = min(found, key=lambda of: of.p_value, default=NoiseFound(np.nan, 1.0))
+        return worst._replace(p_value=float(min(1.0, len(found) * worst.p_value)) if found else 1.0)
