@@ -11,6 +11,7 @@ from conftest import chosen
 from scipy import stats
 from test_samplers import drift, record_tests, streams
 
+from dpmcmc import machine
 from dpmcmc.kernels.batches import distinct_indices, random_mask
 from dpmcmc.kernels.ratios import clipped_ratio_sum
 from dpmcmc.likelihoods.target import Target
@@ -194,6 +195,37 @@ def test_rows_outside_a_mask_do_not_count_whatever_they_hold():
     row_wise = clipped_ratio_sum(statistics[:, members], slope, 0.1, 1.0)
     np.testing.assert_allclose(expected, row_wise, rtol=1e-12)
     assert expected[2] == row_wise[2] > 0
+
+
+# -- Digits: committed results hang on them -----------------------------------------------------
+
+PINNED = {  # of m statistics: the sum over a mask, of its squares, and the sum over all rows
+    1: ("-0x1.488a8104a381cp+7", "0x1.cff9c1eb048e8p+6", "-0x1.fa5e5ff259302p+8"),
+    2: ("-0x1.65629da8b60f3p+6", "0x1.2ed79b5c0147fp+9", "-0x1.4c8a2bf65000fp+8"),
+    3: ("-0x1.95d255f0e3d2dp+5", "0x1.301b8723e8be1p+9", "-0x1.d8ecf87ecf3c4p+7"),
+    10: ("-0x1.bf98104dfd609p+4", "0x1.b043d2efff36cp+9", "-0x1.89d833a3a4266p+6"),
+}
+
+
+@pytest.mark.skipif(not machine.is_common(), reason=f"no {machine.LEVEL} here")
+def test_a_faster_mask_or_sum_has_the_digits_of_committed_results():
+    rng = np.random.default_rng(49)
+    words = rng.bit_generator.random_raw(1000)
+    for m, pinned in PINNED.items():
+        statistics, slope = rng.standard_normal((m, 5000)), rng.standard_normal(m)
+        members = random_mask(words, 5000, 1560)
+        total, squares, _ = clipped_ratio_sum(statistics, slope, 0.1, 0.8, members)
+        of_all, *_ = clipped_ratio_sum(statistics, slope, 0.1, 0.8)
+        assert tuple(map(float.hex, (total, squares, of_all))) == pinned
+
+
+def test_a_sum_over_a_mask_has_the_digits_of_one_with_ratios_0_elsewhere():
+    rng = np.random.default_rng(6)
+    for m in (1, 2, 3, 4, 5):
+        statistics, slope = rng.standard_normal((m, 2500)), rng.standard_normal(m)
+        members = rng.random(2500) < 0.3
+        zeroed = clipped_ratio_sum(np.where(members, statistics, 0.0), slope, 0.0, 1.0)
+        assert clipped_ratio_sum(statistics, slope, 0.0, 1.0, members) == zeroed
 
 
 # -- Sensitivities ------------------------------------------------------------------------------

@@ -4,6 +4,10 @@ import numpy as np
 
 from dpmcmc.kernels.compiling import compiled, words
 
+# Of each byte of a word the lowest bit, the highest, and one bit of each that no other has.
+LOWEST = np.uint64(0x0101010101010101)
+HIGHEST = np.uint64(0x8080808080808080)
+DIAGONAL = np.uint64(0x8040201008040201)
 CHANCE_BITS = 8  # binary digits of the chance with which a row comes into a mask at first
 
 
@@ -77,45 +81,48 @@ def random_mask(random, num_rows, wanted):
     if 2 * wanted > num_rows:
         chance = 2**CHANCE_BITS - (num_rows - wanted) * 2**CHANCE_BITS // num_rows
     num_words = (num_rows + 63) // 64
-    if num_words * CHANCE_BITS > random.shape[0]:
+    used = num_words * CHANCE_BITS
+    if used > random.shape[0]:
         return np.empty(0, np.bool_)
     one = np.uint64(1)
-    members = np.empty(num_rows, np.bool_)
+    rest = np.uint64(num_rows % 64)
+    eights = np.empty(8 * num_words, np.uint64)  # of members, one a byte
     count = 0
-    used = 0
     for k in range(num_words):
         bits = np.uint64(0)
         for digit in range(CHANCE_BITS):
-            if (chance >> digit) & 1:
-                bits |= random[used]
-            else:
-                bits &= random[used]
-            used += 1
+            word = random[CHANCE_BITS * k + digit]
+            bits = bits | word if (chance >> digit) & 1 else bits & word
         if chance == 2**CHANCE_BITS:
             bits = ~np.uint64(0)
-        first = 64 * k
-        size = min(64, num_rows - first)
-        for i in range(size):
-            is_in = (bits >> np.uint64(i)) & one != 0
-            members[first + i] = is_in
-            count += is_in
+        if k == num_words - 1 and rest:
+            bits &= (one << rest) - one
+        for e in range(8):
+            # Eight copies of eight bits, of which each keeps one; then that is made the lowest.
+            copies = ((bits >> np.uint64(8 * e)) & np.uint64(0xFF)) * LOWEST
+            eights[8 * k + e] = (((copies & DIAGONAL) + ~HIGHEST) >> np.uint64(7)) & LOWEST
+        # How many there are, by sums of two bits, of four and of eight, and then of the bytes.
+        bits -= (bits >> one) & np.uint64(0x5555555555555555)
+        twos = np.uint64(0x3333333333333333)
+        bits = (bits & twos) + ((bits >> np.uint64(2)) & twos)
+        bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        count += np.int64((bits * LOWEST) >> np.uint64(56))
+    members = eights.view(np.bool_)[:num_rows]
     factor = np.uint64(num_rows)
     excess = np.uint64(2**32 % num_rows)
     low = np.uint64(2**32 - 1)
-    while count != wanted:
+    is_put_in = count < wanted
+    amiss = abs(wanted - count)
+    while amiss:
         if used == random.shape[0]:
             return np.empty(0, np.bool_)
         word = random[used]
         used += 1
         for shift in (0, 32):
             product = ((word >> np.uint64(shift)) & low) * factor
-            if (product & low) < excess or count == wanted:
+            if (product & low) < excess or not amiss:
                 continue
             index = product >> np.uint64(32)
-            if members[index] and count > wanted:
-                members[index] = False
-                count -= 1
-            elif not members[index] and count < wanted:
-                members[index] = True
-                count += 1
+            amiss -= members[index] != is_put_in
+            members[index] = is_put_in
     return members

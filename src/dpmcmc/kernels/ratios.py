@@ -60,38 +60,40 @@ def clipped_ratio_block_sum(statistics, blocks, length, slope, intercept, bound,
     num_rows = statistics.shape[1]
     used = np.flatnonzero(slope)
     num_used = used.shape[0]
-    buffer = np.empty(BLOCK)
+    # Statistics are taken in pairs, for speed. The last pair or single one is added where ratios
+    # are clipped, so that one loop reads all that ratios of one or two statistics need.
+    last = (num_used - 1) // 2 * 2 if num_used else 0
+    has_first, has_second = last < num_used, last + 1 < num_used
+    slope_j = slope[used[last]] if has_first else 0.0
+    slope_k = slope[used[last + 1]] if has_second else 0.0
+    ratios = np.full(BLOCK, -intercept)  # without that pair
+    nothing = np.zeros(BLOCK)
+    every_row = np.ones(BLOCK, np.bool_)
     total = 0.0
     squares = 0.0
     num_clipped = 0
     for block in blocks:
         start = block * length
         size = min(length, num_rows - start)
-        ratios = buffer[:size]
-        ratios[:] = -intercept
-        for e in range(0, num_used - 1, 2):  # in pairs, for speed
-            j, k = used[e], used[e + 1]
-            slope_j, slope_k = slope[j], slope[k]
-            column_j = statistics[j, start : start + size]
-            column_k = statistics[k, start : start + size]
+        stop = start + size
+        if last:
+            ratios[:] = -intercept
+        for e in range(0, last, 2):
+            a, b = used[e], used[e + 1]
+            slope_a, slope_b = slope[a], slope[b]
+            column_a, column_b = statistics[a, start:stop], statistics[b, start:stop]
             for i in range(size):
-                ratios[i] += slope_j * column_j[i] + slope_k * column_k[i]
-        if num_used % 2:
-            j = used[num_used - 1]
-            slope_j = slope[j]
-            column_j = statistics[j, start : start + size]
-            for i in range(size):
-                ratios[i] += slope_j * column_j[i]
-        if members.shape[0]:
-            is_in = members[start : start + size]
-            for i in range(size):
-                ratios[i] = ratios[i] if is_in[i] else 0.0
+                ratios[i] += slope_a * column_a[i] + slope_b * column_b[i]
+        column_j = statistics[used[last], start:stop] if has_first else nothing[:size]
+        column_k = statistics[used[last + 1], start:stop] if has_second else nothing[:size]
+        is_in = members[start:stop] if members.shape[0] else every_row[:size]
         # Block sums first, then a sum of blocks: the rounding error grows with n / BLOCK only.
         block_total = 0.0
         block_squares = 0.0
         block_inside = 0
         for i in range(size):
-            ratio = ratios[i]
+            ratio = ratios[i] + (slope_j * column_j[i] + slope_k * column_k[i])
+            ratio = ratio if is_in[i] else 0.0
             block_inside += (-bound <= ratio) & (ratio <= bound)
             ratio = ratio if ratio == ratio else 0.0
             ratio = min(max(ratio, -bound), bound)
