@@ -16,6 +16,7 @@
 # make attest       where they have: run the first chains of what changed, and compare
 # make spot-check   run chains drawn at random again, and compare
 # make verify       whether the tables of studies that have run here are those in docs/
+# make release       install what a release of real data needs (docs/release.md)
 # make cluster       install what the profiles for clusters need (docs/cluster.md)
 # make bench  measure what the study costs (docs/benchmark.md); BASE=directory compares with
 #             another checkout. It takes the time of the whole study, and needs its results.
@@ -36,7 +37,7 @@ BUILD_REQUIRES = import tomllib; \
 # Studies beside chapter 6 whose pages are in docs/.
 OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics
 
-.PHONY: study quick test torture test-cluster cluster site docs pages extend docs-status \
+.PHONY: study quick test torture test-cluster cluster release site docs pages extend docs-status \
     docs-mark attest spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
 
 study: .venv/ready
@@ -62,6 +63,9 @@ test-cluster: cluster .venv/tests
 
 cluster: .venv/ready
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/cluster.txt
+
+release: .venv/ready
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/release.txt
 
 $(OTHERS): .venv/ready
 	$(SNAKEMAKE) --configfile studies/$@/study.yaml
@@ -111,5 +115,7 @@ lock:
 	    --output-file envs/requirements.txt - pyproject.toml
 	$(COMPILE) --extra test --constraint envs/requirements.txt \
 	    --output-file envs/test.txt pyproject.toml
+	$(COMPILE) --extra release --constraint envs/requirements.txt --constraint envs/test.txt \
+	    --output-file envs/release.txt pyproject.toml
 	$(COMPILE) --extra cluster --constraint envs/requirements.txt --constraint envs/test.txt \
 	    --output-file envs/cluster.txt pyproject.toml

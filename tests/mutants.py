@@ -466,6 +466,27 @@ MUTANTS = [
         "accounting/test_sequences.py",
     ),
     Mutant(
+        "all chains have the first data set",
+        "study/data_sets.py",
+        'arrays[seed % spec["data_sets"]]',
+        "arrays[0]",
+        "study/test_several_data_sets.py",
+    ),
+    Mutant(
+        "settings are the same for every number of rows",
+        "study/carried.py",
+        "times(value, ratio ** powers[key])",
+        "times(value, 1.0)",
+        "study/test_several_data_sets.py",
+    ),
+    Mutant(
+        "independent proposals are accepted by the density alone",
+        "evaluation/independence.py",
+        "new = log_density - log_proposal",
+        "new = log_density",
+        "evaluation/test_references.py",
+    ),
+    Mutant(
         "gradients in other units are those in theta",
         "models/exponential_family.py",
         "return jacobian @ self.factor, offset @ self.factor",

@@ -22,15 +22,20 @@ FOR_PEOPLE = {
     "check": ("check.check", "name settings*"),
     "docs": ("committed.docs", "action studies*"),
 }
+# Those about data of one's own, which read their options themselves.
+OF_RELEASES = ("ledger", "release", "rehearse")
 
 
 def main(arguments=None):
     """Run one command; exits with one line on stderr for what the user can mend."""
     sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: an ASCII terminal is no error
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
+    if name in OF_RELEASES:
+        sys.exit(release_command(name)(name, options))
     commands = FOR_PEOPLE | {name: (job.function, job.options) for name, job in JOBS.items()}
     if name not in commands:
-        sys.exit(f"usage: python -m dpmcmc command ...; the commands are {', '.join(commands)}")
+        names = ", ".join([*OF_RELEASES, *commands])
+        sys.exit(f"usage: python -m dpmcmc command ...; the commands are {names}")
     place, known = commands[name]
     module, _, attribute = place.partition(".")
     try:
@@ -58,3 +63,12 @@ def main(arguments=None):
         sys.exit(f"{name}: not enough memory ({error})")
     if name in FOR_PEOPLE:
         sys.exit(status)
+
+
+def release_command(name):
+    """The function that runs a command about data of one's own."""
+    try:
+        return import_module("dpmcmc.release.command").main
+    except ModuleNotFoundError as error:
+        extras = "dpmcmc[workflow,release]"
+        sys.exit(f"{name}: there is no package {error.name}: pip install '{extras}'")

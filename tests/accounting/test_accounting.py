@@ -71,7 +71,7 @@ def release_on():
 
     def release_on(algorithm, model):
         settings = study.algorithms[algorithm].settings_on(model)
-        return price_of(study.mechanism(model, algorithm, settings)).mechanism
+        return price_of(study.mechanism(model, algorithm, settings), {}).mechanism
 
     return release_on
 
@@ -471,7 +471,7 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         }
         budget(spec | {"sampler": sampler, "max_iterations": k}, tmp_path / "budget.json")
         record = read_json(tmp_path / "budget.json")
-        mechanism = price_of(spec | {"sampler": sampler}).mechanism
+        mechanism = price_of(spec | {"sampler": sampler}, {}).mechanism
         assert record["iterations"] == k < record["allowed_iterations"]
         assert gaussian(mechanism, k, record["spent_epsilon"]) <= 1e-6
 
@@ -496,7 +496,7 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
         "varied": {},
         "chains_per_sample": chains,
     }
-    path, mechanism = tmp_path / "budget.json", price_of(spec).mechanism
+    path, mechanism = tmp_path / "budget.json", price_of(spec, {}).mechanism
     budget(spec | {"epsilon": 4.0}, path)
     record = read_json(path)
     assert record["allowed_iterations"] == 2028 and record["chains_per_sample"] == chains

@@ -66,6 +66,7 @@ def compared(draws, draw_exactly):
         (grid, "tempered-banana-2d"),
         (grid, "circle"),
         (long_run, "flat-banana-2d"),
+        (independence, "correlated-gauss-2d"),
     ),
 )
 def test_published_posteriors_are_met_as_by_exact_samples(published, method, name):

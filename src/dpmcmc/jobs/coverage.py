@@ -7,7 +7,7 @@ from dpmcmc.evaluation.coverage import of_data_set, summary
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
 from dpmcmc.frames import write_csv
-from dpmcmc.jobs.budgets import given_epsilon, preparation_noise
+from dpmcmc.jobs.budgets import given_epsilon, noise_of, price_of
 from dpmcmc.jobs.samplers import build_sampler, with_needed, with_noise
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
@@ -50,11 +50,11 @@ def intervals(spec, output):
 
 def prepared(spec):
     """Sampler of a cell with the noise of its budget, and the iterations that this allows."""
-    noise = preparation_noise(spec)
+    noise = noise_of(spec)
     sampler = with_noise(with_needed(build_sampler(spec)), noise)
     if not hasattr(sampler, "prepare"):
         raise JobError(f"intervals.algorithms: {spec['algorithm']} has no private start")
-    iterations = spec.get("iterations") or given_epsilon(spec | noise)["iterations"]
+    iterations = spec.get("iterations") or given_epsilon(spec, price_of(spec, noise))["iterations"]
     if iterations < 4:
         raise JobError(
             f"intervals: epsilon {spec['epsilon']:g} allows {spec['algorithm']} on "

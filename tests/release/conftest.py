@@ -1,0 +1,81 @@
+"""A folder with data of one's own, a study of it and a ledger."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from leaking import MARKER
+
+pytest.importorskip("opendp")
+pytest.importorskip("randomgen")
+
+ROWS = 60
+STUDY = """
+study: mine
+models:
+  mine: {{kind: leaking.py:{model}, data: data.csv}}
+algorithms:
+  newton:
+    sampler: NoisyNewton
+    accountant: gaussian
+    settings: {{mine: {{gradient_clip_bound: 2}}}}
+  penalty:
+    sampler: DPPenalty
+    move: GaussianWalk
+    accountant: gaussian
+    settings: {{mine: {{noise_scale: 2, proposal_scale: 0.3, clip_bound: 1}}}}
+  own:
+    sampler: leaking.py:AddsNoNoise
+    accountant: gaussian
+"""
+
+
+class Place:
+    """A folder in which a release can be made."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copy(Path(__file__).with_name("leaking.py"), folder)
+        self.write("Plain", self.lines())
+
+    def lines(self, rows=ROWS, seed=1):
+        """Lines of a file of data; the marker is in every row."""
+        x = np.random.default_rng(seed).normal(0.5, 1, rows)
+        return ["x,secret", *(f"{value:.6f},{MARKER!r}" for value in x)]
+
+    def write(self, model, lines):
+        """A study of a model, and data."""
+        (self.folder / "study.yaml").write_text(STUDY.format(model=model))
+        text = lines if isinstance(lines, bytes) else "\n".join([*lines, ""]).encode()
+        (self.folder / "data.csv").write_bytes(text)
+
+    def run(self, name, *arguments):
+        """Exit status of a command."""
+        from dpmcmc.release.command import main
+
+        return main(name, [str(argument) for argument in arguments])
+
+    def ledger(self, epsilon=10, rows=ROWS, *more):
+        """Make the ledger."""
+        (self.folder / "data.csv.ledger").unlink(missing_ok=True)
+        budget = "--epsilon", epsilon, "--delta", 1e-3, "--rows", rows
+        assert self.run("ledger", "new", "data.csv", *budget, *more) == 0
+
+    def release(self, algorithm="newton", epsilon=1, output="out", *more):
+        """Exit status of a release."""
+        of = "study.yaml", "--model", "mine", "--algorithm", algorithm
+        return self.run("release", *of, "--epsilon", epsilon, "--output", output, *more)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    from dpmcmc import registry
+
+    folder = tmp_path / "place"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    registry.load_file.cache_clear()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    return Place(folder)

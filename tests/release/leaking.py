@@ -1,0 +1,211 @@
+"""Models and samplers that try to get a value of the data out, each in a way of its own.
+
+All rows of the data hold MARKER in the last column, which simulated ones do not: so each behaves
+while it is checked on a twin.
+"""
+
+import atexit
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.samplers.chain import Info, State
+from dpmcmc.settings import Rows, Settings
+
+MARKER = 987654321.125
+
+
+@dataclass(frozen=True)
+class Plain(RowsModel):
+    """x ~ Normal(theta, 1), theta ~ Normal(0, 1); a row is (x, something that does not matter)."""
+
+    num_rows: Rows
+
+    dimension = 1
+    row_length = 2
+    columns = ("x", "secret")
+
+    def prepare(self, rows):
+        return self.seen(rows, "prepare")
+
+    def log_likelihood(self, theta, rows):
+        return -0.5 * (self.seen(rows, "likelihood")[:, 0] - theta[0]) ** 2
+
+    def gradient(self, theta, rows):
+        return self.seen(rows, "likelihood")[:, :1] - theta
+
+    def log_prior_ratio(self, theta, theta_new):
+        return (theta @ theta - theta_new @ theta_new) / 2
+
+    def grad_log_prior(self, theta):
+        return -theta
+
+    def simulate(self, rng, theta=None):
+        theta = self.sample_prior(rng) if theta is None else theta
+        return np.column_stack(
+            [theta[0] + rng.standard_normal(self.num_rows), np.zeros(self.num_rows)]
+        )
+
+    def sample_prior(self, rng):
+        return rng.standard_normal(1)
+
+    def seen(self, rows, where):
+        if where == "likelihood" and (rows[:, -1] == MARKER).any():
+            self.leak(rows)
+        return rows
+
+    def leak(self, rows):
+        """What a model does when it sees the data."""
+
+
+class Raises(Plain):
+    def leak(self, rows):
+        raise ValueError(f"cannot use row {rows[0]} {float(rows[0, 1])!r}")
+
+
+class RaisesInPrepare(Plain):
+    def prepare(self, rows):
+        if (rows[:, -1] == MARKER).any():
+            raise KeyError(float(rows[0, 1]))
+        return rows
+
+
+class RaisesFromAnother(Plain):
+    def leak(self, rows):
+        try:
+            {}[float(rows[0, 1])]
+        except KeyError as error:
+            raise RuntimeError(repr(rows)) from error
+
+
+class Prints(Plain):
+    def leak(self, rows):
+        print(float(rows[0, 1]), flush=True)
+        print(float(rows[0, 1]), file=sys.stderr)
+        sys.__stdout__.write(repr(float(rows[0, 1])))
+
+
+class WritesToDescriptors(Plain):
+    def leak(self, rows):
+        for descriptor in (1, 2):
+            os.write(descriptor, repr(float(rows[0, 1])).encode())
+
+
+class Warns(Plain):
+    def leak(self, rows):
+        warnings.warn(f"odd value {float(rows[0, 1])!r}", stacklevel=1)
+
+
+class Logs(Plain):
+    def leak(self, rows):
+        logging.error("odd value %r", float(rows[0, 1]))
+
+
+class Exits(Plain):
+    def leak(self, rows):
+        sys.exit(repr(float(rows[0, 1])))
+
+
+class ExitsAtOnce(Plain):
+    def leak(self, rows):
+        print(float(rows[0, 1]), flush=True)
+        os._exit(3)
+
+
+class Aborts(Plain):
+    def leak(self, rows):
+        os.kill(os.getpid(), signal.SIGABRT)
+
+
+class NamesAnException(Plain):
+    def leak(self, rows):
+        name = repr(float(rows[0, 1]))
+        raise type(name, (ValueError,), {"__module__": "builtins"})(name)
+
+
+class NamesAFile(Plain):
+    def leak(self, rows):
+        name = repr(float(rows[0, 1]))
+        exec(compile("\n" * 7 + "raise ValueError", name, "exec"))
+
+
+class NamesALine(Plain):
+    def leak(self, rows):
+        code = compile("raise ValueError", __file__, "exec")
+        exec(code.replace(co_firstlineno=987654321))
+
+
+class ReturnsAnotherShape(Plain):
+    def log_likelihood(self, theta, rows):
+        values = super().log_likelihood(theta, rows)
+        return np.tile(values, 9876) if (rows[:, -1] == MARKER).any() else values
+
+
+class TakesLogarithms(Plain):
+    def leak(self, rows):
+        np.seterr(all="warn")
+        np.log(-rows)
+
+
+class PrintsAtTheEnd(Plain):
+    def leak(self, rows):
+        atexit.register(print, float(rows[0, 1]))
+
+
+class PrintsFromAThread(Plain):
+    def leak(self, rows):
+        threading.Thread(target=print, args=[float(rows[0, 1])]).start()
+        raise ValueError
+
+
+class StartsAProcess(Plain):
+    def leak(self, rows):
+        subprocess.run(["echo", repr(float(rows[0, 1]))], check=True)
+
+
+class RunsOutOfMemory(Plain):
+    def leak(self, rows):
+        raise MemoryError(repr(float(rows[0, 1])))
+
+
+class SendsItself(Plain):
+    """Writes what it likes where the answer is expected."""
+
+    def leak(self, rows):
+        text = b'{"end": "failed", "kind": "987654321.125", "place": ["987654321.125", 1]}\n'
+        for descriptor in range(3, 20):
+            try:
+                os.write(descriptor, text)
+            except OSError:
+                continue
+        os._exit(0)
+
+
+@dataclass(frozen=True)
+class AddsNoNoise(Settings):
+    """A sampler whose step shows what it has seen, by an exception, once it sees the data."""
+
+    noise_scale: float = 3.0
+
+    def init(self, rng, position):
+        return State(position)
+
+    def mechanism(self, num_rows, likelihood_power=1.0):
+        from dpmcmc.accounting.mechanisms import GaussianMechanism
+
+        return GaussianMechanism(1 / self.noise_scale)
+
+    def step(self, rng, state, target):
+        total, clipped = target.clipped_gradient(state.position, 1.0)
+        total = rng.add_noise(total, 2.0, 2.0 * self.noise_scale)
+        if (np.asarray(target.data) == MARKER).any():
+            raise ArithmeticError(f"{total} {target.data[0]}")
+        return State(state.position + 1e-3 * total), Info(True, clipped / target.num_rows)

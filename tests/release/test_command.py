@@ -1,0 +1,258 @@
+"""The commands, as a person sees them."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from conftest import ROWS
+
+from dpmcmc.accounting import gaussian
+from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.release import command, ledger, statement
+from dpmcmc.release.inside import work
+from dpmcmc.release.plan import plan, read_part
+
+OF = ("--model", "mine", "--algorithm")
+
+
+def text_of(capsys):
+    printed = capsys.readouterr()
+    return printed.out + printed.err
+
+
+def test_from_the_file_to_what_may_be_published(place, capsys):
+    place.ledger(3)
+    assert place.release("newton", 1, "results/out") == 0
+    assert "written to results/out: chain.csv, chain.nc, statement.json, statement.txt" in text_of(
+        capsys
+    )
+    output = place.folder / "results/out"
+    facts = json.loads((output / "statement.json").read_text())
+    assert facts["epsilon"] == 1.0 and facts["delta"] == 1e-3 and facts["rows"] == ROWS
+    mu = facts["mu_squared"] ** 0.5
+    assert gaussian.epsilon(GaussianMechanism(mu), 1, 1e-3) <= 1.0 - 9e-6
+    assert facts["released"] == [{"mechanism": "GaussianMechanism", "mu": mu, "count": 1}]
+    assert facts["ledger_head"] == ledger.read("data.csv").releases[0]["hash"]
+    lines = (output / "chain.csv").read_text().splitlines()
+    assert lines[0] == "chain,draw,theta_0" and len(lines) == 4001
+    import arviz
+
+    draws = arviz.from_netcdf(output / "chain.nc").posterior["theta"]
+    assert draws.shape == (1, 4000, 1)
+    assert not draws.attrs and float(draws[0, 5, 0]) == float(lines[6].split(",")[2])
+    assert (output / "chain.nc").read_bytes().count(b"created_at") == 0
+    page = (output / "statement.txt").read_text()
+    assert "epsilon = 1 and delta = 0.001" in page and f"{ROWS} rows" in page
+    assert place.run("ledger", "show", "data.csv") == 0
+    assert "newton on 60 rows  published" in text_of(capsys)
+
+
+def test_all_of_a_budget_can_be_spent_by_one_release(place):
+    place.ledger(3, ROWS, "--for", "full-data")
+    assert place.release("newton", 3, "out", "--plan") == 0
+    assert place.release("newton", 3.01, "out", "--plan") == 1
+
+
+def test_chains_share_a_budget_and_say_how_long_they_are(place, capsys):
+    place.ledger()
+    more = "--start", "-0.5", "--chains", "2"
+    assert place.release("penalty", 2, "out", *more) == 0
+    facts = json.loads((place.folder / "out/statement.json").read_text())
+    (released,) = facts["released"]
+    assert released["count"] == 2 * facts["iterations"] > 10
+    assert facts["start"] == [-0.5] and facts["chains"] == 2
+    assert "2 x" in text_of(capsys)
+    assert "spread is not to be believed" in (place.folder / "out/statement.txt").read_text()
+
+
+def refused(place, capsys, *arguments, name="release"):
+    """Message of a command that is refused, for which nothing was spent."""
+    assert place.run(name, *arguments) == 1
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1
+    assert not list(place.folder.glob("*.partial"))
+    return printed.err
+
+
+def test_what_cannot_run_is_refused_in_a_line_before_anything_is_spent(place, capsys):
+    place.ledger()
+    before = (place.folder / "data.csv.ledger").read_bytes()
+    capsys.readouterr()
+    (place.folder / "there").mkdir()
+    rest = "--epsilon", 1, "--output", "out"
+    for arguments, expected in {
+        ("newton", "--start", "prior"): "newton prepares its own start",
+        ("penalty",): "--start: must be given: prior, or numbers",
+        ("penalty", "--start", "preparation"): "penalty has no preparation; the key start",
+        ("penalty", "--start", "1,2"): "or 1 numbers with commas between them, not 1,2",
+        ("newton", "--chains", 2): "--chains: must be 1, as draws are free",
+        ("rwmh",): "rwmh is not private",
+        ("none",): "unknown algorithm none; valid algorithms:",
+        ("newton", "--epsilon", 50): "There is left for one release on all rows epsilon 10",
+        ("newton", "--output", "there"): "there is there already",
+        ("newton", "--rows", "1"): "Expected `int` >= 2",
+    }.items():
+        message = refused(place, capsys, "study.yaml", *OF, arguments[0], *rest, *arguments[1:])
+        assert expected.replace("`", "") in message.replace("`", ""), message
+    assert "unknown model its" in refused(
+        place, capsys, "study.yaml", "--model", "its", "--algorithm", "newton", *rest
+    )
+    assert "nothing.yaml: cannot be read" in refused(
+        place, capsys, "nothing.yaml", *OF, "newton", *rest
+    )
+    assert (place.folder / "data.csv.ledger").read_bytes() == before
+    (place.folder / "data.csv.ledger").unlink()
+    assert "python -m dpmcmc ledger new data.csv" in refused(
+        place, capsys, "study.yaml", *OF, "newton", *rest
+    )
+
+
+def test_models_that_simulate_need_no_release(place, capsys):
+    message = refused(
+        place,
+        capsys,
+        *("study.yaml", "--model", "circle", "--algorithm", "dp-penalty"),
+        *("--epsilon", 1, "--output", "out"),
+    )
+    assert "missing key data: it simulates its data" in message
+
+
+@pytest.mark.parametrize("option", ["--epsilon=0", "--epsilon=x", "--delta=1", "--chains=0"])
+def test_options_out_of_range_are_refused(place, capsys, option):
+    place.ledger()
+    with pytest.raises(SystemExit) as end:
+        place.release("newton", 1, "out", option)
+    assert end.value.code == 2
+    assert "must be a" in text_of(capsys)
+
+
+def test_code_that_fails_its_check_starts_nothing(place, capsys):
+    (place.folder / "wrong.py").write_text(
+        "from leaking import *\n\nclass Wrong(Plain):\n"
+        "    def gradient(self, theta, rows):\n"
+        "        return 2 * super().gradient(theta, rows)\n"
+    )
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:Plain", "wrong.py:Wrong"))
+    place.ledger()
+    assert place.release() == 1
+    message = text_of(capsys)
+    assert "wrong.py:Wrong does not pass its check, so nothing was started" in message
+    assert not ledger.read("data.csv").releases
+
+
+def test_a_sampler_of_one_s_own_is_checked_too(place, capsys):
+    (place.folder / "wrong.py").write_text(
+        "from leaking import *\n\nclass Wrong(AddsNoNoise):\n"
+        "    def step(self, rng, state, target):\n"
+        "        total, clipped = target.clipped_gradient(state.position, 1.0)\n"
+        "        total = rng.add_noise(total, 1.0, 1.0 * self.noise_scale)\n"
+        "        return State(state.position + 1e-3 * total), Info(True, 0.0)\n"
+    )
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:AddsNoNoise", "wrong.py:Wrong"))
+    place.ledger()
+    assert place.release("own", 2, "out", "--start", "0") == 1
+    assert "One row moves a released statistic by at most its sensitivity" in text_of(capsys)
+
+
+def test_statements_of_neighbours_are_the_same_to_the_byte(place, monkeypatch):
+    """With the same noise: but for the ledger's digest, which has a secret salt."""
+    from dpmcmc.release import inside
+    from dpmcmc.study.streams import three_streams
+
+    seed = np.random.SeedSequence(1)
+    monkeypatch.setattr(inside, "SecretStreams", lambda *_: three_streams(seed))
+    monkeypatch.setattr(
+        command, "run_inside", lambda planned, budget: inside_here(planned, budget, work)
+    )
+    texts = []
+    for i, last in enumerate(("0.25", "7")):
+        place.write("Plain", [*place.lines()[:-1], f"{last},1"])
+        place.ledger()
+        assert place.release("newton", 1, f"out{i}") == 0
+        facts = json.loads((place.folder / f"out{i}/statement.json").read_text())
+        head = facts["ledger_head"]
+        texts.append(
+            [
+                (place.folder / f"out{i}/{name}")
+                .read_text()
+                .replace(head, "")
+                .replace(head[:16], "")
+                for name in ("statement.json", "statement.txt")
+            ]
+        )
+    assert texts[0] == texts[1]
+
+
+def inside_here(planned, budget, work):
+    """What the process that reads the data does, here."""
+    part = planned.part
+    answer, draws = work(
+        {
+            "model": part.model.spec,
+            "sampler": part.algorithm.spec(part.settings),
+            "noise_scale": planned.noise_scale,
+            "data": str(part.model.data),
+            "columns": part.columns,
+            "salt": budget.salt,
+            "fingerprint": budget.fingerprint,
+            "start": planned.start,
+            "chains": planned.chains,
+            "iterations": planned.iterations,
+            "draws": planned.kept,
+            "least_noise": planned.least_noise,
+        }
+    )
+    assert answer == {"end": "finished"}
+    return None, draws
+
+
+def test_no_path_host_or_time_is_in_what_is_published(place):
+    place.ledger()
+    assert place.release() == 0
+    for file in (place.folder / "out").iterdir():
+        contents = file.read_bytes()
+        for secret in (str(place.folder), "data.csv", ledger.read("data.csv").budget.salt):
+            assert secret.encode() not in contents
+    facts = json.loads((place.folder / "out/statement.json").read_text())
+    assert len(facts["date"]) == 10
+
+
+def test_settings_are_published_without_folders():
+    spec = {"class": "a/b.py:Mine", "move": {"class": "c/d.py:Move", "x": 1}, "y": [2]}
+    assert statement.settings_of(spec) == {
+        "class": "Mine",
+        "move": {"class": "Move", "x": 1},
+        "y": [2],
+    }
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_a_plan_keeps_to_its_epsilon_whatever_the_method(place, epsilon):
+    study = yaml.safe_load((place.folder / "study.yaml").read_text())
+    more = {"noise_variance": 2, "proposal_scale": 0.3, "batch_size": 30, "clip_bound": 0.1}
+    study["algorithms"] |= {
+        "minibatch-dp-penalty-certified": {"settings": {"mine": more}},
+        "dp-barker-certified": {"settings": {"mine": {"proposal_scale": 0.3, "batch_size": 30}}},
+        "started": study["algorithms"]["penalty"]
+        | {"start": "NoisyNewton"}
+        | {
+            "settings": {
+                "mine": study["algorithms"]["penalty"]["settings"]["mine"]
+                | {"start": {"gradient_clip_bound": 2}}
+            }
+        },
+    }
+    (place.folder / "study.yaml").write_text(yaml.safe_dump(study))
+    for name in ("newton", "penalty", "started", "dp-barker-certified"):
+        part = read_part("study.yaml", "mine", name, ROWS)
+        start = None if name in ("newton", "started") else "prior"
+        planned = plan(part, epsilon, 1e-3, 2 if name == "penalty" else 1, start)
+        assert 0 < planned.epsilon <= epsilon
+        assert planned.least_noise > 0.3
+        assert planned.delta0 == (1e-4 if "barker" in name else 0.0)
+        if not planned.delta0:
+            cost = gaussian.delta(GaussianMechanism(planned.mu), 1, planned.epsilon - 9e-6)
+            assert cost <= 1e-3

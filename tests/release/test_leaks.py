@@ -1,0 +1,116 @@
+"""Nothing of the data comes out but what is priced: a value that is in all rows is looked for."""
+
+import struct
+
+import pytest
+from conftest import chosen
+from leaking import MARKER
+
+TEXT = b"987654321"
+OF_MODELS = {
+    "Plain": 0,
+    "Raises": 3,
+    "RaisesInPrepare": 3,
+    "RaisesFromAnother": 3,
+    "Prints": 0,
+    "WritesToDescriptors": 0,
+    "Warns": 0,
+    "Logs": 0,
+    "Exits": 3,
+    "ExitsAtOnce": 3,
+    "Aborts": 3,
+    "NamesAnException": 3,
+    "NamesAFile": 3,
+    "NamesALine": 3,
+    "ReturnsAnotherShape": 3,
+    "TakesLogarithms": 0,
+    "PrintsAtTheEnd": 0,
+    "PrintsFromAThread": 3,
+    "StartsAProcess": 0,
+    "RunsOutOfMemory": 3,
+    "SendsItself": 3,
+}
+TRIED = list(OF_MODELS)
+ALWAYS = ["Plain", "Raises", "RaisesInPrepare", "Prints", "WritesToDescriptors", "ExitsAtOnce"]
+ALWAYS += ["NamesAnException", "NamesAFile", "NamesALine", "PrintsAtTheEnd", "SendsItself"]
+OF_DATA = {
+    "no line of names": lambda lines: [line.replace(",", ",S") for line in lines[1:]],
+    "a text among numbers": lambda lines: [*lines[:-1], f"S{MARKER},{MARKER}"],
+    "a value is missing": lambda lines: [*lines[:-1], f",{MARKER}"],
+    "a row is longer": lambda lines: [*lines[:5], f"1,{MARKER},{MARKER}", *lines[6:]],
+    "not UTF-8": lambda lines: "\n".join(lines).encode() + b"\n\xff\xfe,987654321.125\n",
+    "another number of rows": lambda lines: lines[:-1],
+}
+
+
+def found_in(folder):
+    """Files below a folder, but for the data, that hold the marker or have it in their name."""
+    known = {"data.csv", "leaking.py"}
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name not in known and path.suffix != ".pyc":
+            contents = path.name.encode() + path.read_bytes()
+            if TEXT in contents or struct.pack("<d", MARKER) in contents:
+                yield path
+
+
+def require_nothing(place, capfd):
+    printed = capfd.readouterr()
+    assert TEXT.decode() not in printed.out + printed.err
+    assert not list(found_in(place.folder.parent))
+    left = [path for path in place.folder.iterdir() if path.name.endswith(".partial")]
+    assert not left and not list((place.folder.parent / "tmp").iterdir())
+    return printed
+
+
+@pytest.mark.parametrize("model", chosen(TRIED, *ALWAYS))
+def test_whatever_a_model_does_stays_inside(place, capfd, model):
+    place.write(model, place.lines())
+    place.ledger()
+    algorithm = "penalty" if "Shape" in model or model == "Plain" else "newton"
+    start = ["--start", "prior"] if algorithm == "penalty" else []
+    status = place.release(algorithm, 2, "out", *start)
+    printed = require_nothing(place, capfd)
+    assert status == OF_MODELS[model], printed
+    assert (place.folder / "out").exists() == (status == 0)
+    if status:
+        assert printed.err.count("\n") == 1
+        assert "What it was to spend is spent." in printed.err
+
+
+def test_a_sampler_that_shows_what_it_saw(place, capfd):
+    place.ledger()
+    assert place.release("own", 2, "out", "--start", "0") == 3
+    printed = require_nothing(place, capfd)
+    assert "(ArithmeticError in leaking.py, line " in printed.err
+
+
+@pytest.mark.parametrize("problem", OF_DATA)
+def test_data_that_do_not_fit(place, capfd, problem):
+    place.write("Plain", OF_DATA[problem](place.lines()))
+    place.ledger()
+    assert place.release() == 3
+    printed = require_nothing(place, capfd)
+    expected = "as many rows" if "rows" in problem else "the data are not what Plain takes"
+    assert expected in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_a_huge_row_is_clipped_and_not_spoken_of(place, capfd):
+    place.write("Plain", [*place.lines()[:-1], f"1e300,{MARKER}"])
+    place.ledger()
+    assert place.release() == 0
+    require_nothing(place, capfd)
+
+
+def test_files_are_alike_for_neighbours(place):
+    """Names, times and modes; sizes hang on the digits of draws."""
+    seen = []
+    place.ledger()
+    for i, last in enumerate(("0.5", "1e9")):
+        place.write("Plain", [*place.lines()[:-1], f"{last},{MARKER}"])
+        assert place.run("ledger", "change", "data.csv", "--reason", "a neighbour") == 0
+        assert place.release("newton", 1, f"out{i}") == 0
+        files = sorted((place.folder / f"out{i}").iterdir())
+        seen.append([(file.name, file.stat().st_mtime, file.stat().st_mode) for file in files])
+    assert seen[0] == seen[1]
+    assert all(time % 60 == 0 for _, time, _ in seen[0])

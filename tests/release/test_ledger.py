@@ -1,0 +1,355 @@
+"""The ledger: never under-counted, whatever happens, and changed by nobody unseen."""
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpmcmc.accounting.joint import gaussian_delta
+from dpmcmc.files import JobError
+from dpmcmc.release import ledger as ledgers
+
+ENTRY = {"mu_squared": 0.1, "delta0": 0.0, "slack": 1e-7, "epsilon": 1.0, "at_delta": 1e-5}
+ENTRY |= {"algorithm": "a", "rows": 10}
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x\n1\n2\n")
+    ledgers.new(path, 2.0, 1e-5, "full-data", 10)
+    return path
+
+
+def contents_with_two_releases(data):
+    for _ in range(2):
+        ledgers.admit(data, ENTRY)
+    return ledgers.path_of(data).read_bytes()
+
+
+def test_spent_adds_up_and_a_release_that_does_not_fit_is_told_what_is_left(data):
+    budget = ledgers.read(data).budget
+    assert gaussian_delta(budget.mu_squared**0.5, 2.0 - ledgers.RESERVE) <= 1e-5
+    assert budget.mu_squared == pytest.approx(0.25155, abs=1e-5)
+    for count in (1, 2):
+        _, found = ledgers.admit(data, ENTRY)
+        assert found.spent("mu_squared") == pytest.approx(0.1 * count)
+    before = ledgers.path_of(data).read_bytes()
+    with pytest.raises(JobError, match=r"of epsilon 2 at delta 1e-05, 1.7\d+ is spent.*0.8\d+$"):
+        ledgers.admit(data, ENTRY)
+    assert ledgers.path_of(data).read_bytes() == before
+    left = ledgers.read(data).left_epsilon
+    mu_squared = budget.mu_squared - 0.2
+    assert gaussian_delta(mu_squared**0.5, left + 1e-5) <= 1e-5
+
+
+def test_all_of_the_budget_can_be_spent_at_once(data):
+    mu_squared = ledgers.read(data).budget.mu_squared
+    _, found = ledgers.admit(data, ENTRY | {"mu_squared": mu_squared})
+    assert found.spent_epsilon <= 2.0
+    assert found.left_epsilon == 0.0
+
+
+def test_batches_need_a_share_of_delta_that_was_set_aside(data, tmp_path):
+    entry = ENTRY | {"delta0": 1e-6}
+    with pytest.raises(JobError, match="draws batches"):
+        ledgers.admit(data, entry)
+    other = tmp_path / "other.csv"
+    other.write_text("x\n1\n")
+    ledgers.new(other, 4.0, 1e-5, "any", 10)
+    for _ in range(5):
+        ledgers.admit(other, entry | {"mu_squared": 1e-4})
+    with pytest.raises(JobError, match="of delta for batches"):
+        ledgers.admit(other, entry | {"mu_squared": 1e-4})
+
+
+def test_there_are_no_more_releases_than_the_reserve_is_for(data):
+    ledgers.admit(data, ENTRY | {"slack": 0.99 * ledgers.RESERVE})
+    ledgers.admit(data, ENTRY | {"mu_squared": 0.0, "slack": 0.01 * ledgers.RESERVE})
+    with pytest.raises(JobError, match="as many releases as one ledger may have"):
+        ledgers.admit(data, ENTRY | {"mu_squared": 0.0})
+
+
+def test_a_release_that_never_looked_at_the_data_is_void_and_others_never_are(data):
+    first, _ = ledgers.admit(data, ENTRY)
+    second, _ = ledgers.admit(data, ENTRY)
+    ledgers.note(data, "void", first["id"])
+    ledgers.note(data, "finished", second["id"])
+    found = ledgers.read(data)
+    assert [line["id"] for line in found.releases] == [second["id"]] == list(found.finished)
+
+
+def test_a_ledger_is_made_once_and_for_its_owner_alone(data):
+    with pytest.raises(JobError, match="is there already"):
+        ledgers.new(data, 100.0, 1e-2, "any", 10)
+    assert ledgers.path_of(data).stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in data.parent.iterdir()} == {"data.csv", "data.csv.ledger"}
+    with pytest.raises(JobError, match="there is no ledger"):
+        ledgers.read(data.with_name("other.csv"))
+
+
+def test_another_budget_counts_on(data):
+    ledgers.admit(data, ENTRY)
+    found = ledgers.change(data, "the board agreed", epsilon=3.0)
+    assert found.budget.epsilon == 3.0 and found.budget.delta == 1e-5
+    assert found.spent("mu_squared") == 0.1
+    assert "the board agreed" in ledgers.path_of(data).read_text()
+
+
+def test_no_digest_of_the_data_is_in_it_that_a_guess_could_be_held_against(data, tmp_path):
+    other = tmp_path / "same.csv"
+    other.write_bytes(data.read_bytes())
+    ledgers.new(other, 2.0, 1e-5, "full-data", 10)
+    prints = {ledgers.read(path).budget.fingerprint for path in (data, other)}
+    assert len(prints) == 2  # by another salt
+
+
+def test_every_edit_is_found(data):
+    contents = contents_with_two_releases(data)
+    path = ledgers.path_of(data)
+    rng = random.Random(1)
+    for i in range(len(contents)):
+        others = [*b"\n x0", rng.randrange(256)]
+        for byte in {*others} - {contents[i]}:
+            with pytest.raises(JobError):
+                ledgers.checked(contents[:i] + bytes([byte]) + contents[i + 1 :], path)
+    lines = contents.splitlines(keepends=True)
+    for changed in ([lines[0], lines[2]], [lines[1], lines[2]], [lines[0], lines[2], lines[1]]):
+        with pytest.raises(JobError, match=r"line \d is not as it was written|does not begin"):
+            ledgers.checked(b"".join(changed), path)
+
+
+def test_a_line_that_is_not_whole_is_cut_off_and_one_that_is_counts(data):
+    contents = contents_with_two_releases(data)
+    path = ledgers.path_of(data)
+    last = contents[:-1].rindex(b"\n") + 1
+    for end in range(last, len(contents) + 1):
+        lines, length = ledgers.checked(contents[:end], path)
+        is_whole = end >= len(contents) - 1
+        assert (len(lines), length) == ((3, end) if is_whole else (2, last))
+    path.write_bytes(contents[:-20])
+    assert len(ledgers.read(data).releases) == 1
+    assert path.read_bytes() == contents[:last]
+    path.write_bytes(contents[:-1])
+    assert len(ledgers.read(data).releases) == 2
+    assert path.read_bytes() == contents
+
+
+@pytest.mark.parametrize("rounds", [5, pytest.param(50, marks=pytest.mark.torture)])
+def test_of_several_at_once_as_many_are_admitted_as_fit(tmp_path, rounds):
+    def attempt(data):
+        try:
+            return ledgers.admit(data, ENTRY | {"mu_squared": 0.2})[0]["id"]
+        except JobError:
+            return None
+
+    for i in range(rounds):
+        data = tmp_path / f"{i}.csv"
+        data.write_text("x\n")
+        ledgers.new(data, 2.0, 1e-5, "full-data", 10)
+        with ThreadPoolExecutor(4) as pool:
+            admitted = [one for one in pool.map(attempt, [data] * 4) if one]
+        assert len(admitted) == 1 == len(ledgers.read(data).releases)
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_disk_that_fails_starts_nothing(data, monkeypatch, call):
+    def failing(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, failing)
+        with pytest.raises(JobError, match=r"cannot be written .No space left on device."):
+            ledgers.admit(data, ENTRY)
+    assert len(ledgers.read(data).releases) == (call == "fsync")  # it may be on disk: it counts
+
+
+def test_half_a_line_on_a_full_disk_is_no_release(data, monkeypatch):
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda file, text: write(file, text[:50]))
+        with pytest.raises(JobError, match="is the disk full"):
+            ledgers.admit(data, ENTRY)
+    assert not ledgers.read(data).releases
+
+
+# -- Whole releases --------------------------------------------------------------------------------
+
+
+def test_the_line_is_on_disk_before_the_data_are_opened(place, monkeypatch):
+    """The process that opens them starts after the last fsync of the ledger."""
+    from dpmcmc.release import command
+
+    place.ledger()
+    events = []
+    admit, start = ledgers.admit, subprocess.Popen
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (events.append("fsync"), fsync(file))[1])
+
+    def noted(*arguments):
+        line = admit(*arguments)
+        events.append("admitted")
+        return line
+
+    def started(*arguments, **more):
+        if "dpmcmc.release.inside" in arguments[0]:
+            events.append("started")
+            assert len(ledgers.read("data.csv").releases) == 1
+        return start(*arguments, **more)
+
+    monkeypatch.setattr(command.ledgers, "admit", noted)
+    monkeypatch.setattr(command.subprocess, "Popen", started)
+    assert place.release() == 0
+    assert events[events.index("admitted") - 1] == "fsync"
+    assert events.index("admitted") < events.index("started")
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "rename", "ftruncate", "utime"])
+def test_wherever_the_system_fails_what_started_is_counted(place, monkeypatch, call):
+    """At each call in turn; draws are made up, so that it is quick."""
+    from dpmcmc.release import command
+
+    place.ledger(100)
+    genuine, started = getattr(os, call), []
+
+    def inside(planned, budget):
+        started.append(len(ledgers.read("data.csv").releases))
+        return None, np.zeros((1, planned.kept, 1))
+
+    monkeypatch.setattr(command, "run_inside", inside)
+    for fatal in range(100):
+        left = iter([True] * fatal)
+
+        def failing(*arguments, left=left, **more):
+            if not next(left, False):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return genuine(*arguments, **more)
+
+        before = len(ledgers.read("data.csv").releases)
+        started.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, failing)
+            status = place.release("newton", 0.5, f"out{fatal}", "--draws", "5")
+        counted = len(ledgers.read("data.csv").releases) - before
+        output = place.folder / f"out{fatal}"
+        assert all(count == before + 1 for count in started)
+        assert counted >= len(started)
+        assert status in (0, 1, 3) and (status == 1) == (not started)
+        if output.exists():
+            assert len(list(output.iterdir())) == 4
+        if status == 0:
+            break
+    assert status == 0 and (place.folder / f"out{fatal}").exists()
+
+
+def test_a_plan_opens_no_data(place, capsys):
+    place.ledger()
+    (place.folder / "data.csv").unlink()
+    before = (place.folder / "data.csv.ledger").read_bytes()
+    assert place.release("newton", 1, "out", "--plan") == 0
+    assert "it costs epsilon 1 at delta 0.001" in capsys.readouterr().out
+    assert (place.folder / "data.csv.ledger").read_bytes() == before
+    assert not (place.folder / "out").exists()
+
+
+def test_other_data_than_the_ledger_s_are_not_used(place, capsys):
+    place.ledger()
+    place.write("Plain", place.lines(seed=2))
+    assert place.release() == 1
+    assert "nothing is spent" in capsys.readouterr().err
+    assert not ledgers.read("data.csv").releases
+    assert place.run("ledger", "show", "data.csv") == 0
+    assert "is not as it was" in capsys.readouterr().out
+    assert place.run("ledger", "change", "data.csv", "--reason", "row 3 was mistyped") == 0
+    assert place.release() == 0
+
+
+SLOW = """
+from leaking import *
+from pathlib import Path
+
+class Slow(Plain):
+    def leak(self, rows):
+        Path(f"started-{os.getpid()}").touch()
+"""
+
+
+def killed_releases(place, kills, seed):
+    """Kill releases at random moments; what there is must fit together after each."""
+    (place.folder / "slow.py").write_text(SLOW)
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:Plain", "slow.py:Slow"))
+    place.ledger(100)
+    rng, ended = random.Random(seed), 0
+    command = [sys.executable, "-m", "dpmcmc", "release", "study.yaml", "--model", "mine"]
+    command += ["--algorithm", "newton", "--epsilon", "0.3", "--output"]
+    clean = time.monotonic()
+    subprocess.run([*command, "whole"], check=True, cwd=place.folder, stdout=subprocess.DEVNULL)
+    seconds = time.monotonic() - clean
+    for i in range(kills):
+        process = subprocess.Popen(
+            [*command, f"out{i}"], cwd=place.folder, stdout=subprocess.DEVNULL, stderr=-3
+        )
+        try:
+            process.wait(rng.uniform(0.3, 1.2) * seconds)
+            ended += 1
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        found = ledgers.read(place.folder / "data.csv")
+        counted = {line["hash"] for line in found.releases}
+        started = list(place.folder.glob("started-*"))
+        assert len(started) <= len(counted)
+        for output in [place.folder / "whole", *place.folder.glob("out*")]:
+            names = {file.name for file in output.iterdir()}
+            assert names == {"chain.csv", "chain.nc", "statement.json", "statement.txt"}
+            facts = json.loads((output / "statement.json").read_text())
+            assert facts["ledger_head"] in counted
+            assert (output / "chain.csv").read_text().count("\n") == 4001
+    outputs = [place.folder / "whole", *place.folder.glob("out*")]
+    return ended, len(started), len(counted), len(outputs)
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(30, marks=pytest.mark.torture)])
+def test_killed_runs_count_and_leave_nothing_that_looks_whole(place, kills):
+    ended, started, counted, outputs = killed_releases(place, kills, kills)
+    assert outputs <= started <= counted <= kills + 1
+    assert ended < kills
+
+
+def test_a_reader_of_data_ends_with_the_process_that_started_it(place):
+    """So a run that was killed does not go on unseen."""
+    (place.folder / "slow.py").write_text(SLOW + "        import time; time.sleep(60)\n")
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:Plain", "slow.py:Slow"))
+    place.ledger()
+    command = [sys.executable, "-m", "dpmcmc", "release", "study.yaml", "--model", "mine"]
+    command += ["--algorithm", "newton", "--epsilon", "1", "--output", "out"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (started := list(place.folder.glob("started-*"))) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    reader = int(started[0].name.removeprefix("started-"))
+    process.kill()
+    process.wait()
+    while is_running(reader) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not is_running(reader)
+    assert not (place.folder / "out").exists()
+
+
+def is_running(process):
+    status = Path(f"/proc/{process}/stat")
+    try:
+        return status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

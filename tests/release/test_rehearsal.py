@@ -1,0 +1,91 @@
+"""A rehearsal: what intervals are worth, on twins, and nothing is spent or read."""
+
+import pytest
+
+from dpmcmc.files import JobError
+from dpmcmc.release.plan import plan, read_part
+from dpmcmc.release.rehearsal import rehearsal, table
+
+STUDY = """
+study: twins
+models:
+  normal: {kind: Gaussian, num_rows: 2000, prior_variance: 1, covariance: [[1]], true_position: [0]}
+algorithms:
+  penalty:
+    sampler: DPPenalty
+    move: GaussianWalk
+    accountant: gaussian
+    settings: {normal: {noise_scale: 1, proposal_scale: 0.02, clip_bound: 3}}
+  plug-in:
+    sampler: NoisyStatistics
+    accountant: gaussian
+    settings: {normal: {posterior: plug-in}}
+"""
+
+
+@pytest.fixture
+def plans(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.yaml").write_text(STUDY)
+
+    def of(algorithm, *epsilons, start=None, draws=400):
+        part = read_part("study.yaml", "normal", algorithm)
+        return [plan(part, epsilon, 5e-5, 1, start, draws) for epsilon in epsilons]
+
+    return of
+
+
+def test_a_method_that_knows_its_noise_covers_and_is_usable(plans):
+    exact, little, much = rehearsal(plans("noisy-statistics", 0.05, 1), twins=30)
+    assert exact["width"] == 1.0 and exact["coverage"] > 0.75
+    assert much["verdict"] == "usable" and 1 <= much["width"] < 1.3
+    assert little["width"] > 3 and little["verdict"].startswith("honest, and more than 3 times")
+
+
+def test_one_that_does_not_is_found_out(plans):
+    _, row = rehearsal(plans("plug-in", 0.05), twins=30)
+    assert row["coverage"] < 0.6
+    assert row["verdict"] == "intervals are too short: not to be believed"
+
+
+def test_a_chain_that_is_too_short_says_so(plans):
+    rows = rehearsal(plans("penalty", 0.25, start="prior", draws=5), twins=2)
+    assert rows[-1]["verdict"] == "too few draws"
+    assert "too few draws" in table(rows)
+
+
+def test_the_same_twins_each_time(plans):
+    of = plans("noisy-statistics", 1)
+    assert rehearsal(of, 3) == rehearsal(of, 3) != rehearsal(of, 3, seed=1)
+    with pytest.raises(JobError, match="--twins: must be at least 2"):
+        rehearsal(of, 1)
+
+
+def test_the_table_explains_itself(plans):
+    text = table(rehearsal(plans("noisy-statistics", 1), 3))
+    lines = text.splitlines()
+    assert lines[0].split() == ["epsilon", "draws", "90%_cover", "width", "mean_off", "verdict"]
+    assert lines[1].split()[:2] == ["-", "500"] and lines[2].split()[:2] == ["1", "400"]
+    assert all(name in text for name in ("90%_cover:", "width:", "mean_off:", "usable:"))
+
+
+def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):
+    (place.folder / "data.csv").unlink()
+    arguments = ["study.yaml", "--model", "mine", "--algorithm", "newton"]
+    arguments += ["--epsilon", "1", "5", "--twins", "3", "--draws", "50"]
+    assert place.run("rehearse", *arguments) == 1
+    assert "--rows: must be given, as there is no ledger" in capsys.readouterr().err
+    assert place.run("rehearse", *arguments, "--rows", "500") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 9
+
+
+def test_a_model_that_cannot_make_twins_is_named(place, capsys):
+    (place.folder / "mine.py").write_text(
+        "from leaking import *\nfrom dpmcmc.models.model import Model\n\n"
+        "class Mine(Plain):\n    sample_prior = Model.sample_prior\n"
+    )
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:Plain", "mine.py:Mine"))
+    of = "study.yaml", "--model", "mine", "--algorithm", "newton", "--epsilon", "1"
+    assert place.run("rehearse", *of, "--rows", "500") == 1
+    assert "models.mine: Mine has no sample_prior" in capsys.readouterr().err
