@@ -143,3 +143,18 @@ def fresh(tmp_path_factory):
 def finished(tiny, tmp_path):
     """A copy of `tiny` to spoil; times of files are kept, so there is nothing to run."""
     return Path(shutil.copytree(tiny, tmp_path / "finished"))
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with data of one's own and a study of them, in which a release can be made."""
+    from places import Place
+
+    from dpmcmc import registry
+
+    for name in ("place", "tmp"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "place")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    registry.load_file.cache_clear()
+    return Place(tmp_path / "place")

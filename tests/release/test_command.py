@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import yaml
-from conftest import ROWS
+from places import ROWS
 
 from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism

@@ -4,11 +4,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pytest
 from leaking import MARKER
-
-pytest.importorskip("opendp")
-pytest.importorskip("randomgen")
 
 ROWS = 60
 STUDY = """
@@ -66,16 +62,3 @@ class Place:
         """Exit status of a release."""
         of = "study.yaml", "--model", "mine", "--algorithm", algorithm
         return self.run("release", *of, "--epsilon", epsilon, "--output", output, *more)
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    from dpmcmc import registry
-
-    folder = tmp_path / "place"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    registry.load_file.cache_clear()
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    return Place(folder)
