@@ -92,17 +92,17 @@ def list_pages(app, docname, source):
         source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
+OPENING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title>
+<meta http-equiv="refresh" content="0; url=README.html"><a href="README.html">Results</a></html>
+"""
+
+
 def open_folders(app, error):
     """Let the folder of a README open with it."""
     for docname in app.env.found_docs if error is None else ():
         if os.path.basename(docname) == "README":
             page = Path(app.outdir, docname).with_name("index.html")
-            page.write_text(
-                '<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title>'
-                '<meta http-equiv="refresh" content="0; url=README.html">'
-                '<a href="README.html">Results</a></html>\n',
-                encoding="utf-8",
-            )
+            page.write_text(OPENING, encoding="utf-8")
 
 
 def escape_bars(app, what, name, thing, options, lines):
