@@ -175,7 +175,8 @@ def spend(planned, data, found, line, partial, output):
 def describe(planned, found):
     """Print what will run, and what it leaves of the budget."""
     part, budget = planned.part, found.budget
-    length = f"{planned.chains} x {planned.iterations:,} iterations"
+    chains = "1 chain" if planned.chains == 1 else f"{planned.chains} chains"
+    length = f"{chains} of {planned.iterations:,} iterations"
     if part.algorithm.has_free_steps:
         length = f"{planned.iterations:,} draws, free after one noisy answer"
     print(f"{part.algorithm.id} on {part.model.id}, {planned.model.num_rows:,} rows: {length}")

@@ -31,6 +31,7 @@ from dpmcmc.files import JobError
 # Of epsilon, kept back for what floating point and exact noise differ from the ideal: `SLACK` of
 # `dpmcmc.release.streams` for each release, so a hundred of them.
 RESERVE = 1e-5
+DELTA_RESERVE = 1e-5  # likewise, of delta, relative
 KINDS = {"any": 0.5, "full-data": 0.0}  # share of delta that is kept for methods on batches
 FORMAT = 1
 RELATION = "one of the rows that a model keeps is replaced by another, in its place"
@@ -54,14 +55,19 @@ class Budget(NamedTuple):
     @property
     def mu_squared(self):
         """What all releases may take of mu^2."""
-        return largest_mu(self.epsilon - RESERVE, self.delta - self.delta0) ** 2
+        return largest_mu(self.epsilon - RESERVE, self.of_gaussian) ** 2
+
+    @property
+    def of_gaussian(self):
+        """Delta of what mu^2 stands for."""
+        return self.delta * (1 - DELTA_RESERVE) - self.delta0
 
     def epsilon_of(self, mu_squared, slack):
         """Epsilon of some releases at the budget's delta, rounded up."""
         if mu_squared <= 0:
             return 0.0
         mechanism = GaussianMechanism(mu_squared**0.5)
-        return rounded_up(gaussian_epsilon(mechanism, 1, self.delta - self.delta0) + slack)
+        return rounded_up(gaussian_epsilon(mechanism, 1, self.of_gaussian) + slack)
 
 
 class Ledger(NamedTuple):
@@ -255,7 +261,7 @@ def locked(path):
     except FileNotFoundError:
         raise JobError(
             f"there is no ledger {path}; its owner makes it by: python -m dpmcmc ledger new "
-            f"{path.with_suffix('')} --epsilon E --delta D"
+            f"{path.with_suffix('')} --epsilon E --delta D --rows N"
         ) from None
     except OSError as error:
         raise JobError(f"{path} cannot be opened ({error.strerror})") from None

@@ -16,7 +16,7 @@ from dpmcmc.accounting.search import rounded_up
 from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
 from dpmcmc.files import JobError
 from dpmcmc.models.model import Model
-from dpmcmc.release.ledger import RESERVE
+from dpmcmc.release.ledger import DELTA_RESERVE, RESERVE
 from dpmcmc.release.streams import SLACK
 from dpmcmc.study.config import ConfigError, check_known, check_type
 from dpmcmc.study.entries import ModelEntry, check_settings, check_sizes, load_class, read_algorithm
@@ -28,7 +28,6 @@ ACCOUNTANT = "certified"
 DRAWS = 4000  # that are written of a chain, at most
 MOST_ITERATIONS = 10**7  # a chain is held in memory
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
-DELTA_ROUNDING = 1e-6  # of delta, for what exact noise differs from a rounded normal
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
 ALIKE = 1.01  # noise variances, in the list of what is released
 
@@ -219,7 +218,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     if part.algorithm.has_free_steps and chains > 1:
         raise JobError("--chains: must be 1, as draws are free: one has as many as one likes")
     size = model.num_rows
-    ideal = epsilon - RESERVE, delta * (1 - DELTA_ROUNDING)
+    ideal = epsilon - RESERVE, delta * (1 - DELTA_RESERVE)
     scale = None
     if hasattr(sampler, "with_preparation_noise"):
         scale = preparation_noise(size, *ideal, chains=chains)

@@ -136,7 +136,8 @@ What is not covered
   Other releases of the same people's data that are in no ledger, or in another.
 
 How to read it
-  Draws are those of a private method, not of the exact posterior. {width}
+  Draws are those of a private method, not of the exact posterior.
+  {width}
   statement.json has all settings. chain.csv and chain.nc have the same draws.
 """
 
