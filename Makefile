@@ -6,11 +6,13 @@
 # make quick  the small study (studies/quick/study.yaml)
 # make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis,
 # make noisy-statistics  other studies (studies/*/study.yaml)
+# make site   one site of docs/, the pages of all studies and the public names: results/site
 # make docs   run all studies and put their pages, figures and tables into docs/
 # With STUDY=name, or else for all studies in docs/:
 # make pages        render the pages anew from the committed tables, without a chain
 # make extend       run what a study has more than its committed tables, and put it into these
-# make docs-status  whether code or settings have changed since the tables were made
+# make docs-status  whether code or settings have changed since tables and pages were made
+# make docs-mark    let pages say so where they have
 # make attest       where they have: run the first chains of what changed, and compare
 # make spot-check   run chains drawn at random again, and compare
 # make verify       whether the tables of studies that have run here are those in docs/
@@ -35,8 +37,8 @@ BUILD_REQUIRES = import tomllib; \
 # Studies beside chapter 6 whose pages are in docs/.
 OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics
 
-.PHONY: study quick test torture test-cluster cluster release docs pages extend docs-status attest \
-    spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
+.PHONY: study quick test torture test-cluster cluster release site docs pages extend docs-status \
+    docs-mark attest spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
 
 study: .venv/ready
 	$(SNAKEMAKE)
@@ -68,6 +70,12 @@ release: .venv/ready
 $(OTHERS): .venv/ready
 	$(SNAKEMAKE) --configfile studies/$@/study.yaml
 
+site: .venv/ready
+	rm -rf docs/api results/site
+	.venv/bin/sphinx-build --quiet --fail-on-warning --conf-dir src/dpmcmc/reporting/site \
+	    --doctree-dir results/.doctrees docs results/site
+	rm -rf results/.doctrees results/jupyter_execute
+
 docs: docs-chapter-6 $(OTHERS:%=docs-%)
 
 docs-chapter-6: study
@@ -77,7 +85,7 @@ $(OTHERS:%=docs-%): docs-%: %
 	$(DPMCMC) docs publish $*
 
 # Of one study, or of all that are committed.
-pages extend docs-status attest spot-check verify: .venv/ready
+pages extend docs-status docs-mark attest spot-check verify: .venv/ready
 	@$(DPMCMC) docs $(@:docs-%=%) $(STUDY)
 
 bench: study

@@ -19,7 +19,7 @@ include: "workflow/rules/tuning.smk"
 localrules:
     describe_study,
     record_provenance,
-    build_index,
+    build_site,
 
 
 rule all:

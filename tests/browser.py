@@ -110,6 +110,23 @@ const overflow = (when) => {
   return [`horizontal scroll at ${width} px${when}: ${root.scrollWidth} px, ${widest()}`];
 };
 
+// Tables and pictures whose right end no scrolling brings into sight.
+const cutOff = () => {
+  const lines = [];
+  for (const element of document.querySelectorAll("table, img")) {
+    const right = element.getBoundingClientRect().right;
+    for (let box = element.parentElement; box; box = box.parentElement) {
+      const overflow = getComputedStyle(box).overflowX;
+      if (overflow === "auto" || overflow === "scroll") break;
+      if (overflow !== "visible" && right > box.getBoundingClientRect().right + 1) {
+        lines.push(`cut off at ${width} px: ${label(element)} in ${label(box)}`);
+        break;
+      }
+    }
+  }
+  return lines;
+};
+
 const anchors = () => [...document.querySelectorAll("a:any-link, area[href]")].map((element) => {
   const written = element.getAttribute("href") ?? element.getAttribute("xlink:href");
   const link = { written: cut(written), url: null, here: false, found: false };
@@ -137,7 +154,7 @@ const anchors = () => [...document.querySelectorAll("a:any-link, area[href]")].m
     if (!image.naturalWidth) found.push("image does not load: " + name);
     if (!image.hasAttribute("alt")) found.push("image without alt: " + name);
   }
-  found.push(...named(), ...overflow(""));
+  found.push(...named(), ...overflow(""), ...cutOff());
   const links = anchors();
   const closed = [...document.querySelectorAll("details:not([open])")];
   for (const details of closed) {
@@ -148,6 +165,7 @@ const anchors = () => [...document.querySelectorAll("a:any-link, area[href]")].m
     await settle();
     if (!found.some((line) => line.startsWith("horizontal")))
       found.push(...overflow(" with all <details> open"));
+    found.push(...cutOff());
   }
   return { found, links };
 })().then(done, (error) => done({ found: ["survey failed: " + error], links: [] }));
@@ -235,7 +253,7 @@ def problems(driver: WebDriver, path: Path, widths: Sequence[int] = (390, 1280))
         driver.get_log("performance")
         survey = None
         try:
-            _open(driver, page, width)
+            visit(driver, page, width)
             url = _url(driver)
             if url.split("#")[0] != page.as_uri():
                 found.append(f"page moves to {url}")
@@ -274,7 +292,7 @@ def screenshot(driver: WebDriver, path: Path, output: Path, width: int) -> None:
     width : int
         Width of the window, in pixels.
     """
-    _open(driver, Path(path).resolve(strict=True), width)
+    visit(driver, Path(path).resolve(strict=True), width)
     driver.execute_async_script(SETTLE + "settle().then(arguments[0], arguments[0]);")
     size = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
     image = driver.execute_cdp_cmd(
@@ -291,7 +309,8 @@ def _kill(process, home):
             os.kill(process, signal.SIGKILL)
 
 
-def _open(driver, page, width):
+def visit(driver: WebDriver, page: Path, width: int) -> None:
+    """Open a local page in a window of so many pixels; a narrow one is a phone's."""
     phone = width < PHONE
     metrics = {"width": width, "height": 844 if phone else 800}
     metrics |= {"deviceScaleFactor": 1, "mobile": phone}

@@ -161,7 +161,7 @@ def mutations(config):
 
     for path in leaves(config):
         any_text = path[-1] in ("label", "about", "section", "statement")
-        if any_text or path[0] in ("remarks", "related"):
+        if any_text or path[0] in ("remarks", "related", "title"):
             continue
         value = parent_of(config, path)[path[-1]]
         yield changed("missing", path, lambda parent, key: parent.pop(key))

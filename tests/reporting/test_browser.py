@@ -25,6 +25,8 @@ GOOD = f"""
 <img src="{IMAGE}" alt="A dot"> <img src="{IMAGE}" alt="">
 <p style="height: 20000px"><p><img src="dot.gif" alt="" loading=lazy>
 <pre style="overflow-x: auto">{"long " * 300}</pre>
+<div style="overflow-x: hidden"><div style="overflow-x: auto">
+<table><tr><td>{"long" * 300}</table></div></div>
 <details name=a><summary>More</summary><p>Short.</details>
 <script>console.warn("not an error")</script>
 """
@@ -89,6 +91,10 @@ BAD = {
     "no link": ("<a href='http://['>x</a>", "link is no URL: http://["),
     "wide box": (f"<main>{WIDE}</main>", "horizontal scroll at 1280 px: 2008 px, main > div.far"),
     "wide text": (f"<pre class=log>{'x' * 300}</pre>", "horizontal scroll at 390 px: "),
+    "cut table": (
+        f"<div style='overflow-x: hidden'><table id=t><tr><td>{WIDE}</table></div>",
+        "cut off at 390 px: table#t in div",
+    ),
     "wide when open": (
         f"<details name=a><summary>x</summary>{WIDE}</details>"
         "<details name=a><summary>x</summary></details>",

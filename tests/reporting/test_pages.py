@@ -1,6 +1,5 @@
-"""Pages: text escaped, code folded, nothing fetched; and what a study came from."""
+"""Pages: text escaped, code folded, the front page of a study; and what a study came from."""
 
-import html
 import json
 import math
 
@@ -9,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpmcmc.evaluation.intervals import Estimate
-from dpmcmc.reporting import certified, pages, provenance, recommendation, words
+from dpmcmc.reporting import certified, notebooks, pages, provenance, recommendation, words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading
 
@@ -65,45 +64,43 @@ def test_a_column_against_epsilon_has_labels_and_increasing_epsilons():
 @pytest.fixture
 def executed(tmp_path):
     cells = [
-        nbformat.v4.new_markdown_cell("# Title & more\n\nWhat is\nasked?\n\nThen the rest."),
+        nbformat.v4.new_markdown_cell("# {study}: what?\n\nWhat is\nasked?\n\nThen the {rest}."),
         nbformat.v4.new_code_cell("secret_default = 1", metadata={"tags": ["parameters"]}),
         nbformat.v4.new_code_cell(
             "shown = 2",
-            outputs=[
-                nbformat.v4.new_output("display_data", {"text/html": "<b>result</b>"}),
-                nbformat.v4.new_output(
-                    "display_data",
-                    {"image/png": "iVBORw0KGgo="},
-                    metadata={"image/png": {"alt": 'a "quoted" caption'}},
-                ),
-            ],
+            metadata={"papermill": {"start_time": "today"}},
+            outputs=[nbformat.v4.new_output("display_data", {"text/html": "<b>result</b>"})],
+            execution_count=7,
         ),
     ]
     path = tmp_path / "n.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    metadata = {"papermill": {"input_path": "/home/me"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
     return path
 
 
-def test_a_page_shows_results_and_folds_code(executed):
-    order = {name: {"title": f"The {name} & more"} for name in ("first", "n", "last")}
-    page = pages.notebook_page(executed, "n", order)
-    assert 'rel="prev" href="first.html">← The first &amp; more' in page
-    assert 'rel="next" href="last.html">The last &amp; more →' in page
-    assert 'rel="prev"' not in pages.notebook_page(executed, "first", order)
-    assert 'rel="next"' not in pages.notebook_page(executed, "last", order)
-    assert page.count('<details class="code">') == 1
-    assert "<title>Title &amp; more</title>" in page and "<b>result</b>" in page
-    folded = page.partition('<details class="code">')[2].partition("</details>")[0]
-    assert "shown" in folded
-    assert 'a "quoted" caption' in html.unescape(page.partition("alt=")[2][:60])
-    assert "<script" not in page and "http" not in page
-    assert '<meta name="viewport"' in page
+def test_an_executed_notebook_is_a_page_the_same_whenever_it_ran(executed):
+    notebooks.tidy(executed, "The study & more")
+    page = nbformat.read(executed, as_version=4)
+    assert page.cells[0].source.startswith("# The study & more: what?")
+    assert page.cells[0].source.endswith("Then the {rest}.")
+    assert [cell.metadata.get("tags") for cell in page.cells] == [
+        None,
+        ["parameters", notebooks.FOLDED],
+        [notebooks.FOLDED],
+    ]
+    assert page.cells[2].outputs[0].data["text/html"] == "<b>result</b>"
+    text = executed.read_text()
+    assert "today" not in text and "/home/me" not in text and '"execution_count": 7' not in text
 
 
 def test_a_notebook_opens_with_its_question(executed):
     notebook = nbformat.read(executed, as_version=4)
-    assert heading(notebook.cells) == ("Title & more", "What is asked?")
+    assert heading(notebook.cells) == ("{study}: what?", "What is asked?")
     assert heading(notebook.cells[1:]) == heading([]) == ("", "")
+
+
+FIGURES = {"figure-1": "A < b's", "figure-2": "Another"}
 
 
 @pytest.fixture
@@ -111,11 +108,12 @@ def results(tmp_path, config):
     record = provenance.record(config, {})
     (tmp_path / "provenance.json").write_text(json.dumps(record))
     notebooks = {
-        "second": {"title": "A & b", "question": "Why *not*?", "figures": {"figure-1": "A < b's"}},
+        "second": {"title": "A & b", "question": "Why *not*?", "figures": FIGURES},
         "first": {"title": "Words", "question": "", "figures": {}},
     }
     study = {
         "study": "s",
+        "title": "The study",
         "seeds": 1,
         "chains_per_sample": 1,
         "notebooks": notebooks,
@@ -124,7 +122,7 @@ def results(tmp_path, config):
             name: {"label": name.upper(), "accountant": "rdp", "about": "It's"} for name in "abc"
         },
         "remarks": ["Mind < this"],
-        "related": {"other": "is *bigger*"},
+        "related": {"other": {"title": "The other", "difference": "is *bigger*"}},
     }
     (tmp_path / "study.json").write_text(json.dumps(study))
     (tmp_path / "tables").mkdir()
@@ -132,30 +130,19 @@ def results(tmp_path, config):
     return tmp_path
 
 
-def test_an_index_leads_to_what_the_study_has_in_its_order(results):
-    (results / "figures").mkdir()
-    (results / "figures/figure-1.pdf").touch()
-    index = pages.index(results)
-    assert index.startswith("# Results of the study s\n")
-    assert index.index("- [A & b](notebooks/second.html): Why *not*?") < index.index("- [Words](")
-    assert "**Figure 1.** A < b's ([PDF](figures/figure-1.pdf))." in index
-    assert "[![A < b's](figures/figure-1.png)](figures/figure-1.png)" in index
-    assert "[models.csv](tables/models.csv): The models" in index and "chains.csv" not in index
-    assert "\n\nOn 20" in index and "[provenance.json](provenance.json)" in index
-    assert "claim" not in index and "What to use" not in index
-    assert "[The study other](../other/README.md): is *bigger*" in index
+def test_a_front_page_leads_to_what_the_study_has_in_its_order(results):
+    page = pages.front_page(results)
+    assert page.startswith("# The study\n\n![A < b's](figures/figure-1.png)\n\n*A < b's.*\n")
+    assert page.index("- [A & b](notebooks/second.ipynb): Why *not*?") < page.index("- [Words](")
+    assert "**Figure 2.** Another." in page and "![Another](figures/figure-2.png)" in page
+    assert page.count("figure-1.png") == 1
+    assert "[models.csv](tables/models.csv): The models" in page and "chains.csv" not in page
+    assert "\n\nOn 20" in page and "[provenance.json](provenance.json)" in page
+    assert "claim" not in page and "nothing is usable" not in page
+    assert "- Mind < this" in page and "[The other](../other/README.md): is *bigger*" in page
 
 
-def test_the_page_of_an_index_is_its_markdown_as_html(results):
-    page = pages.index_page(pages.index(results))
-    assert "<title>Results of the study s</title>" in page
-    assert '<a href="notebooks/second.html">A &amp; b</a>: Why <em>not</em>?' in page
-    assert '<a href="../other/index.html">The study other</a>: is <em>bigger</em>' in page
-    assert "Mind &lt; this" in page and 'alt="A &lt; b' in page
-    assert "<nav>" not in page and "Code of this page" not in page
-
-
-def test_an_index_has_the_claims_that_are_judged(results):
+def test_a_front_page_has_the_claims_that_are_judged(results):
     columns = ["claim", "section", "statement", "comparisons", "left_out", "for", "against", "open"]
     columns += ["verdict", "one_decides"]
     rows = [
@@ -163,9 +150,9 @@ def test_an_index_has_the_claims_that_are_judged(results):
         [2, "6.1", "It flies", 0, 0, 0, 0, 0, "not in this study", False],
     ]
     pd.DataFrame(rows, columns=columns).to_csv(results / "tables/claims.csv", index=False)
-    index = pages.index(results)
-    assert "| 1 | 6.1 | It works | 3 | 4 | 2 | 1 | 0 | undecided (one decides) |" in index
-    assert "It flies" not in index
+    page = pages.front_page(results)
+    assert "| 1 | 6.1 | It works | 3 | 4 | 2 | 1 | 0 | undecided (one decides) |" in page
+    assert "It flies" not in page
 
 
 def ranked(*rows):
@@ -283,16 +270,14 @@ def test_readers_are_told_what_to_use_before_all_else(results):
     ranking.to_csv(results / "tables/ranking.csv", index=False)
     timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
     timings.to_csv(results / "tables/timings.csv", index=False)
-    index = pages.index(results)
-    assert "## What to use\n\n**This study has one sample a cell" in index
-    assert "- **The m**, n = 5,000. At ε = 1, **nothing is usable**. Closest: A and B." in index
-    assert "| The m | 1 | A and B |" in index
-    assert "- **A** (accountant rdp): It's" in index and "**C**" not in index
-    assert index.index("What to use") < index.index("## Pages")
-    page = pages.index_page(index)
-    assert "<td>A and B</td>" in page and "<strong>The m</strong>" in page and "&#39;" not in page
+    page = pages.front_page(results)
+    assert "*A < b's.*\n\n**This study has one sample a cell" in page
+    assert "- **The m**, n = 5,000. At ε = 1, **nothing is usable**. Closest: A and B." in page
+    assert "| The m | 1 | A and B |" in page
+    assert "- **A** (accountant rdp): It's" in page and "**C**" not in page
+    assert page.index("nothing is usable") < page.index("<details>") < page.index("## Pages")
     ranking.assign(rank=math.nan, mmd=math.nan).to_csv(results / "tables/ranking.csv", index=False)
-    nothing = pages.index(results)  # no budget allows an iteration
+    nothing = pages.front_page(results)  # no budget allows an iteration
     assert "No algorithm has a rank" in nothing and "| posterior |" not in nothing
 
 

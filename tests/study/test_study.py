@@ -521,6 +521,20 @@ def test_a_study_stands_on_the_library_and_on_what_it_extends(tmp_path):
         load_study(ROOT, [tmp_path / "two.yaml"])
 
 
+def test_a_title_is_of_a_study_and_not_of_what_extends_it(config, tmp_path):
+    study = Study(config, ROOT)
+    assert study.title == "Chapter 6 of the thesis"
+    told = study.description()
+    assert told["title"] == study.title
+    assert told["notebooks"]["summary"]["title"].startswith("Chapter 6 of the thesis: which")
+    assert told["related"]["dp-hmc-paper"]["title"] == "The paper on DP HMC"
+    own = tmp_path / "own.yaml"
+    own.write_text(f"extends: {ROOT / 'config.yaml'}\nstudy: mine\n")
+    assert load_study(ROOT, [own]).title == "mine"
+    own.write_text(f"extends: {ROOT / 'config.yaml'}\nseeds: 21\n")
+    assert load_study(ROOT, [own]).title == study.title
+
+
 def test_numbers_are_numbers_as_people_write_them(tmp_path):
     text = "a: [1e4, 8e-3, -1E+2, .5e1, 2.0e3, 1_000, 1.0e-5, e4, 1e, x1e4]\n"
     (tmp_path / "a.yaml").write_text(text)

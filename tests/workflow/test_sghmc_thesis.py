@@ -176,7 +176,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     files = ["--configfile", "studies/sghmc-thesis/study.yaml", "small.yaml"]
     snakemake(fresh, "--cores", 2, *files)
     results = fresh / "results/small-sghmc"
-    pages = {path.stem for path in results.glob("notebooks/*.html")}
+    pages = {path.stem for path in results.glob("site/notebooks/*.html")}
     assert pages == {name for name, told in overlay["notebooks"].items() if told is not None} | {
         "summary"
     }
@@ -192,7 +192,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
         "sghmc-sweep": "of the best accuracy",
         "private-classification": "nearest to the posterior",
     }.items():
-        html = (results / f"notebooks/{name}.html").read_text()
+        html = (results / f"site/notebooks/{name}.html").read_text()
         text = re.sub("<pre>.*?</pre>|<[^>]*>", " ", html, flags=re.DOTALL)  # without its code
         assert said in text
         if name == "sghmc-radon":  # the thesis's Table 6.2 is beside ours

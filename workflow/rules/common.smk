@@ -156,7 +156,7 @@ def figure_files(notebook):
 
 def pages_and_figures(wildcards):
     for name, notebook in study.notebooks.items():
-        yield f"{RESULTS}/notebooks/{name}.html"
+        yield f"{RESULTS}/notebooks/{name}.ipynb"
         yield from figure_files(notebook)
 
 

@@ -1,4 +1,4 @@
-# Notebooks, executed by papermill, rendered as pages, drawing the figures; and the index of all.
+# Notebooks, executed by papermill, drawing the figures; and the site of all, made by Sphinx.
 # What a notebook takes and draws stands in its own metadata (dpmcmc/study/notebooks.py).
 
 
@@ -12,7 +12,6 @@ for name, notebook in study.notebooks.items():
             files=list(notebook_inputs(notebook)),
         output:
             notebook=f"{RESULTS}/notebooks/{name}.ipynb",
-            html=f"{RESULTS}/notebooks/{name}.html",
             figures=list(figure_files(notebook)),
         log:
             f"{RESULTS}/logs/notebooks/{name}.log",
@@ -25,10 +24,10 @@ for name, notebook in study.notebooks.items():
             **job("notebook", SimpleNamespace(notebook=name)),
             failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",
         message:
-            f"Execute and render the notebook {name}"
+            f"Execute the notebook {name}"
         shell:
             "python -m dpmcmc notebook --spec @/dev/stdin --notebook {input.notebook:q}"
-            " --output {output.notebook:q} --html {output.html:q} --failed {params.failed:q}"
+            " --output {output.notebook:q} --failed {params.failed:q}"
             " <<< {params.spec:q} > {log:q} 2>&1"
 
 
@@ -70,7 +69,7 @@ rule record_provenance:
         " <<< {params.spec:q} > {log:q} 2>&1"
 
 
-rule build_index:
+rule build_site:
     input:
         pages_and_figures,
         tables=table_files(study.all_tables),
@@ -79,19 +78,20 @@ rule build_index:
     output:
         page=f"{RESULTS}/index.html",
         readme=f"{RESULTS}/README.md",
+        site=directory(f"{RESULTS}/site"),
     log:
-        f"{RESULTS}/logs/index.log",
+        f"{RESULTS}/logs/site.log",
     conda:
         CONDA
     resources:
         mem_mb=megabytes(500),
         runtime=minutes(10),
     params:
-        **job("index"),
+        **job("site"),
         results=subpath(output[0], parent=True),
     message:
-        "Index of all results"
+        "Site of all pages"
     shell:
-        "python -m dpmcmc index --results {params.results:q}"
+        "python -m dpmcmc site --results {params.results:q}"
         " --output {output.page:q} --readme {output.readme:q}"
         " > {log:q} 2>&1"

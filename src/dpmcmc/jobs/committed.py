@@ -1,11 +1,12 @@
 """Committed results: docs/<study>, which anyone can read, and whether they are of the present code.
 
-Tables are committed with all else that pages need: the few draws that figures show (`kept/`) and
-reference samples that take minutes (`reference/`). So pages are rendered anew without a chain. The
-recipe of the tables (`dpmcmc.jobs.table.recipe`) is committed with them. Where a part of it has
-changed, `attest` runs the first sample of each of its cells again: if all rows come out as they
-were, the results are of the present code. `spot-check` does so with cells drawn at random. Both run
-Snakemake's own workflow in a directory apart.
+Pages are committed as executed notebooks and a README, which show on GitHub; `make site` makes a
+site of them. Tables are committed with all else that pages need: the few draws that figures show
+(`kept/`) and reference samples that take minutes (`reference/`). So pages are rendered anew without
+a chain. The recipe of the tables (`dpmcmc.jobs.table.recipe`) is committed with them. Where a part
+of it has changed, `attest` runs the first sample of each of its cells again: if all rows come out
+as they were, the results are of the present code. `spot-check` does so with cells drawn at random.
+Both run Snakemake's own workflow in a directory apart.
 """
 
 import json
@@ -28,7 +29,8 @@ from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.frames import read_csv, whole, write_csv
 from dpmcmc.jobs.data import held_out
 from dpmcmc.jobs.metrics import chain_table, read_chain, sample_row
-from dpmcmc.jobs.reports import describe_study, index
+from dpmcmc.jobs.reports import describe_study
+from dpmcmc.jobs.stale import FRONT, due, page_recipe, said_by, say_in
 from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
 from dpmcmc.study.loading import load_study
@@ -104,15 +106,18 @@ def say(study, text, lines=()):
 
 def publish(study):
     """Put the pages and tables of a study that has run here in the place of the committed ones."""
-    copy_results(ROOT / "results" / study.name, study)
+    results = ROOT / "results" / study.name
+    copy_results(results, study)
+    record = record_of(study) | {"pages": page_recipe(study, results / "tables")}
+    write_json(record, DOCS / study.name / "provenance.json")
     return say(study, "published")
 
 
 def copy_results(results, study):
     """Copy what is committed of a study's results, all or nothing."""
     pages = study.notebooks.values()
-    files = ["provenance.json", "study.json", "index.html", "README.md"]
-    files += [f"notebooks/{page}.html" for page in study.notebooks]
+    files = ["provenance.json", "study.json", "README.md"]
+    files += [f"notebooks/{page}.ipynb" for page in study.notebooks]
     files += [f"tables/{table}.csv" for table in study.all_tables]
     files += [f"figures/{figure}.png" for page in pages for figure in page.figures]
     files += [f"reference/{model}.npy" for model in slow_references(study)]
@@ -141,6 +146,8 @@ def pages(study):
 
     A page whose kept files are not committed stays as it is.
     """
+    from dpmcmc.reporting.pages import front_page
+
     record, committed = record_of(study), DOCS / study.name
     rendered = [
         name
@@ -150,18 +157,23 @@ def pages(study):
     with scratch() as directory:
         results = directory / "results" / study.name
         shutil.copytree(committed, results)
-        for file in ["study.json", *(f"notebooks/{name}.html" for name in rendered)]:
+        for file in ["study.json", *(f"notebooks/{name}.ipynb" for name in rendered)]:
             (results / file).unlink(missing_ok=True)
         derive(study, committed / "tables", results / "tables")
-        write_json(renewed(record, study, ["tables"]), results / "provenance.json")
+        now = page_recipe(study, results / "tables")
+        was = {name: digest for name, digest in record.get("pages", {}).items() if name in now}
+        made = was | {name: now[name] for name in [FRONT, *rendered]}
+        record = renewed(record, study, ["tables"], pages=made)
+        write_json(record, results / "provenance.json")
         models = {model for name in rendered for model in study.notebooks[name].data_models}
         make_samples(study, directory, models)
         rules = [f"render_{re.sub('[^0-9A-Za-z]', '_', name)}" for name in rendered]
-        targets = [f"notebooks/{name}.html" for name in rendered]
+        targets = [f"notebooks/{name}.ipynb" for name in rendered]
         run_workflow(study, directory, targets, ["describe_study", *rules])
         describe_study(study.description(), results / "study.json")  # with paths from here
-        index(results, results / "index.html", results / "README.md")
+        (results / "README.md").write_text(front_page(results), encoding="utf-8")
         copy_results(results, study)
+    set_marks(study)
     text = f"{len(rendered)} of {len(study.notebooks)} pages rendered from tables"
     left = [name for name in study.notebooks if name not in rendered]
     say(study, text, [f"{name} stays as it is: kept/ has nothing of its chains" for name in left])
@@ -232,6 +244,7 @@ def extend(study):
         shutil.copytree(results / "tables", copy / "tables", dirs_exist_ok=True)
         write_json(renewed(record, study, ["tables", *parts]), copy / "provenance.json")
         put_in_place(copy, study)
+    set_marks(study)
     return say(study, f"cells put into the tables: {len(ran)}; `make pages` renders them")
 
 
@@ -269,13 +282,42 @@ def changed_parts(study):
 
 
 def status(study):
-    """Say whether the committed results are of the present code and settings."""
-    parts = changed_parts(study)
-    if not parts:
-        return say(study, "of the present code and settings")
-    advice = f"`make attest STUDY={study.name}` shows whether their numbers are the same"
-    text = f"older than the code in {len(parts)} of {len(recipe(study))} parts; {advice}:"
-    return say(study, text, parts)
+    """Say whether the committed results are of the present code and settings.
+
+    It fails where a page is older than what it shows and does not say so.
+    """
+    parts, text = changed_parts(study), "of the present code and settings"
+    if parts:
+        advice = f"`make attest STUDY={study.name}` shows whether their numbers are the same"
+        text = f"older than the code in {len(parts)} of {len(recipe(study))} parts; {advice}:"
+        say(study, text, parts)
+    marks = marks_of(study)
+    if old := [path.stem for path, mark in marks.items() if mark]:
+        text = f"pages that are older than what they show: {', '.join(old)}"
+    wrong = [
+        f"{path.name} {'does not say that it is old' if mark else 'says that it is old, wrongly'}"
+        for path, mark in marks.items()
+        if said_by(path) != mark
+    ]
+    return say(study, text + ("; `make docs-mark` mends:" if wrong else ""), wrong)
+
+
+def marks_of(study):
+    """What each committed page of a study has to say of its age, by its path."""
+    return due(study, DOCS / study.name, record_of(study), bool(changed_parts(study)))
+
+
+def set_marks(study):
+    """Let the committed pages of a study say whether they are old."""
+    for path, mark in marks_of(study).items():
+        if said_by(path) != mark:
+            say_in(path, mark)
+
+
+def mark(study):
+    """Let pages that are older than what they show say so, and the others no more."""
+    set_marks(study)
+    return status(study)
 
 
 def verify(study):
@@ -319,6 +361,7 @@ def attest(study):
         more = {"attested": [*record.get("attested", []), entry], "config": study.config}
         record = renewed(record, study, now, **more)
         write_json(record, DOCS / study.name / "provenance.json")
+        set_marks(study)
     return say(study, text, lines)
 
 
@@ -539,6 +582,7 @@ ACTIONS = {
     "pages": pages,
     "extend": extend,
     "status": status,
+    "mark": mark,
     "verify": verify,
     "attest": attest,
     "spot-check": spot_check,

@@ -1,9 +1,13 @@
-"""Pages: notebooks executed and rendered, the index, and what made the study."""
+"""Pages: notebooks executed, the site of a study, and what made it."""
 
 import os
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dpmcmc.files import JobError, read_json, replacing, write_json
+
+SETTINGS = Path(__file__).parents[1] / "reporting/site"  # of Sphinx: conf.py, and what it names
 
 
 def describe_study(spec, output):
@@ -11,23 +15,22 @@ def describe_study(spec, output):
     write_json(spec, output)
 
 
-def notebook(spec, notebook, output, html, failed):
-    """Execute a notebook with the parameters of the spec; write it and its rendered page.
+def notebook(spec, notebook, output, failed):
+    """Execute a notebook with the parameters of the spec; write it as a page.
 
     A notebook that fails is kept, with its traceback, under the name `failed`.
     """
-    from dpmcmc.reporting import notebooks, pages
+    from dpmcmc.reporting import notebooks
 
-    with replacing(output) as executed, replacing(html) as page:
+    study = Path(spec.get("results", ""), "study.json")
+    title = read_json(study)["title"] if study.exists() else ""
+    with replacing(output) as executed:
         try:
-            notebooks.execute(notebook, executed.name, spec)
+            notebooks.execute(notebook, executed.name, spec, title)
         except notebooks.NotebookError as error:
             Path(failed).parent.mkdir(parents=True, exist_ok=True)
             os.replace(executed.name, failed)
             raise JobError(f"{error}; the notebook with its traceback is {failed}") from None
-        study = Path(spec.get("results", ""), "study.json")
-        order = read_json(study)["notebooks"] if study.exists() else {}
-        page.write(pages.notebook_page(executed.name, Path(output).stem, order).encode())
 
 
 def provenance(spec, output):
@@ -37,11 +40,26 @@ def provenance(spec, output):
     write_json(record(**spec), output)
 
 
-def index(results, output, readme):
-    """Write the index that leads to all results, as Markdown and as a page."""
+def site(results, output, readme):
+    """Write the front page of a study, the site of all its pages, and the file that opens it."""
+    from sphinx.cmd.build import main
+
     from dpmcmc.reporting import pages
 
-    text = pages.index(results)
-    for path, contents in ((readme, text), (output, pages.index_page(text))):
-        with replacing(path) as file:
-            file.write(contents.encode())
+    with replacing(readme) as file:
+        file.write(pages.front_page(results).encode())
+    title = read_json(Path(results, "study.json"))["title"]
+    named = ("root_doc=README", f"project={title}", f"html_title={title}")
+    settings = [word for value in named for word in ("--define", value)]
+    with TemporaryDirectory(dir=results, prefix=".site-") as scratch:
+        built = Path(scratch, "site")
+        doctrees = ["--doctree-dir", Path(scratch, "doctrees")]
+        command = ["--quiet", "--conf-dir", SETTINGS, *doctrees, *settings, results, built]
+        if status := main([*map(str, command)]):
+            raise JobError(f"Sphinx could not make the site, with status {status}")
+        opening = (built / "index.html").read_text(encoding="utf-8")
+        place = Path(results, "site")
+        shutil.rmtree(place, ignore_errors=True)
+        os.replace(built, place)
+    with replacing(output) as file:
+        file.write(opening.replace("README.html", "site/README.html").encode())

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-TEMPLATES = Path(__file__).parents[1] / "reporting/templates"
+SITE = Path(__file__).parents[1] / "reporting/site"  # settings of Sphinx, and templates
 
 
 class Job(NamedTuple):
@@ -77,14 +77,14 @@ def held_out_reader(study, of):
 
 
 def notebook_modules(study, of):
-    """Of a page: the notebook, templates, models whose data it reads, algorithms it is given.
+    """Of a page: the notebook, models whose data it reads, algorithms it is given.
 
     And all accountants: a page may price by any of them, which is imported by its name.
     """
     from dpmcmc.accounting.accountants import ACCOUNTANTS
 
     page = study.notebooks[of.notebook]
-    modules = [str(page.path), *template_files(), *ACCOUNTANTS.values()]
+    modules = [str(page.path), *ACCOUNTANTS.values()]
     modules += [module_of(study.models[model].spec["class"]) for model in page.data_models]
     given = json.dumps(page.parameters)
     for name in study.algorithm_ids:
@@ -95,9 +95,9 @@ def notebook_modules(study, of):
     return modules
 
 
-def template_files(study=None, of=None):
-    """Templates of pages."""
-    return sorted(map(str, TEMPLATES.glob("*")))
+def site_files(study, of):
+    """What the site of a study is made by, beside code."""
+    return [str(path) for path in sorted(SITE.rglob("*")) if path.is_file()]
 
 
 # -- The table -------------------------------------------------------------------------------------
@@ -175,13 +175,13 @@ JOBS = {
     ),
     "notebook": Job(
         "reports.notebook",
-        "spec notebook output html failed",
+        "spec notebook output failed",
         lambda study, of: (
             study.notebooks[of.notebook].parameters | {"results": f"results/{study.name}"}
         ),
         notebook_modules,
     ),
-    "index": Job("reports.index", "results output readme", modules=template_files),
+    "site": Job("reports.site", "results output readme", modules=site_files),
 }
 
 

@@ -4,14 +4,17 @@ import os
 import sys
 from pathlib import Path
 
+import nbformat
 import papermill
+
+FOLDED = "hide-input"  # tag of a cell whose code a page folds away
 
 
 class NotebookError(Exception):
     """A notebook raised; the message is its error in one line."""
 
 
-def execute(source, output, parameters):
+def execute(source, output, parameters, study=""):
     """Execute a notebook from the current directory, in the kernel of this environment.
 
     One of that name that the user has installed elsewhere is not taken, nor the user's settings of
@@ -23,6 +26,8 @@ def execute(source, output, parameters):
         A failed notebook is written as well, with its traceback.
     parameters : dict
         Put into the cell after the one tagged `parameters`.
+    study : str
+        Title of the study, which stands for `{study}` in the heading.
 
     Raises
     ------
@@ -44,3 +49,19 @@ def execute(source, output, parameters):
         )
     except papermill.PapermillExecutionError as error:
         raise NotebookError(f"{source}: {error.ename}: {error.evalue}".splitlines()[0]) from None
+    tidy(output, study)
+
+
+def tidy(path, study):
+    """Make an executed notebook a page: its heading, its code folded, no trace of when it ran."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.pop("papermill", None)
+    notebook.cells[0].source = notebook.cells[0].source.replace("{study}", study)
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+        for key in ("papermill", "execution"):
+            cell.metadata.pop(key, None)
+        if cell.cell_type == "code":
+            cell.execution_count = None
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), FOLDED]
+    nbformat.write(notebook, path)

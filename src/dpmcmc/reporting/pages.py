@@ -1,16 +1,10 @@
-"""Pages to read: rendered notebooks, and the index of a study. They fetch nothing."""
+"""What pages show beside prose and figures: the front page of a study, and tables."""
 
+from html import escape
 from pathlib import Path
 
 import jinja2
-import nbformat
 import pandas as pd
-from markupsafe import Markup
-from nbconvert import HTMLExporter
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 from dpmcmc.evaluation.claims import ABSENT
 from dpmcmc.files import read_json
@@ -22,68 +16,20 @@ from dpmcmc.reporting.recommendation import (
     recommendations,
 )
 from dpmcmc.reporting.words import NUMBER, about_seeds, markdown_table
-from dpmcmc.study.notebooks import heading
 from dpmcmc.study.tables import TABLES
 
-TEMPLATES = Path(__file__).with_name("templates")
+TEMPLATE = Path(__file__).with_name("site") / "study.md.j2"
 LONG_TEXT = 30  # letters: a column of longer texts stays wide on a phone
 
-ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(TEMPLATES),
-    autoescape=lambda template: not template.endswith(".md.j2"),
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
-
-def render(template, **values):
-    """Text of a template; in HTML, values are escaped unless they are Markup."""
-    return ENVIRONMENT.get_template(template).render(**values)
-
-
-def notebook_page(path, name, notebooks):
-    """HTML of an executed notebook: prose and results, and at its end the code, folded away.
-
-    Parameters
-    ----------
-    path : path
-        An executed notebook.
-    name : str
-        Its name in the study.
-    notebooks : dict of str to dict
-        Those of the study in the order of reading, as in `study.json`, for links to the pages
-        before and after this one; empty outside of a study.
-    """
-    exporter = HTMLExporter(
-        template_name="classic",
-        raw_template=(TEMPLATES / "notebook.html.j2").read_text(encoding="utf-8"),
-        exclude_anchor_links=True,
-    )
-    notebook = nbformat.read(path, as_version=4)
-    body, _ = exporter.from_notebook_node(notebook)
-    code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    names = list(notebooks)
-    place = names.index(name) if names else 0
-    return render(
-        "page.html.j2",
-        title=heading(notebook.cells)[0] or "A notebook",
-        body=Markup(body),
-        code=Markup(highlight(code, PythonLexer(), HtmlFormatter())),
-        previous=names[:place][-1:],
-        next=names[place + 1 :][:1],
-        notebooks=notebooks,
-        highlight_css=HtmlFormatter().get_style_defs(".highlight"),
-    )
-
-
-def index(directory):
-    """Index of a study in Markdown: what to use, and the way to all pages, figures and tables.
+def front_page(directory):
+    """Front page of a study in Markdown: its figure and answer, then pages, claims and tables.
 
     Parameters
     ----------
     directory : path
-        The study's results, with its `provenance.json` and `study.json`; of the tables and PDFs,
-        what is not there is left out.
+        The study's results, with its `provenance.json` and `study.json`; of the tables, what is
+        not there is left out.
     """
     directory = Path(directory)
     study = read_json(directory / "study.json")
@@ -100,23 +46,19 @@ def index(directory):
         values["algorithms"] = described(study["algorithms"], ranking)
     if "claims" in tables:
         values["claim_table"] = claim_table(read_csv(tables["claims"]))
-    return render(
-        "index.md.j2",
-        title=f"Results of the study {study['study']}",
+    template = jinja2.Template(
+        TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True
+    )
+    figures = {}
+    for notebook in study["notebooks"].values():
+        figures |= notebook["figures"]
+    return template.render(
         study=study,
+        figures=list(figures.items()),
         provenance=read_json(directory / "provenance.json"),
-        pdfs={path.stem for path in directory.glob("figures/*.pdf")},
         captions={name: TABLES[name] for name in tables},
         **values,
     )
-
-
-def index_page(text):
-    """HTML of an index in Markdown; its links to other studies lead to their pages."""
-    renderer = IPythonRenderer(escape=False, exclude_anchor_links=True)
-    body = MarkdownWithMath(renderer).render(text.replace("/README.md)", "/index.html)"))
-    title = text.partition("\n")[0].removeprefix("# ")
-    return render("page.html.j2", title=title, body=Markup(body))
 
 
 def claim_table(claims):
@@ -159,8 +101,18 @@ def table_html(table, formats=None, group=None):
         return "long" if texts.map(len).max() > LONG_TEXT else ""
 
     kinds = {column: kind(table[column]) for column in table if column != group}
-    rows = [
-        {column: text(column, value) for column, value in record.items()}
-        for record in table.to_dict("records")
-    ]
-    return render("table.html.j2", kinds=kinds, rows=rows, group=group)
+    classes = {column: f' class="{name}"' if name else "" for column, name in kinds.items()}
+    lines = ["<table>", "<thead><tr>"]
+    lines += [f"<th{classes[column]}>{escape(column)}</th>" for column in kinds]
+    lines += ["</tr></thead>", "<tbody>"]
+    above = None
+    for record in table.to_dict("records"):
+        if group and record[group] != above:
+            above = record[group]
+            heading = f'<th colspan="{len(kinds)}">{escape(text(group, above))}</th>'
+            lines.append(f'<tr class="group">{heading}</tr>')
+        cells = [
+            f"<td{classes[column]}>{escape(text(column, record[column]))}</td>" for column in kinds
+        ]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return "\n".join([*lines, "</tbody>", "</table>"])

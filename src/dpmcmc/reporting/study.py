@@ -1,7 +1,6 @@
 """A finished study, as its notebooks see it."""
 
 import base64
-import html
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import PIL.Image
-from IPython.display import HTML, display
+from IPython.display import display
 
 from dpmcmc import registry
 from dpmcmc.files import JobError, read_json, read_npy, read_npz, replacing
@@ -29,6 +28,8 @@ class Study:
     ----------
     results : str
         Directory of the study's results.
+    study, title : str
+        Its name in paths, and on pages.
     seed, seeds : int
         From which random streams derive; chains a cell.
     fewer_seeds : dict of str to int
@@ -45,12 +46,13 @@ class Study:
         Titles, questions and figures, in the order of reading.
     remarks : list of str
         What to bear in mind when reading the study.
-    related : dict of str to str
-        How other studies, by name, differ.
+    related : dict of str to dict
+        Other studies by name: their `title`, and the `difference`.
     """
 
     results: str
     study: str = ""
+    title: str = ""
     seed: int = 0
     seeds: int = 0
     fewer_seeds: dict = field(default_factory=dict)
@@ -162,10 +164,10 @@ class Study:
 
     def link(self, notebook, text):
         """Markdown link to the page of a notebook; the text alone if the study has it not."""
-        return f"[{text}]({notebook}.html)" if notebook in self.notebooks else text
+        return f"[{text}]({notebook}.ipynb)" if notebook in self.notebooks else text
 
     def show(self, figure, name):
-        """Save a figure and show it, crisp, its caption as alternative text, linked to the file."""
+        """Save a figure and show it: as a link to its file, on a page, or else as a picture."""
         self.check_declared(name, "figures", "the figures of the notebook")
         captions = {}
         for notebook in self.notebooks.values():
@@ -174,14 +176,13 @@ class Study:
         plt.close(figure)
         path = Path(self.results, "figures", f"{name}.png")
         width, _ = PIL.Image.open(path).size
-        data = base64.b64encode(path.read_bytes()).decode()
-        display(
-            HTML(
-                f'<a href="../figures/{name}.png"><img src="data:image/png;base64,{data}" '
-                f'width="{round(width / style.PIXEL_RATIO)}" '
-                f'alt="{html.escape(captions[name])}"></a>'
-            )
-        )
+        file, size = f"../figures/{name}.png", round(width / style.PIXEL_RATIO)
+        shown = {
+            "image/png": base64.b64encode(path.read_bytes()).decode(),
+            "text/markdown": f"![{captions[name]}]({file}){{width={size}px}}",
+            "text/plain": captions[name],
+        }
+        display(shown, raw=True)
 
 
 def write_kept(value, path):

@@ -47,6 +47,8 @@ def read_study(root, files):
     parts.insert(0, (Path(root, LIBRARY), read_config(Path(root, LIBRARY))))
     config = {}
     for _, contents in parts:
+        if "study" in contents:
+            config.pop("title", None)  # of the study that this one extends
         config = merged(config, contents)
     return config, list(dict.fromkeys(path.parent for path, _ in reversed(parts)))
 

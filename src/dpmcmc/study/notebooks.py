@@ -16,7 +16,8 @@ kept
     Names of small files that it computes from chains, so that it can be rendered without them.
 
 A page is left out where the study does not make one of its tables, or has none of its figures. Its
-first cell is its title and the question that it answers. This module is imported whenever the
+first cell is its title, in which `{study}` stands for that of the study, and the question that it
+answers. This module is imported whenever the
 workflow is parsed; it stays clear of everything slow.
 """
 
@@ -142,7 +143,7 @@ def read_notebook(study, tables, entry, given, path):
     told = [*declared.models, *declared.algorithms]
     return Notebook(
         path=path,
-        title=title,
+        title=title.replace("{study}", study.title),
         question=question,
         figures=figures,
         data_models=ids_in(values, declared.data),

@@ -166,6 +166,7 @@ class Config(Table):
     notebooks: dict[str, dict[str, Any]] = None
     remarks: list[Text] = None
     related: dict[Id, Text] = None
+    title: Label = None
     claims: list[Claim] = None
     audit: Audit = None
     intervals: Intervals = None

@@ -21,7 +21,7 @@ from dpmcmc.study.checks import (
 )
 from dpmcmc.study.claims import check_claims, entries
 from dpmcmc.study.colours import colour
-from dpmcmc.study.config import check_type
+from dpmcmc.study.config import check_type, read_config
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import Cell, all_cells, check_runs
@@ -61,7 +61,8 @@ class Study:
     def __init__(self, config, root, folders=None):
         check_type(config, Config)
         self.config = config
-        self.name = config["study"]
+        self.name, self.root = config["study"], root
+        self.title = config.get("title", self.name)
         folders = folders or [root]
         self.models = {
             name: read_model(name, entry, folders, config["seed"])
@@ -423,6 +424,7 @@ class Study:
         counts = {"/".join(cell): len(self.seeds_of(cell)) for cell in self.cells}
         return {
             "study": self.name,
+            "title": self.title,
             **{key: self.config[key] for key in ("seed", "seeds", "delta_times_n")},
             "fewer_seeds": {path: n for path, n in counts.items() if n < len(self.seeds)},
             "chains_per_sample": self.chains_per_sample,
@@ -430,7 +432,10 @@ class Study:
             "algorithms": algorithms,
             "tables": self.all_tables,
             "remarks": self.config.get("remarks", []),
-            "related": self.config.get("related", {}),
+            "related": {
+                name: {"title": title_of(name, self.root), "difference": text}
+                for name, text in self.config.get("related", {}).items()
+            },
             "notebooks": {name: described(page) for name, page in self.notebooks.items()},
         }
 
@@ -439,6 +444,14 @@ def module_of(cls, algorithm):
     """Module of a class that a sampler needs: of the package, or the sampler's own file."""
     file = algorithm.sampler.rpartition(":")[0]
     return cls.__module__ if cls.__module__.startswith("dpmcmc.") else file
+
+
+def title_of(name, root):
+    """Title of a study of the checkout, by its name."""
+    for path in (Path(root, f"studies/{name}/study.yaml"), Path(root, "config.yaml")):
+        if path.is_file() and (config := read_config(path)).get("study") == name:
+            return config.get("title", name)
+    return name
 
 
 def described(page):
