@@ -46,7 +46,9 @@ def test_classes_of_the_package_are_told_by_their_kind():
         "Circle",
         "Gaussian",
         "GaussianMixture",
+        "LogisticRegression",
         "RandomGaussian",
+        "RobustRegression",
         "Softmax",
     }
     assert names("sampler") == {
@@ -64,6 +66,7 @@ def test_classes_of_the_package_are_told_by_their_kind():
         "MinibatchDPPenalty": "dpmcmc.samplers.minibatch_dp_penalty",
         "NoisyNewton": "dpmcmc.samplers.noisy_newton",
         "NoisyStatistics": "dpmcmc.samplers.noisy_statistics",
+        "PrivateAnswer": "dpmcmc.samplers.private_answer",
         "PrivateStart": "dpmcmc.samplers.private_start",
         "SGHMC": "dpmcmc.samplers.sghmc",
         "StartPoint": "dpmcmc.samplers.start_point",

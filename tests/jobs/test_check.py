@@ -169,17 +169,18 @@ def test_what_is_wrong_with_exact_draws_or_jax_shows(tmp_path, capsys):
     assert table[EXACT].endswith("ok")
 
 
-def test_what_cannot_be_tried_says_why(tmp_path, capsys):
+def test_simulate_must_take_theta(tmp_path, capsys):
     source = changed(
         {
             "simulate(self, rng, theta=None)": "simulate(self, rng)",
             "if theta is None else theta": "",
         }
     )
-    status, table = run(tmp_path, capsys, source)
-    assert status == 0
-    assert table[SBC] == "not tried: simulate takes no theta"
-    assert table[GRADIENTS].endswith("ok")
+    (tmp_path / "own.py").write_text(source)
+    with pytest.raises(SystemExit):
+        cli.main(["check", f"{tmp_path}/own.py:Line"])
+    message = "Line.simulate must take theta: simulate(self, rng, theta=None)"
+    assert message in capsys.readouterr().err
 
 
 def test_a_model_without_data_is_checked_on_a_file(tmp_path, capsys):

@@ -26,6 +26,7 @@ from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, Move, OneComponentWalk
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
+from dpmcmc.samplers.private_answer import PrivateAnswer
 from dpmcmc.samplers.private_start import PrivateStart
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
@@ -46,7 +47,7 @@ SGHMC_FIELDS = {
 SGHMC_DEFAULTS = {"step_size_decay": DECAY, "gradient_error": LESS, "inverse_mass_matrix": SCALES}
 
 # They prepare, and leave settings to a budget.
-WITH_TESTS_OF_THEIR_OWN = NoisyNewton, NoisyStatistics, PrivateStart
+WITH_TESTS_OF_THEIR_OWN = NoisyNewton, NoisyStatistics, PrivateAnswer, PrivateStart
 
 # Fields of every class: those that are required, and those that have a default.
 FIELDS = {

@@ -4,6 +4,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import is_dataclass
+from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
@@ -171,6 +172,11 @@ def read_model(name, entry, folders, study_seed=0):
             if not simulates(cls):
                 raise ConfigError(
                     f"{where}: {cls.__name__} has no simulate, so missing key data: a file"
+                )
+            if "theta" not in signature(cls.simulate).parameters:
+                raise ConfigError(
+                    f"{where}: {cls.__name__}.simulate must take theta: simulate(self, rng, "
+                    "theta=None)"
                 )
             model = build()
         json.dumps([model.dimension, model.num_rows, model.data_shape])

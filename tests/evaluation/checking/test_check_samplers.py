@@ -37,6 +37,7 @@ from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
+from dpmcmc.samplers.private_answer import PrivateAnswer
 from dpmcmc.samplers.private_start import PrivateStart
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
@@ -71,6 +72,7 @@ PREPARING = [
     NoisyStatistics(),
     PrivateStart(DPPenalty(GaussianWalk(0.8), 0.5, 1.0), NoisyStatistics()),
     NoisyNewton(gradient_clip_bound=3.0),
+    PrivateAnswer(gradient_clip_bound=3.0),
 ]
 PREPARED = "(sensitivity / noise)^2 of the preparation is what preparation() says"
 SMALL_STEPS = (

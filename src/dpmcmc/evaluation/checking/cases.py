@@ -5,7 +5,6 @@ The value of a single row comes from a batch of that row alone.
 """
 
 import dataclasses
-import inspect
 import math
 from functools import cached_property
 
@@ -120,8 +119,6 @@ def with_rows(model, num_rows):
 
 def simulate_at(model, rng, theta):
     """A data set at theta; `NotTried` where the model cannot make it."""
-    if "theta" not in inspect.signature(model.simulate).parameters:
-        raise NotTried("simulate takes no theta")
     return optional(model.simulate, rng, theta)
 
 
