@@ -29,6 +29,7 @@ DRAWS = 4000  # that are written of a chain, at most
 MOST_ITERATIONS = 10**7  # a chain is held in memory
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
+NEAR = 1e-4  # of an epsilon: so much more may be told than is spent
 ALIKE = 1.01  # noise variances, in the list of what is released
 
 
@@ -57,7 +58,7 @@ class Plan(NamedTuple):
     chains: int
     iterations: int  # of each chain; draws, where steps are free
     kept: int  # positions that are written of each chain
-    epsilon: float  # rounded up, with all slack
+    epsilon: float  # an upper bound, with all slack
     delta: float
     mu: float
     delta0: float
@@ -250,13 +251,18 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
         chains,
         iterations,
         iterations // max(1, -(-iterations // draws)),
-        min(epsilon, rounded_up(price.epsilon(iterations, ideal[1]) + RESERVE)),
+        as_asked(rounded_up(price.epsilon(iterations, ideal[1]) + RESERVE), epsilon),
         delta,
         mu,
         delta0,
         least_noise(price.mechanism),
         [described(kind, count) for kind, count in grouped(price.mechanism, total, ALIKE)],
     )
+
+
+def as_asked(spent, epsilon):
+    """What is spent; the epsilon that was asked for, where that is hardly more."""
+    return epsilon if spent > epsilon * (1 - NEAR) else spent
 
 
 def read_start(part, sampler, start):
