@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
 
+import dpmcmc
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
-from dpmcmc.reporting.figures.style import NEUTRAL, panel_grid
+from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
 
 FARTHEST = 30  # times as far as exact samples: what is farther has the same colour
-ONE_RELEASE = ("NoisyStatistics", "NoisyNewton")  # samplers that make no chain
+TUNED_ROWS = 10_000  # n of the models whose settings others take
+CELL = ["family", "n", "epsilon"]  # what is compared
 
 
 def families(models):
@@ -161,20 +163,13 @@ def curves_figure(study, table, epsilon):
     handles = {}
     for axis in axes:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=4,
-        frameon=False,
-    )
+    legend_below(figure, list(handles.values()), 4)
     return figure
 
 
 def is_one_release(study, algorithm):
-    """Whether an algorithm makes no chain."""
-    return study.algorithms[algorithm]["sampler"] in ONE_RELEASE
+    """Whether an algorithm makes no chain: its steps release nothing."""
+    return not hasattr(getattr(dpmcmc, study.algorithms[algorithm]["sampler"]), "mechanism")
 
 
 # -- In words and tables ---------------------------------------------------------------------------
@@ -196,9 +191,6 @@ def front_sentences(study, table, best):
         parts = [about_rows(study, row, best) for row in rows.to_dict("records")]
         lines.append(f"- **{family}**: " + "; ".join(parts) + ".")
     return "\n".join(lines)
-
-
-CELL = ["family", "n", "epsilon"]
 
 
 def share(count, total):
@@ -319,6 +311,3 @@ def settings_table(study):
                 row = {"posterior": labels[model], "method": study.algorithm_label(name)}
                 rows.append(row | {"settings": text or "defaults"})
     return sorted(rows, key=lambda row: row["posterior"])
-
-
-TUNED_ROWS = 10_000

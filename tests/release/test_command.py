@@ -127,15 +127,20 @@ def test_options_out_of_range_are_refused(place, capsys, option):
     assert "must be a" in text_of(capsys)
 
 
+def use_instead_of(place, name):
+    """Let the study have the class Wrong of wrong.py in the place of another; with a ledger."""
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace(name, "wrong.py:Wrong"))
+    place.ledger()
+
+
 def test_code_that_fails_its_check_starts_nothing(place, capsys):
     (place.folder / "wrong.py").write_text(
         "from leaking import *\n\nclass Wrong(Plain):\n"
         "    def gradient(self, theta, rows):\n"
         "        return 2 * super().gradient(theta, rows)\n"
     )
-    study = place.folder / "study.yaml"
-    study.write_text(study.read_text().replace("leaking.py:Plain", "wrong.py:Wrong"))
-    place.ledger()
+    use_instead_of(place, "leaking.py:Plain")
     assert place.release() == 1
     message = text_of(capsys)
     assert "wrong.py:Wrong does not pass its check, so nothing was started" in message
@@ -150,9 +155,7 @@ def test_a_sampler_of_one_s_own_is_checked_too(place, capsys):
         "        total = rng.add_noise(total, 1.0, 1.0 * self.noise_scale)\n"
         "        return State(state.position + 1e-3 * total), Info(True, 0.0)\n"
     )
-    study = place.folder / "study.yaml"
-    study.write_text(study.read_text().replace("leaking.py:AddsNoNoise", "wrong.py:Wrong"))
-    place.ledger()
+    use_instead_of(place, "leaking.py:AddsNoNoise")
     assert place.release("own", 2, "out", "--start", "0") == 1
     assert "One row moves a released statistic by at most its sensitivity" in text_of(capsys)
 
@@ -188,23 +191,9 @@ def test_statements_of_neighbours_are_the_same_to_the_byte(place, monkeypatch):
 
 def inside_here(planned, budget, work):
     """What the process that reads the data does, here."""
-    part = planned.part
-    answer, draws = work(
-        {
-            "model": part.model.spec,
-            "sampler": part.algorithm.spec(part.settings),
-            "noise_scale": planned.noise_scale,
-            "data": str(part.model.data),
-            "columns": part.columns,
-            "salt": budget.salt,
-            "fingerprint": budget.fingerprint,
-            "start": planned.start,
-            "chains": planned.chains,
-            "iterations": planned.iterations,
-            "draws": planned.kept,
-            "least_noise": planned.least_noise,
-        }
-    )
+    from dpmcmc.release.command import spec_of
+
+    answer, draws = work(spec_of(planned, budget))
     assert answer == {"end": "finished"}
     return None, draws
 

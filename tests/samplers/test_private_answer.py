@@ -2,18 +2,11 @@
 
 import numpy as np
 import pytest
+from test_private_start import BANANA
 from test_samplers import streams
 
 import dpmcmc
 
-BANANA = dpmcmc.Banana(
-    dimension=2,
-    num_rows=300,
-    curvature=0.5,
-    prior_variance=1.0,
-    likelihood_variances=[2.0, 0.5],
-    true_position=[0.2, 1.0],
-)
 LOGISTIC = dpmcmc.LogisticRegression(2, 300, prior_variance=1.0, covariate_bound=2.0)
 
 
@@ -27,7 +20,10 @@ LOGISTIC = dpmcmc.LogisticRegression(2, 300, prior_variance=1.0, covariate_bound
 def test_its_draws_are_those_of_that_sampler(model, sampler, settings):
     target = dpmcmc.Target(model, model.simulate(np.random.default_rng(1)))
     answer = dpmcmc.PrivateAnswer(noise_scale=3.0, **settings)
-    chains = [dpmcmc.run_chain(s, target, streams(2), np.zeros(2), 5) for s in (answer, sampler)]
+    chains = [
+        dpmcmc.run_chain(s, target, streams(2), np.zeros(model.dimension), 5)
+        for s in (answer, sampler)
+    ]
     np.testing.assert_array_equal(*(chain.positions for chain in chains))
     assert answer.preparation(300) == sampler.preparation(300)
 

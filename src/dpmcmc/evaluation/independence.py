@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmcmc.evaluation.diagnostics import bulk_size, tail_size
+from dpmcmc.evaluation.long_run import diagnose
 from dpmcmc.evaluation.modes import find_modes
 from dpmcmc.files import JobError
 
@@ -49,7 +49,7 @@ def sample(rng, target, size):
         if i >= BURN_IN:
             positions.append(mode.position + factor @ z)
     draws = np.array(positions)
-    ess = min(min(bulk_size(x[None]), tail_size(x[None])) for x in draws.T)
+    ess = diagnose(draws[None])["ESS"].min()
     if num_accepted < LEAST_ACCEPTANCE * len(draws) or ess < size:
         rate = num_accepted / len(draws)
         raise refused(f"{rate:.0%} of proposals were accepted, effective sample size {ess:.0f}")

@@ -291,7 +291,7 @@ def status(study):
         advice = f"`make attest STUDY={study.name}` shows whether their numbers are the same"
         text = f"older than the code in {len(parts)} of {len(recipe(study))} parts; {advice}:"
         say(study, text, parts)
-    marks = marks_of(study)
+    marks = marks_of(study, parts)
     if old := [path.stem for path, mark in marks.items() if mark]:
         text = f"pages that are older than what they show: {', '.join(old)}"
     wrong = [
@@ -302,14 +302,14 @@ def status(study):
     return say(study, text + ("; `make docs-mark` mends:" if wrong else ""), wrong)
 
 
-def marks_of(study):
-    """What each committed page of a study has to say of its age, by its path."""
-    return due(study, DOCS / study.name, record_of(study), bool(changed_parts(study)))
+def marks_of(study, parts):
+    """What each committed page of a study has to say of its age, by its path; of changed parts."""
+    return due(study, DOCS / study.name, record_of(study), bool(parts))
 
 
 def set_marks(study):
     """Let the committed pages of a study say whether they are old."""
-    for path, mark in marks_of(study).items():
+    for path, mark in marks_of(study, changed_parts(study)).items():
         if said_by(path) != mark:
             say_in(path, mark)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpmcmc.files import JobError, read_json, replacing, write_json
-
-SETTINGS = Path(__file__).parents[1] / "reporting/site"  # of Sphinx: conf.py, and what it names
+from dpmcmc.jobs.table import SITE
 
 
 def describe_study(spec, output):
@@ -54,7 +53,7 @@ def site(results, output, readme):
     with TemporaryDirectory(dir=results, prefix=".site-") as scratch:
         built = Path(scratch, "site")
         doctrees = ["--doctree-dir", Path(scratch, "doctrees")]
-        command = ["--quiet", "--conf-dir", SETTINGS, *doctrees, *settings, results, built]
+        command = ["--quiet", "--conf-dir", SITE, *doctrees, *settings, results, built]
         if status := main([*map(str, command)]):
             raise JobError(f"Sphinx could not make the site, with status {status}")
         opening = (built / "index.html").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Dimension, Positive, Rows
 
 
+@dataclass(frozen=True)
 class Regression(RowsModel):
     """A regression of an outcome on d covariates, with prior theta ~ N_d(0, prior_variance I).
 
@@ -16,6 +17,11 @@ class Regression(RowsModel):
     setting, are scaled back to that length: so the gradient of a row has a bound, whatever the row.
     There is no intercept; a covariate that is always 1 is one.
     """
+
+    dimension: Dimension
+    num_rows: Rows
+    prior_variance: Positive
+    covariate_bound: Positive
 
     @property
     def row_length(self):
@@ -68,11 +74,6 @@ class LogisticRegression(Regression):
         Largest length of a row's covariates.
     """
 
-    dimension: Dimension
-    num_rows: Rows
-    prior_variance: Positive
-    covariate_bound: Positive
-
     def outcomes(self, rng, means):
         """Outcomes, 0 or 1, for values (n,) of x . theta."""
         return rng.random(len(means)) < sigmoid(means)
@@ -115,10 +116,6 @@ class RobustRegression(Regression):
         Of the errors.
     """
 
-    dimension: Dimension
-    num_rows: Rows
-    prior_variance: Positive
-    covariate_bound: Positive
     degrees: Positive = 4.0
     scale: Positive = 1.0
 

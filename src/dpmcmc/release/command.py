@@ -193,24 +193,8 @@ def describe(planned, found):
 
 def run_inside(planned, budget):
     """Run the process that reads the data: a problem in one sentence, or None and the draws."""
-    part = planned.part
     reader, writer = os.pipe()
-    spec = {
-        "model": part.model.spec,
-        "sampler": part.algorithm.spec(part.settings),
-        "noise_scale": planned.noise_scale,
-        "data": str(part.model.data),
-        "columns": part.columns,
-        "salt": budget.salt,
-        "fingerprint": budget.fingerprint,
-        "start": planned.start,
-        "chains": planned.chains,
-        "iterations": planned.iterations,
-        "draws": planned.kept,
-        "least_noise": planned.least_noise,
-        "files": part.files,
-        "answers": writer,
-    }
+    spec = spec_of(planned, budget) | {"answers": writer}
     with open(reader, "rb") as pipe:
         process = subprocess.Popen(
             [sys.executable, "-m", "dpmcmc.release.inside"],
@@ -230,6 +214,26 @@ def run_inside(planned, budget):
             process.kill()
             process.communicate()
     return understood(answer, contents, planned)
+
+
+def spec_of(planned, budget):
+    """What the process that reads the data is told, but for where it answers."""
+    part = planned.part
+    return {
+        "model": part.model.spec,
+        "sampler": part.algorithm.spec(part.settings),
+        "noise_scale": planned.noise_scale,
+        "data": str(part.model.data),
+        "columns": part.columns,
+        "salt": budget.salt,
+        "fingerprint": budget.fingerprint,
+        "start": planned.start,
+        "chains": planned.chains,
+        "iterations": planned.iterations,
+        "draws": planned.kept,
+        "least_noise": planned.least_noise,
+        "files": part.files,
+    }
 
 
 def understood(answer, contents, planned):

@@ -1,11 +1,12 @@
 """A private answer by one release of the rows, for posteriors of any kind."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics, needed_noise
-from dpmcmc.settings import Bound, Noise, Number, Numbers, Positive, Settings
+from dpmcmc.settings import Noise, Number, Numbers, Positive, Settings
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class PrivateAnswer(Settings):
     gradient_clip_bound: Positive | None = None
     information_clip_bound: Positive | None = None
     start: Number | Numbers = 0.0
-    first_radius: Bound | None = None
+    first_radius: Positive | None = None
 
     def with_preparation_noise(self, noise_scale):
         """The sampler with that noise, where its settings leave it to the budget."""
@@ -56,11 +57,19 @@ class PrivateAnswer(Settings):
             If the second has no clip bound.
         """
         if hasattr(target.likelihood, "statistic_sum"):
-            return NoisyStatistics(self.noise_scale, first_radius=self.first_radius)
+            return self._statistics
         if self.gradient_clip_bound is None:
             name = type(target.model).__name__
             raise ValueError(
                 f"gradient_clip_bound: must be given for {name}, which is no ExponentialFamily"
             )
+        return self._newton
+
+    @cached_property
+    def _statistics(self):
+        return NoisyStatistics(self.noise_scale, first_radius=self.first_radius)
+
+    @cached_property
+    def _newton(self):
         bounds = self.gradient_clip_bound, self.information_clip_bound
         return NoisyNewton(*bounds, self.noise_scale, start=self.start)
