@@ -295,11 +295,11 @@ def status(study):
     if old := [path.stem for path, mark in marks.items() if mark]:
         text = f"pages that are older than what they show: {', '.join(old)}"
     wrong = [
-        f"{path.name} {'does not say that it is old' if mark else 'says that it is old, wrongly'}"
+        f"{path.name} {'does not say that it is old' if mark else 'says that it is old and is not'}"
         for path, mark in marks.items()
         if said_by(path) != mark
     ]
-    return say(study, text + ("; `make docs-mark` mends:" if wrong else ""), wrong)
+    return say(study, text + ("; `make docs-mark` corrects this:" if wrong else ""), wrong)
 
 
 def marks_of(study, parts):
@@ -511,7 +511,7 @@ def table_differences(committed, found, names):
             lines += missing
         else:
             lines += frame_differences(f"{name}.csv", *map(read_csv, files)) or [
-                f"{name}.csv has the same values, written otherwise"
+                f"{name}.csv has the same values in another notation"
             ]
     return lines
 
@@ -521,7 +521,7 @@ def frame_differences(name, was, now):
     was, now = (table.dropna(axis=1, how="all") for table in (was, now))
     if list(was) != list(now) or len(was) != len(now):
         columns = ", ".join(was.columns.symmetric_difference(now.columns)) or "none"
-        return [f"{name}: {len(was)} rows, now {len(now)}; columns in one alone: {columns}"]
+        return [f"{name}: {len(was)} rows, now {len(now)}; columns in only one of them: {columns}"]
     lines = []
     for column in was:
         one, other = was[column], now[column]
