@@ -404,14 +404,14 @@ MUTANTS = [
     ),
     Mutant(
         "specs: chains of all seeds are one",
-        "study/study.py",
+        "study/job_settings.py",
         '"varied": run.varied, "seed": int(seed)}',
         '"varied": run.varied, "seed": 0}',
         STUDY,
     ),
     Mutant(
         "specs: delta is the same for any number of rows",
-        "study/study.py",
+        "study/job_settings.py",
         '"delta": self.config["delta_times_n"] / posterior.num_rows',
         '"delta": self.config["delta_times_n"] / 1000',
         STUDY,
