@@ -49,7 +49,7 @@ def gains(study, certified):
     some = certified[certified["allowed_iterations"] > 0]
     times = some["certified_iterations"] / some["allowed_iterations"]
     return [
-        f"- {study.algorithm_label(name)}: {among(ratios, '.3g')} times the iterations."
+        f"- {study.algorithm_label(name)}: {among(ratios, ',.1f')} times the iterations."
         for name, ratios in times.groupby(some["algorithm"], sort=False)
     ]
 

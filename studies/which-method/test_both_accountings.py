@@ -28,6 +28,6 @@ def test_each_panel_has_a_line_an_accountant_and_no_point_for_no_iterations():
 
 
 def test_gains_leave_out_cells_without_iterations_and_costs_are_rounded_up():
-    assert gains(STUDY, CERTIFIED) == ["- DP Barker: 400 to 700 times the iterations."]
+    assert gains(STUDY, CERTIFIED) == ["- DP Barker: 400.0 to 700.0 times the iterations."]
     rows = iterations_table(STUDY, CERTIFIED)
     assert [row["ε spent"] for row in rows] == [0.05, 0.0, 0.02]
