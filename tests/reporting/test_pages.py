@@ -100,7 +100,7 @@ def test_a_notebook_opens_with_its_question(executed):
     assert heading(notebook.cells[1:]) == heading([]) == ("", "")
 
 
-FIGURES = {"figure-1": "A < b's", "figure-2": "Another"}
+FIGURES = {"figure-1": "A < b's", "figure-6.2": "Another"}
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_front_page_leads_to_what_the_study_has_in_its_order(results):
     page = pages.front_page(results)
     assert page.startswith("# The study\n\n![A < b's](figures/figure-1.png)\n\n*A < b's.*\n")
     assert page.index("- [A & b](notebooks/second.ipynb): Why *not*?") < page.index("- [Words](")
-    assert "**Figure 2.** Another." in page and "![Another](figures/figure-2.png)" in page
+    assert "*Figure 6.2. Another.*" in page and "![Another](figures/figure-6.2.png)" in page
     assert page.count("figure-1.png") == 1
     assert "[models.csv](tables/models.csv): The models" in page and "chains.csv" not in page
     assert "\n\nOn 20" in page and "[provenance.json](provenance.json)" in page
