@@ -209,12 +209,12 @@ def moment_panels(rows, mean, sd, printed_mean):
             axes[0].plot(abs(printed[0] - printed_mean) / sd, y, "x", color="black", markersize=7)
             axes[1].plot(printed[1] / sd, y, "x", color="black", markersize=7)
     axes[0].set(
-        xlabel="Error of the mean\n(posterior standard deviations)",
+        xlabel="Error of the mean\n(posterior sds)",
         yticks=range(len(rows)),
         ylim=(len(rows) - 0.5, -0.5),
     )
     axes[0].set_yticklabels([label for label, *_ in rows])
-    axes[1].set_xlabel("Standard deviation\n(of the posterior’s)")
+    axes[1].set_xlabel("Standard deviation\n(posterior sds)")
     figure.tight_layout()
     handles = [
         Line2D([], [], marker="o", linestyle="", color=NEUTRAL, label="A chain"),

@@ -194,6 +194,7 @@ def sweep_panels(tables):
             ax=axis,
         )
         axis.grid(False)
+        axis.tick_params(axis="y", rotation=0)
         axis.set(title=title, xlabel="First step size β", ylabel="Friction C")
     figure.tight_layout()
     return figure

@@ -5,7 +5,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
 from dpmcmc.reporting.figures.style import NEUTRAL, add_note, ink_on, legend_below, panel_grid
@@ -24,6 +24,7 @@ LOGARITHMIC = ("mmd", "mean_error")
 LEAST_PERCENT = 0.1  # where the logarithmic axis of fractions ends; below it is linear, down to 0
 MOST_PLAIN = 6  # algorithms of a figure that colours alone tell apart
 HATCHES = ["", "//////", "......", "xxxxxx"]
+FEW_DECADES = 3  # of an axis that has a tick between them
 THINNEST = 1.5  # points between the quartiles of a box whose median is drawn
 SIZE = (3.3, 2.3)  # of a panel, in inches: two in a row are as wide as a page
 
@@ -65,7 +66,10 @@ def metric_panels(study, chains, metrics, models, baselines=None, starts=None, c
     hatches = hatches_of(study, present)
     for number, (axis, (model, metric)) in enumerate(zip(axes, panels, strict=True)):
         draw_metric(study, axis, chains, metric, model, baselines, starts, hatches)
-        set_scale(axis, metric, values_of_all([present, *tables], metric))
+        shown = [
+            np.median(values_of(table, metric, m) or [np.nan]) for table in tables for m in models
+        ]
+        set_scale(axis, metric, values_of_all([present, *tables], metric), shown=shown)
         is_first = number % columns == 0 or len(metrics) > 1
         axis.set(title=study.model_label(model), ylabel=METRICS[metric] if is_first else "")
     handles = [
@@ -151,7 +155,7 @@ def clipping_panels(study, chains, baselines):
             exact = values_of(baselines, "mmd", model)
             draw_exact(axis, exact)
             draw_usable(axis, exact)
-            set_scale(axis, "mmd", values_of_all([chains, baselines], "mmd"))
+            set_scale(axis, "mmd", values_of_all([chains, baselines], "mmd"), shown=exact)
             axis.set_ylabel(METRICS["mmd"] if model == models[0] else "")
         top.set(title=study.model_label(model), xlabel="Clip bound (times the length of the step)")
         bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
@@ -173,8 +177,11 @@ def draw_metric(study, axis, chains, metric, model, baselines=None, starts=None,
     axis.set_xlabel("Privacy bound ε")
 
 
-def set_scale(axis, metric, values, is_vertical=True):
-    """Set scale and limits of an axis that shows values of a metric, once all of it is drawn."""
+def set_scale(axis, metric, values, is_vertical=True, shown=()):
+    """Set scale and limits of an axis that shows values of a metric, once all of it is drawn.
+
+    On a logarithmic one the lowest hundredth of the values may lie beyond, but for `shown`.
+    """
     set_axis = axis.set_ylim if is_vertical else axis.set_xlim
     scaled = axis.set_yscale if is_vertical else axis.set_xscale
     ticks = axis.yaxis if is_vertical else axis.xaxis
@@ -182,8 +189,11 @@ def set_scale(axis, metric, values, is_vertical=True):
     highest = values.max(initial=0)
     if metric in LOGARITHMIC and highest > 0:
         scaled("log", nonpositive="clip")
-        lowest = np.quantile(values[values > 0], 0.01)  # but for a few, which would stretch it
+        within = [x for x in scale_of(metric) * np.asarray(shown) if x > 0]
+        lowest = min([np.quantile(values[values > 0], 0.01), *within])
         set_axis(0.7 * lowest, 1.4 * highest)
+        decades = np.log10(highest / lowest)
+        ticks.set_major_locator(LogLocator(subs=(1, 3) if decades < FEW_DECADES else (1,)))
         ticks.set_major_formatter("{x:g}")
         ticks.set_minor_formatter(NullFormatter())
     elif metric.endswith("fraction") and np.median(values) < highest / 10:
@@ -192,7 +202,8 @@ def set_scale(axis, metric, values, is_vertical=True):
         ticks.set_ticks(shown, [f"{x:g}" for x in shown])
         set_axis(-0.02, max(1, 1.5 * highest))
     else:
-        set_axis(0, 1.08 * highest if highest > 0 else 1)
+        lowest = -0.03 * highest if metric.endswith("fraction") else 0  # a box at 0 is seen
+        set_axis(lowest, 1.08 * highest if highest > 0 else 1)
     hide_medians_of_lines(axis, is_vertical)
 
 
