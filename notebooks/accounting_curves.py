@@ -26,9 +26,10 @@ def accounting_panels(study, curves):
     )
     for axis, algorithm in zip(axes, algorithms, strict=True):
         draw_curves(study, axis, curves[curves["algorithm"] == algorithm], by="accountant")
-        axis.set(ylim=(0, None), ylabel="Iterations allowed" if axis is axes[0] else "")
+        axis.set_ylabel("Iterations allowed" if axis is axes[0] else "")
         axis.set_title(study.algorithm_label(algorithm))
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), frameon=False)
+    axes[0].set_ylim(bottom=0)  # of all, which share it
     figure.tight_layout()
     return figure
 

@@ -36,6 +36,8 @@ def test_accounting_figures_draw_a_line_an_accountant(accountants):
     )
     panels = accounting_panels(STUDY, curves).axes
     assert [len(axis.lines) for axis in panels] == [len(accountants)] * 2
+    highest = curves["iterations"].max()
+    assert all(axis.get_ylim()[0] == 0 and axis.get_ylim()[1] >= highest for axis in panels)
     best = best_accounting_figure(STUDY, curves).axes[0]
     assert len(best.lines) == 2
     assert max(best.lines[0].get_ydata()) == 2 * len(accountants)
