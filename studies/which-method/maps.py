@@ -98,6 +98,30 @@ def needed_table(best):
     return pd.DataFrame(rows, columns=["family", "epsilon", "n", "algorithm"])
 
 
+def needed_rows(best, epsilons):
+    """Rows that the best method needs at each epsilon: rows of a table, one a family.
+
+    At an epsilon that the study lacks it is interpolated between the two beside it, on logarithmic
+    scales.
+    """
+    table = []
+    for family, cells in needed_table(best).groupby("family", sort=False):
+        known = dict(zip(cells["epsilon"], cells["n"], strict=True))
+        largest = best.loc[best["family"] == family, "n"].max()
+        least = best.loc[best["family"] == family, "n"].min()
+        logs = np.log(list(known)), np.log(list(known.values()))
+        row = {"posterior": family}
+        for epsilon in epsilons:
+            n = known.get(epsilon, float(np.exp(np.interp(np.log(epsilon), *logs))))
+            if not np.isfinite(n):
+                text = f"more than {largest:,}"
+            else:
+                text = f"{least:,} or fewer" if n <= least else f"about {rounded(n):,}"
+            row[f"ε = {epsilon:g}"] = text
+        table.append(row)
+    return table
+
+
 def map_figure(study, best):
     """A map for each family: n across, epsilon up, the best method and its times exact in a cell.
 
@@ -276,6 +300,16 @@ def method_table(study, table, best):
             }
         )
     return sorted(rows, key=lambda row: float(row["behind the best"]))
+
+
+def never_usable(study, table):
+    """Which methods are usable at no n and epsilon of any family, as a sentence."""
+    is_usable = table.groupby("algorithm", sort=False)["is_usable"].any()
+    names = [study.algorithm_label(name) for name in is_usable.index[~is_usable]]
+    if not names:
+        return "Every method is usable somewhere."
+    verb = "is" if len(names) == 1 else "are"
+    return f"**Nobody should use these here:** {', '.join(names)} {verb} usable nowhere."
 
 
 def ties(study, table):

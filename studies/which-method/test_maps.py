@@ -13,7 +13,9 @@ from maps import (
     lookup_table,
     map_figure,
     method_table,
+    needed_rows,
     needed_table,
+    never_usable,
     prices,
     rounded,
     rows_needed,
@@ -72,6 +74,10 @@ def test_rows_that_are_needed_are_between_the_last_n_that_fails_and_the_first_th
     assert rows_needed(cells) == 1000
     cells["times_exact"] = [2.0, 6.0, 1.0]  # usable, then not: by chance or not, it takes more
     assert rows_needed(cells) > 10_000
+    row = needed_rows(best, [0.25, 0.5, 1])[0]
+    assert list(row.values())[1:] == ["more than 100,000", "more than 100,000", "about 30,000"]
+    usable = best.assign(times_exact=[9, 9, 1, 9, 1, 1])  # from n = 10^4.5 on, and from 10^3.5
+    assert needed_rows(usable, [0.5])[0]["ε = 0.5"] == "about 10,000"
     assert [rounded(n) for n in (10**4.5, 14_499, 950)] == [30_000, 14_000, 1_000]
 
 
@@ -88,6 +94,7 @@ def test_sentences_and_tables_say_what_the_ranking_has():
     assert "ε = 1: the best release is 9.0 times" in prices(STUDY, table)
     of_chain = method_table(STUDY, table, best)[-1]
     assert (of_chain["method"], of_chain["best on"]) == ("DP penalty", "50%")
+    assert never_usable(STUDY, table).endswith("here:** DP penalty is usable nowhere.")
     assert ties(STUDY, table).startswith("In 0 of 6 combinations")
 
 
