@@ -21,12 +21,15 @@ def accounting_panels(study, curves):
     """
     counts = curves.groupby("algorithm", sort=False)["accountant"].nunique()
     algorithms = list(counts.index[counts > 1]) or list(counts.index)
-    figure, axes = panel_grid(len(algorithms), len(algorithms), size=(3.2, 3.4), margin=(0.4, 0))
+    figure, axes = panel_grid(
+        len(algorithms), len(algorithms), size=(2.4, 3.1), margin=(0.4, 0), sharey=True
+    )
     for axis, algorithm in zip(axes, algorithms, strict=True):
         draw_curves(study, axis, curves[curves["algorithm"] == algorithm], by="accountant")
-        axis.set_ylim(bottom=0)
+        axis.set_ylabel("Iterations allowed" if axis is axes[0] else "")
         axis.set_title(study.algorithm_label(algorithm))
-        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False)
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), frameon=False)
+    axes[0].set_ylim(bottom=0)  # of all, which share it
     figure.tight_layout()
     return figure
 
@@ -36,7 +39,7 @@ def best_accounting_figure(study, curves):
     totals = curves.groupby(["algorithm", "accountant"], sort=False)["iterations"].sum()
     best = {pair for _, pair in totals.groupby("algorithm", sort=False).idxmax().items()}
     pairs = zip(curves["algorithm"], curves["accountant"], strict=True)
-    figure, axis = plt.subplots(figsize=(5, 3.6))
+    figure, axis = plt.subplots(figsize=(5.6, 3.4))
     draw_curves(study, axis, curves[[pair in best for pair in pairs]], by="algorithm")
     axis.set_yscale("log")
     figure.tight_layout()

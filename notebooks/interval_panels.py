@@ -1,13 +1,17 @@
-"""Coverage and width of credible intervals against epsilon, and ranks of the true theta."""
+"""Coverage and width of credible intervals, and ranks of the true theta: maps of strips."""
 
-import numpy as np
+import matplotlib.pyplot as plt
+from matplotlib.colors import LogNorm, TwoSlopeNorm
 
 from dpmcmc.evaluation.coverage import RANKS
-from dpmcmc.reporting.figures.style import NEUTRAL, panel_grid
+from dpmcmc.reporting.figures.strips import epsilons_text, scale_bar, strip_map
+
+EXACT = "exact"  # column of the exact posterior
+SHADES = "RdYlBu"  # red where intervals are too short
 
 
-def coverage_panels(study, intervals, level=90):
-    """Coverage against epsilon, a panel a model and a line an algorithm, with standard errors.
+def coverage_map(study, intervals, level=90):
+    """Coverage of intervals, a row a model, a column an algorithm and a strip an epsilon.
 
     Parameters
     ----------
@@ -17,75 +21,67 @@ def coverage_panels(study, intervals, level=90):
     level : int
         Of the intervals, in percent: 50 or 90.
     """
-    name = f"coverage_{level}"
-
-    def draw(axis, cells, colour, label):
-        axis.errorbar(
-            cells["epsilon"], cells[name], 2 * cells[f"{name}_se"], color=colour, label=label
-        )
-
-    figure, axes = panels(study, intervals, draw)
-    for axis, (_, cells) in zip(axes, intervals.groupby("model", sort=False), strict=False):
-        axis.axhline(level / 100, color=NEUTRAL, linestyle="--", label="as they should")
-        axis.axhline(
-            cells[f"exact_{name}"].mean(), color="black", linestyle=":", label="exact posterior"
-        )
-        axis.set_ylim(0, 1.02)
-    return finished(figure, axes, f"Coverage of {level} % intervals")
-
-
-def width_panels(study, intervals):
-    """Width of 90 % intervals over that of the exact posterior, likewise."""
-
-    def draw(axis, cells, colour, label):
-        axis.plot(cells["epsilon"], cells["width_90"], "o-", color=colour, label=label)
-
-    figure, axes = panels(study, intervals, draw)
-    for axis in axes:
-        axis.axhline(1.0, color="black", linestyle=":", label="exact posterior")
-        axis.set_ylim(bottom=0)
-    return finished(figure, axes, "Width over the exact posterior's")
-
-
-def rank_panels(study, intervals):
-    """Ranks of the true theta at the smallest epsilon: flat where the posterior is honest."""
-    least = intervals[intervals["epsilon"] == intervals["epsilon"].min()]
-
-    def draw(axis, cells, colour, label):
-        shares = cells[[f"rank_{i}" for i in range(RANKS)]].to_numpy()[0]
-        axis.stairs(RANKS * shares, np.linspace(0, 1, RANKS + 1), color=colour, label=label)
-
-    figure, axes = panels(study, least, draw)
-    for axis in axes:
-        axis.axhline(1.0, color=NEUTRAL, linestyle="--", label="as it should")
-        axis.set_ylim(bottom=0)
-        axis.set_xlabel("Share of draws below the true θ")
-    return finished(figure, axes, "Density", is_log=False)
-
-
-def panels(study, intervals, draw):
-    """A panel a model; `draw(axis, cells, colour, label)` for each algorithm."""
-    models = list(intervals["model"].unique())
-    figure, axes = panel_grid(len(models), min(4, len(models)), size=(2.6, 2.4), margin=(0.4, 0.6))
-    for axis, model in zip(axes, models, strict=False):
-        of_model = intervals[intervals["model"] == model]
-        for algorithm, cells in of_model.groupby("algorithm", sort=False):
-            label = study.algorithm_label(algorithm)
-            draw(axis, cells, study.algorithm_colour(algorithm), label)
-        axis.set_title(study.model_label(model))
-    return figure, axes
-
-
-def finished(figure, axes, quantity, is_log=True):
-    """The figure with labels and one legend below."""
-    for axis in axes:
-        axis.set_ylabel(quantity)
-        if is_log:
-            axis.set_xscale("log")
-            axis.set_xlabel("Privacy bound ε")
-    figure.tight_layout()
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False
+    name, share = f"coverage_{level}", level / 100
+    least = max(0, 1 - 5 * (1 - share))
+    norm = TwoSlopeNorm(share, least, 1)
+    figure = interval_map(
+        study, intervals, lambda row: row[name], norm, "{:.2f}", lambda row: row[f"exact_{name}"]
     )
-    return figure
+    label = f"Coverage of {level} % intervals; in each cell, ε grows from left to right"
+    return scale_bar(figure, norm, SHADES, {least: "or less", share: "as stated", 1: None}, label)
+
+
+def width_map(study, intervals):
+    """Width of 90 % intervals over that of the exact posterior, likewise."""
+    norm = LogNorm(0.25, 4, clip=True)
+    figure = interval_map(study, intervals, lambda row: row["width_90"], norm, "{:.2f}")
+    label = "Width over the exact posterior's; in each cell, ε grows from left to right"
+    return scale_bar(figure, norm, SHADES, {0.25: None, 1: "as wide", 4: "or more"}, label)
+
+
+def rank_map(study, intervals):
+    """Ranks of the true theta at the smallest epsilon, a strip a tenth: flat where calibrated."""
+    least = intervals[intervals["epsilon"] == intervals["epsilon"].min()]
+    norm = LogNorm(0.25, 4, clip=True)
+    shades = plt.get_cmap(f"{SHADES}_r")
+    rows, columns = labels_of(study, least)
+    strips = {
+        (row["model"], row["algorithm"]): [
+            (shades(norm(RANKS * row[f"rank_{i}"])), f"{RANKS * row[f'rank_{i}']:.1f}", False)
+            for i in range(RANKS)
+        ]
+        for row in least.to_dict("records")
+    }
+    figure, _ = strip_map(rows, columns, strips)
+    label = "Density of the rank; from left to right, none to all of the draws are below the true θ"
+    ticks = {0.25: "or less", 1: "uniform", 4: "or more"}
+    return scale_bar(figure, norm, f"{SHADES}_r", ticks, label)
+
+
+def labels_of(study, intervals):
+    """Labels of the rows and columns of a map, by id."""
+    rows = {
+        model: f"{study.model_label(model)}\n{epsilons_text(sorted(cells['epsilon'].unique()))}"
+        for model, cells in intervals.groupby("model", sort=False)
+    }
+    names = intervals["algorithm"].unique()
+    return rows, {name: study.algorithm_label(name) for name in names}
+
+
+def interval_map(study, intervals, value, norm, spec, exact=None):
+    """A map of a value of each row of the table and, in a last column, of the exact posterior."""
+    shades = plt.get_cmap(SHADES)
+
+    def strip(number):
+        return shades(norm(number)), spec.format(number), False
+
+    rows, columns = labels_of(study, intervals)
+    strips = {}
+    for (model, algorithm), cells in intervals.groupby(["model", "algorithm"], sort=False):
+        ordered = cells.sort_values("epsilon").to_dict("records")
+        strips[model, algorithm] = [strip(value(row)) for row in ordered]
+    if exact:
+        columns[EXACT] = "Exact"
+        for model, cells in intervals.groupby("model", sort=False):
+            strips[model, EXACT] = [strip(exact(cells).mean())]
+    return strip_map(rows, columns, strips)[0]

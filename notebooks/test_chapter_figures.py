@@ -21,7 +21,7 @@ def test_each_frame_of_a_trajectory_has_more_of_it():
     target = Target(model, model.simulate(np.random.default_rng(1)))
     reference = model.sample_posterior(np.random.default_rng(2), target.data, 50)
     figure = trajectory_figure(target, reference, reference[:13], "#009E73")
-    assert [len(axis.lines[0].get_xdata()) for axis in figure.axes] == list(range(2, 14))
+    assert [len(axis.lines[0].get_xdata()) for axis in figure.axes] == list(range(3, 14, 2))
 
 
 @pytest.mark.parametrize("accountants", [["zcdp", "gaussian"], ["gaussian"]])
@@ -36,6 +36,8 @@ def test_accounting_figures_draw_a_line_an_accountant(accountants):
     )
     panels = accounting_panels(STUDY, curves).axes
     assert [len(axis.lines) for axis in panels] == [len(accountants)] * 2
+    highest = curves["iterations"].max()
+    assert all(axis.get_ylim()[0] == 0 and axis.get_ylim()[1] >= highest for axis in panels)
     best = best_accounting_figure(STUDY, curves).axes[0]
     assert len(best.lines) == 2
     assert max(best.lines[0].get_ydata()) == 2 * len(accountants)

@@ -114,7 +114,7 @@ def spread_panels(study, table):
     figure, axes = plt.subplots(
         len(models),
         columns,
-        figsize=(0.6 + 3.0 * columns, 0.6 + 2.5 * len(models)),
+        figsize=(0.6 + 2.3 * columns, 0.6 + 2.4 * len(models)),
         squeeze=False,
     )
     for row, model in zip(axes, models, strict=True):
@@ -145,8 +145,8 @@ def spread_panels(study, table):
         for t in temperatures
     ]
     handles += [
-        Line2D([], [], color=NEUTRAL, linestyle="--", label="Square root of the temperature"),
-        Line2D([], [], color=NEUTRAL, label="In theory, at this step"),
+        Line2D([], [], color=NEUTRAL, linestyle="--", label="√temperature"),
+        Line2D([], [], color=NEUTRAL, label="Theory at this step size"),
         Line2D([], [], marker="o", linestyle="", markerfacecolor="white", color=NEUTRAL),
     ]
     handles[-1].set_label(f"Effective sample size below {LEAST_ESS}")
@@ -184,7 +184,7 @@ def samples_figure(study, target, reference, samples):
         By algorithm id, then by what a sample is, which heads its column.
     """
     columns = len(next(iter(samples.values())))
-    figure, axes = plane_grid(len(samples), columns, size=(2.5, 2.1), margin=(0.6, 0.4))
+    figure, axes = plane_grid(len(samples), columns, size=(2.2, 1.9), margin=(0.6, 0.4))
     density = posterior_density(target, reference, reference)
     for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
         colour = study.algorithm_colour(algorithm)

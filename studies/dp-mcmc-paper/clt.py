@@ -416,7 +416,7 @@ def distribution_panels(rows, sizes):
     figure, axes = plt.subplots(
         len(rows),
         1 + len(sizes),
-        figsize=(0.6 + 2.4 * (1 + len(sizes)), 0.4 + 2.1 * len(rows)),
+        figsize=(0.6 + 1.9 * (1 + len(sizes)), 0.4 + 2.1 * len(rows)),
         squeeze=False,
     )
     colour = sns.color_palette("colorblind")[0]
@@ -433,7 +433,7 @@ def distribution_panels(rows, sizes):
             )
             axis.set(title=f"b = {b:,}", xlabel="Standardised sum")
             axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-        row[1].set_ylabel("Less the normal one")
+        row[1].set_ylabel("Difference from\nthe normal CDF")
     figure.tight_layout()
     return figure
 
@@ -450,7 +450,9 @@ def distance_panels(study, table):
     models = list(table["model"].unique())
     colours = dict(zip(models, sns.color_palette("colorblind", len(models)), strict=True))
     algorithms = list(table["algorithm"].unique())
-    figure, axes = panel_grid(len(algorithms), min(2, len(algorithms)), size=(3.9, 3.0))
+    figure, axes = panel_grid(
+        len(algorithms), min(2, len(algorithms)), size=(3.3, 2.8), sharey=True
+    )
     for axis, algorithm in zip(axes, algorithms, strict=True):
         of_algorithm = table[table["algorithm"] == algorithm]
         for model, steps in of_algorithm.groupby("model", sort=False):
@@ -463,14 +465,14 @@ def distance_panels(study, table):
             axis.plot(b, medians["berry_esseen"], ":", color=colour)
             own = steps.loc[steps["is_own"], "batch_size"].iloc[0]
             axis.plot(own, medians["distance"][own], "o", color=colour)
-        axis.set(xscale="log", yscale="log", xlabel="Rows of a batch")
+        axis.set(xscale="log", yscale="log", xlabel="Batch size b")
         axis.set(ylabel="Distance from normal", title=study.algorithm_label(algorithm))
     figure.tight_layout()
     handles = [Line2D([], [], color=colours[m], label=study.model_label(m)) for m in models]
     handles += [
-        Line2D([], [], marker="o", linestyle="", color=NEUTRAL, label="The setting's own"),
+        Line2D([], [], marker="o", linestyle="", color=NEUTRAL, label="Published batch size"),
         Line2D([], [], linestyle="--", color=NEUTRAL, label="Skewness alone: φ(0) |skewness| / 6"),
-        Line2D([], [], linestyle=":", color=NEUTRAL, label="Bound of Berry and Esseen"),
+        Line2D([], [], linestyle=":", color=NEUTRAL, label="Berry–Esseen bound"),
     ]
     legend_below(figure, handles, 2)
     return figure

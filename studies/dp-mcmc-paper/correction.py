@@ -228,7 +228,7 @@ def density_panels(fitted):
     figure, axes = plt.subplots(
         len(names),
         len(variances),
-        figsize=(0.6 + 2.8 * len(variances), 0.4 + 2.0 * len(names)),
+        figsize=(0.6 + 2.2 * len(variances), 0.4 + 1.8 * len(names)),
         squeeze=False,
         sharex=True,
     )
@@ -268,15 +268,15 @@ def distribution_panels(fitted, noise_variance):
     noise_variance : float
         C.
     """
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.2))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
     x = np.linspace(-REACH, REACH, 1001)
     left.plot(x, expit(x), color=NEUTRAL, linewidth=3, alpha=0.4, label="Logistic")
     for name, colour in colours(fitted).items():
         values = fitted[name].distribution(x, noise_variance)
         left.plot(x, values, color=colour, label=name)
         right.plot(x, np.abs(values - expit(x)), color=colour)
-    left.set(title=f"C = {noise_variance:g}", ylabel="Distribution function", xlabel="Noise")
-    right.set(yscale="log", ylabel="Distance from the logistic one", xlabel="Noise")
+    left.set(title=f"C = {noise_variance:g}", ylabel="CDF", xlabel="Noise")
+    right.set(yscale="log", ylabel="Difference from the logistic CDF", xlabel="Noise")
     right.set_ylim(LEAST, 1)
     left.legend(frameon=False)
     figure.tight_layout()

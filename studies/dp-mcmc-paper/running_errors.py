@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
+from matplotlib.ticker import MaxNLocator
 
 from dpmcmc.evaluation.metrics import kept_draws, thin
 from dpmcmc.files import read_npz
@@ -108,7 +109,7 @@ def running_panels(iterations, errors, exact, spent):
     spent : dict of str to (e,) array
         Epsilon by accountant.
     """
-    figure, axes = plt.subplots(1, len(errors), figsize=(0.4 + 4.4 * len(errors), 3.4))
+    figure, axes = plt.subplots(1, len(errors), figsize=(0.4 + 3.6 * len(errors), 3.2))
     colours = sns.color_palette("colorblind")
     for axis, (name, kinds) in zip(np.atleast_1d(axes), errors.items(), strict=True):
         for colour, (kind, values) in zip(colours, kinds.items(), strict=False):
@@ -125,8 +126,8 @@ def running_panels(iterations, errors, exact, spent):
         second.set(ylabel="ε spent", yscale="log")
         second.grid(False)
     lines = [line for one in (axis, second) for line in one.get_legend_handles_labels()[0]]
-    figure.tight_layout(rect=(0, 0.12, 1, 1))
-    figure.legend(handles=lines, loc="lower center", frameon=False, ncols=len(lines))
+    figure.tight_layout(rect=(0, 0.2, 1, 1))
+    figure.legend(handles=lines, loc="lower center", frameon=False, ncols=2)
     return figure
 
 
@@ -138,7 +139,7 @@ def epsilon_panels(panels):
     panels : dict of str to dict
         By what is on the horizontal axis: a dict from labels to (x, epsilons by accountant).
     """
-    figure, axes = plt.subplots(1, len(panels), figsize=(0.4 + 4.2 * len(panels), 4.8))
+    figure, axes = plt.subplots(1, len(panels), figsize=(0.4 + 3.5 * len(panels), 4.8))
     for axis, (name, lines) in zip(np.atleast_1d(axes), panels.items(), strict=True):
         colours = sns.color_palette("colorblind", len(lines))
         for colour, (label, (x, spent)) in zip(colours, lines.items(), strict=True):
@@ -169,7 +170,8 @@ def clipped_figure(scales, fractions, batch_size):
         variances, 100 * fractions.min(axis=1), 100 * fractions.max(axis=1), color=colour, alpha=0.3
     )
     axis.plot(variances, 100 * np.median(fractions, axis=1), "o-", color=colour, markersize=3)
-    axis.set(xlabel="Variance of the proposal", ylabel="Clipped ratios, %", ylim=(0, None))
+    axis.set(xlabel="Proposal variance", ylabel="Clipped ratios (% of the batch)", ylim=(0, None))
+    axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.set_title(f"b = {batch_size:,}")
     figure.tight_layout()
     return figure

@@ -193,7 +193,7 @@ def moment_panels(rows, mean, sd, printed_mean):
     printed_mean : float
         Of the posterior of the publication, which is as wide.
     """
-    figure, axes = plt.subplots(1, 2, figsize=(9.4, 0.9 + 0.42 * len(rows)), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 0.9 + 0.42 * len(rows)), sharey=True)
     for axis, limits in zip(axes, ((0, FARTHEST), (1 / WIDEST, WIDEST)), strict=True):
         axis.axvspan(*limits, color=NEUTRAL, alpha=0.12, linewidth=0)
         axis.set(xscale="log")
@@ -202,19 +202,19 @@ def moment_panels(rows, mean, sd, printed_mean):
             shown = values[values < ENDLESS] / sd
             axis.plot(shown, np.full(len(shown), y), "o", color=colour, markersize=4, alpha=0.6)
             if len(shown) < len(values):
-                text = f"{len(values) - len(shown)} without end \N{RIGHTWARDS ARROW}"
+                text = f"{len(values) - len(shown)} diverged \N{RIGHTWARDS ARROW}"
                 place = {"transform": axis.get_yaxis_transform(), "ha": "right", "va": "center"}
                 axis.text(0.99, y, text, **place)
         if printed:
             axes[0].plot(abs(printed[0] - printed_mean) / sd, y, "x", color="black", markersize=7)
             axes[1].plot(printed[1] / sd, y, "x", color="black", markersize=7)
     axes[0].set(
-        xlabel="Error of the mean over the\nstandard deviation of the posterior",
+        xlabel="Error of the mean\n(posterior sds)",
         yticks=range(len(rows)),
         ylim=(len(rows) - 0.5, -0.5),
     )
     axes[0].set_yticklabels([label for label, *_ in rows])
-    axes[1].set_xlabel("Standard deviation over\nthat of the posterior")
+    axes[1].set_xlabel("Standard deviation\n(posterior sds)")
     figure.tight_layout()
     handles = [
         Line2D([], [], marker="o", linestyle="", color=NEUTRAL, label="A chain"),

@@ -480,7 +480,7 @@ def orbit_panels(potential, panels):
         By title: `all_rows`, the positions and momenta (q, p) of an orbit, and `batches`, a list
         of such pairs.
     """
-    figure, axes = panel_grid(len(panels), min(2, len(panels)), size=(3.4, 3.4))
+    figure, axes = panel_grid(len(panels), min(2, len(panels)), size=(2.7, 2.7))
     for axis, (title, orbits) in zip(axes, panels.items(), strict=True):
         for q, p in orbits["batches"]:
             axis.plot(q, p, ".", markersize=2.5, color=BATCH, alpha=0.6)
@@ -512,7 +512,7 @@ def end_panels(potential, energy, panels):
     figure, axes = plt.subplots(
         len(panels),
         columns,
-        figsize=(0.4 + 2.5 * columns, 0.3 + 2.6 * len(panels)),
+        figsize=(0.4 + 2.9 * columns, 0.3 + 2.7 * len(panels)),
         squeeze=False,
     )
     angle = np.linspace(0, 2 * np.pi, 201)
@@ -525,7 +525,7 @@ def end_panels(potential, energy, panels):
         for axis, (title, (q, p)) in zip(row, ends.items(), strict=True):
             axis.plot(q, p, ".", markersize=2.5, color=BATCH, alpha=0.6)
             axis.plot(*circle, color=ALL_ROWS, linewidth=1.5)
-            axis.set_title(f"{name}\n{title}", fontsize="small")
+            axis.set_title(f"{name}, {title}")
             set_limits(axis, potential, 1.1 * max(radius, extent(potential, q, p)))
     figure.tight_layout()
     legend_below(figure, handles("End of a trajectory"), 2)
@@ -545,7 +545,7 @@ def set_limits(axis, potential, half_width):
     axis.set_ylim(-half_width, half_width)
     axis.set_box_aspect(1)
     axis.locator_params(nbins=4)
-    axis.set(xlabel="q", ylabel="p")
+    axis.set(xlabel="Position q", ylabel="Momentum p")
 
 
 def handles(of_batches):
@@ -578,14 +578,20 @@ def energy_error_figure(steps, all_rows, one_batch, each_step, simulated):
     markers = {"one_batch": "o", "each_step": "s"}
     for (kind, b), (at, errors) in simulated.items():
         axis.plot(at, errors, markers[kind], color=colours[b], markersize=3.5)
-    axis.set(xscale="log", yscale="log", xlabel="Step size", ylabel="Energy error / energy")
+    axis.set(xscale="log", yscale="log", xlabel="Step size", ylabel="Relative energy error")
     figure.tight_layout()
     key = [Line2D([], [], color=ALL_ROWS, label="All rows")]
     key += [Line2D([], [], color=colours[b], label=f"Batches of {b:,}") for b in colours]
     key += [
         Line2D([], [], color=NEUTRAL, marker="o", markersize=3.5, label="One batch"),
         Line2D(
-            [], [], color=NEUTRAL, marker="s", markersize=3.5, linestyle="--", label="New each step"
+            [],
+            [],
+            color=NEUTRAL,
+            marker="s",
+            markersize=3.5,
+            linestyle="--",
+            label="A new batch each step",
         ),
     ]
     legend_below(figure, key, 3)

@@ -128,7 +128,7 @@ def accountant_panels(panels):
     """
     names = list(dict.fromkeys(name for _, ours, _ in panels.values() for name in ours))
     colours = dict(zip(names, sns.color_palette("colorblind", len(names)), strict=True))
-    figure, axes = plt.subplots(1, len(panels), figsize=(0.4 + 3.9 * len(panels), 3.3))
+    figure, axes = plt.subplots(1, len(panels), figsize=(0.4 + 3.4 * len(panels), 3.0))
     for axis, (label, (x, ours, printed)) in zip(np.atleast_1d(axes), panels.items(), strict=True):
         for name, epsilons in ours.items():
             axis.plot(x, epsilons, "o-", markersize=3, color=colours[name])

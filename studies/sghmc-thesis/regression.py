@@ -145,7 +145,7 @@ def density_panels(panels, names):
     matplotlib.figure.Figure
     """
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
-    figure, axes = panel_grid(len(panels), columns, size=(3.3, 2.6))
+    figure, axes = panel_grid(len(panels), columns, size=(2.3 if columns == 3 else 3.3, 2.3))
     colours = sns.color_palette("colorblind", len(names))
     low, high = np.quantile(next(iter(panels.values())), SHOWN)
     x = np.linspace(low - (high - low) / 2, high + (high - low) / 2, PLACES)
@@ -175,7 +175,7 @@ def sweep_panels(tables):
     -------
     matplotlib.figure.Figure
     """
-    figure, axes = panel_grid(len(tables), len(tables), size=(3.0, 2.8))
+    figure, axes = panel_grid(len(tables), min(2, len(tables)), size=(3.3, 2.6))
     for axis, (title, (table, spec)) in zip(axes, tables.items(), strict=True):
         table = table.sort_index().sort_index(axis=1)
         numbers = table.to_numpy(float)
@@ -194,6 +194,7 @@ def sweep_panels(tables):
             ax=axis,
         )
         axis.grid(False)
-        axis.set(title=title, xlabel="First step β", ylabel="Friction C")
+        axis.tick_params(axis="y", rotation=0)
+        axis.set(title=title, xlabel="First step size β", ylabel="Friction C")
     figure.tight_layout()
     return figure

@@ -60,7 +60,7 @@ def test_chains_without_end_are_counted_beside_those_that_are_drawn():
     rows = [("A", "#009E73", found, [1.5, 0.1]), ("B", "#444444", found, None)]
     left, right = normal.moment_panels(rows, 0.0, 1.0, 0.5).axes
     for axis in (left, right):
-        assert [text.get_text()[:13] for text in axis.texts] == ["1 without end"] * 2
+        assert [text.get_text()[:10] for text in axis.texts] == ["1 diverged"] * 2
         assert [len(line.get_xdata()) for line in axis.lines] == [2, 1, 2]
     assert left.lines[1].get_xdata()[0] == pytest.approx(1.0)
     assert [label.get_text() for label in left.get_yticklabels()] == ["A", "B"]

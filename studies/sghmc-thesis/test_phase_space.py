@@ -318,4 +318,5 @@ def test_every_kind_of_error_is_drawn_and_named():
     figure = phase_space.energy_error_figure(steps, line, batches, batches, simulated)
     assert len(figure.axes[0].lines) == 1 + 4 + 2
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["All rows", "Batches of 10", "Batches of 250", "One batch", "New each step"]
+    batches = ["Batches of 10", "Batches of 250"]
+    assert names == ["All rows", *batches, "One batch", "A new batch each step"]

@@ -5,13 +5,12 @@ import json
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.colors import LogNorm
 
 import dpmcmc
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
+from dpmcmc.reporting.figures.strips import SHADES, TIMES_EXACT
+from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
 
-FARTHEST = 30  # times as far as exact samples: what is farther has the same colour
 TUNED_ROWS = 10_000  # n of the models whose settings others take
 CELL = ["family", "n", "epsilon"]  # what is compared
 
@@ -130,23 +129,23 @@ def map_figure(study, best):
     """
     names = list(best["family"].unique())
     figure, axes = panel_grid(len(names), len(names), size=(4.3, 2.9), margin=(0.9, 0.9))
-    norm, image = LogNorm(1, FARTHEST), None
+    shades, image = plt.get_cmap(SHADES), None
     for axis, family in zip(axes, names, strict=True):
         cells = best[best["family"] == family]
         sizes, epsilons = sorted(cells["n"].unique()), sorted(cells["epsilon"].unique())
         times = np.full((len(epsilons), len(sizes)), np.nan)
         for row in cells.to_dict("records"):
             x, y = sizes.index(row["n"]), epsilons.index(row["epsilon"])
-            times[y, x] = np.clip(row["times_exact"], 1, FARTHEST)
+            times[y, x] = row["times_exact"]
             label = study.algorithm_label(row["algorithm"]).replace(" ", "\n", 1)
-            dark = norm(times[y, x]) > 0.55
+            ink = ink_on(shades(TIMES_EXACT(times[y, x])))
             text = f"{label}\n{row['times_exact']:.1f}×"
-            axis.text(x, y, text, ha="center", va="center", color="white" if dark else "black")
+            axis.text(x, y, text, ha="center", va="center", color=ink)
             if row["is_usable"]:
                 axis.add_patch(
                     plt.Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, fill=False, lw=2.5, ec="black")
                 )
-        image = axis.imshow(times, norm=norm, cmap="viridis_r", origin="lower", aspect="auto")
+        image = axis.imshow(times, norm=TIMES_EXACT, cmap=SHADES, origin="lower", aspect="auto")
         axis.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
         axis.set_yticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons])
         axis.set_title(family)
@@ -156,7 +155,7 @@ def map_figure(study, best):
     figure.tight_layout()
     bar = figure.colorbar(image, ax=list(axes), pad=0.01, fraction=0.02)
     bar.set_label("MMD over that of exact samples")
-    bar.set_ticks([1, 3, 10, 30], labels=["1", "3", "10", "30 or more"])
+    bar.set_ticks([0.3, 1, 3, 10, 30], labels=["0.3", "1", "3 (usable)", "10", "30 or more"])
     return figure
 
 

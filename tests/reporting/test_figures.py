@@ -10,7 +10,7 @@ from conftest import SMALL_MODELS
 from matplotlib import colors
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting.figures import metrics, posteriors, style, verdicts
+from dpmcmc.reporting.figures import metrics, posteriors, strips, style, verdicts
 from dpmcmc.reporting.study import Study
 
 CIRCLE = SMALL_MODELS["circle"]
@@ -79,10 +79,11 @@ def test_lines_and_boxes_lie_within_the_axes_and_are_named(of):
     chains = chains_table({4.0: [0.2, 0.3]})
     figure = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle"], **{of: samples})
     low, high = figure.axes[0].get_ylim()
-    assert low == 0 and high > 0.9
+    assert 0 < low < 0.2 and high > 0.9
     assert 0.9 in {y for line in figure.axes[0].lines for y in line.get_ydata()}
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert ("Never moving (median)" in names) is (of == "starts") and len(names) == 2
+    assert ("Never moving (median)" in names) is (of == "starts")
+    assert ("Usable below (3 times exact)" in names) is (of == "baselines")
     panels = metrics.metric_panels(STUDY, chains, ["clip_fraction"], ["circle"], **{of: samples})
     assert len(panels.legends[0].get_texts()) == 1
 
@@ -117,39 +118,107 @@ def test_clipping_is_drawn_against_the_bound():
     assert len(bottom.collections[0].get_offsets()) == 3
 
 
-def test_ranks_are_in_the_order_of_the_study_and_ties_are_marked():
-    ranking = pd.DataFrame(
-        {
-            "model": "circle",
-            "epsilon": 1.0,
-            "algorithm": ["dp-penalty", "dp-hmc"],
-            "rank": [1, 1],
-            "is_tied": True,
-            "is_usable": [False, True],
-            "is_nearer": True,
-        }
+@pytest.fixture
+def ranking():
+    """Four algorithms at one epsilon: usable, too far, no closer than never moving, no sample."""
+    table = pd.DataFrame(
+        {"model": "circle", "epsilon": 1.0, "algorithm": ["dp-hmc", "dp-penalty", "a", "b"]}
     )
-    axis = verdicts.ranking_panels(STUDY, ranking).axes[0]
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["DP HMC", "dp-penalty"]
-    assert [text.get_text() for text in axis.texts] == ["1=*", "1="]
+    return table.assign(
+        mmd=[0.02, 0.5, 0.9, np.nan],
+        times_exact=[1.04, 26, 40, np.nan],
+        is_nearer=[True, True, False, False],
+        is_usable=[True, False, False, False],
+    )
 
 
-def test_shades_of_ranks_differ_their_numbers_are_legible_and_no_nearer_is_grey():
-    """WCAG asks a contrast of 4.5 of text; ranks 1 to 5 differ by 8 in lightness and more."""
-    names = ["dp-hmc", "dp-penalty", *"abcdef"]
-    ranking = pd.DataFrame({"model": "circle", "epsilon": 1.0, "algorithm": names})
-    ranking = ranking.assign(rank=[1, 2, 3, 4, 5, 6, 7, np.nan], is_tied=False, is_usable=False)
-    ranking["is_nearer"] = ranking["rank"] != 7
-    study = Study(results="", models=STUDY.models, algorithms={name: {} for name in names})
-    axis = verdicts.ranking_panels(study, ranking).axes[0]
-    shades = [luminance(colour) for colour in axis.collections[0].get_facecolors()]
-    for text, shade in zip(axis.texts, shades, strict=False):
-        high, low = sorted([luminance(text.get_color()), shade], reverse=True)
-        assert (high + 0.05) / (low + 0.05) >= 4.5
-    lightness = [116 * np.cbrt(shade) - 16 for shade in shades[:5]]
-    assert (np.diff(lightness) > 8).all()
-    colour = axis.collections[0].get_facecolors()[6]
-    assert len(axis.texts) == 7 and colour[0] == colour[1] == colour[2]
+@pytest.fixture
+def four():
+    """A study of these algorithms."""
+    algorithms = {name: {} for name in ("dp-penalty", "a", "b")}
+    return Study(results="", models=STUDY.models, algorithms=STUDY.algorithms | algorithms)
+
+
+def test_a_map_has_a_number_for_each_sample_in_the_order_of_the_study(four, ranking):
+    axis = strips.times_exact_map(four, ranking.iloc[::-1]).axes[0]
+    assert [label.get_text() for label in axis.get_xticklabels()] == [
+        "DP HMC",
+        "dp-penalty",
+        "a",
+        "b",
+    ]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["Circle, d = 2\nε = 1"]
+    assert [text.get_text() for text in axis.texts] == ["1.0", "26", "40"]
+    assert [text.get_weight() for text in axis.texts] == ["bold", "normal", "normal"]
+
+
+def test_what_is_far_is_red_though_it_is_the_best_and_what_never_moved_is_grey(four, ranking):
+    """WCAG asks a contrast of 4.5 of text."""
+    axis = strips.times_exact_map(four, ranking).axes[0]
+    near, far, grey = (bar.get_facecolor()[:3] for bar in axis.patches)
+    assert near[2] > near[0] and far[0] > far[2] and grey[0] == grey[1] == grey[2]
+    for text, bar in zip(axis.texts, axis.patches, strict=True):
+        shades = luminance(text.get_color()), luminance(bar.get_facecolor())
+        assert (max(shades) + 0.05) / (min(shades) + 0.05) >= 4.5
+
+
+def test_thin_strips_have_a_dot_where_usable_in_place_of_numbers(four, ranking):
+    many = pd.concat([ranking.assign(epsilon=float(e)) for e in range(1, 9)])
+    axis = strips.times_exact_map(four, many).axes[0]
+    assert not axis.texts and len(axis.lines) == 8 and len(axis.patches) == 3 * 8
+
+
+def test_a_claim_has_its_verdict_and_a_label_that_stands_alone():
+    columns = ["claim", "statement", "comparisons", "for", "open", "against", "verdict"]
+    claims = pd.DataFrame(
+        [
+            (1, "It works", 4, 4, 0, 0, "confirmed"),
+            (2, "It does not on the banana", 4, 1, 1, 2, "undecided"),
+            (3, "It flies", 0, 0, 0, 0, "not in this study"),
+        ],
+        columns=columns,
+    ).assign(one_decides=[False, True, False])
+    axis = verdicts.claims_figure(claims, {2: "On the banana it does not work"}).axes[0]
+    labels = [label.get_text() for label in axis.get_yticklabels()]
+    assert labels == ["1. It works", "2. On the banana it does not work"]
+    assert [text.get_text() for text in axis.texts] == ["confirmed", "undecided *"]
+
+
+def test_boxes_at_zero_beside_large_ones_have_a_logarithmic_axis():
+    chains = chains_table({4.0: [0.001, 0.002, 0.003], 6.0: [0.001, 0.002, 9.0]})
+    axis = metrics.metric_panels(STUDY, chains, ["clip_fraction"], ["circle"]).axes[0]
+    assert axis.get_yscale() == "symlog" and axis.get_ylim()[0] < 0 < 90 < axis.get_ylim()[1]
+
+
+def test_panels_of_a_metric_have_the_same_axis():
+    chains = chains_table({4.0: [0.2, 0.3]})
+    both = pd.concat([chains, chains.assign(model="other", mmd=[0.02, 0.01])])
+    one, other = metrics.metric_panels(STUDY, both, ["mmd"], ["circle", "other"]).axes
+    assert one.get_ylim() == other.get_ylim() and one.get_yscale() == "log"
+    assert one.get_ylabel() == "MMD" and not other.get_ylabel()
+
+
+def test_medians_are_seen_on_dark_boxes_and_more_than_six_algorithms_are_hatched():
+    names = [f"a{i}" for i in range(7)]
+    algorithms = {name: {"colour": "#332288"} for name in names}
+    study = Study(results="", models=STUDY.models, algorithms=algorithms)
+    chains = pd.concat([chains_table({4.0: [0.2, 0.3, 0.4]}, name) for name in names])
+    figure = metrics.metric_panels(study, chains, ["mmd"], ["circle"])
+    boxes = [container.boxes[0] for container in figure.axes[0].containers]
+    assert [bool(box.get_hatch()) for box in boxes] == [False] * 6 + [True]
+    medians = [container.medians[0] for container in figure.axes[0].containers]
+    assert {line.get_color() for line in medians} == {"white"}
+    few = metrics.metric_panels(study, chains[chains["algorithm"] != "a0"], ["mmd"], ["circle"])
+    assert not any(container.boxes[0].get_hatch() for container in few.axes[0].containers)
+
+
+def test_models_of_one_algorithm_are_rows_with_a_box_for_each_epsilon():
+    chains = chains_table({4.0: [0.2, 0.3], 6.0: [0.5, 0.6]})
+    both = pd.concat([chains, chains.assign(model="other")])
+    axis = metrics.models_figure(STUDY, both, "gradient_clip_fraction").axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["Circle, d = 2", "other"]
+    low, high = axis.get_xlim()
+    assert len(axis.patches) == 4 and low < 0 and high == pytest.approx(1.08 * 12)
 
 
 def luminance(colour):

@@ -100,7 +100,7 @@ def test_a_notebook_opens_with_its_question(executed):
     assert heading(notebook.cells[1:]) == heading([]) == ("", "")
 
 
-FIGURES = {"figure-1": "A < b's", "figure-2": "Another"}
+FIGURES = {"figure-1": "A < b's", "figure-6.2": "Another"}
 
 
 @pytest.fixture
@@ -134,11 +134,11 @@ def test_a_front_page_leads_to_what_the_study_has_in_its_order(results):
     page = pages.front_page(results)
     assert page.startswith("# The study\n\n![A < b's](figures/figure-1.png)\n\n*A < b's.*\n")
     assert page.index("- [A & b](notebooks/second.ipynb): Why *not*?") < page.index("- [Words](")
-    assert "**Figure 2.** Another." in page and "![Another](figures/figure-2.png)" in page
+    assert "*Figure 6.2. Another.*" in page and "![Another](figures/figure-6.2.png)" in page
     assert page.count("figure-1.png") == 1
     assert "[models.csv](tables/models.csv): The models" in page and "chains.csv" not in page
     assert "\n\nOn 20" in page and "[provenance.json](provenance.json)" in page
-    assert "claim" not in page and "nothing is usable" not in page
+    assert "claim" not in page and "no algorithm is usable" not in page
     assert "- Mind < this" in page and "[The other](../other/README.md): is *bigger*" in page
 
 
@@ -191,11 +191,16 @@ def answers():
     [
         (
             [["a", 1, 1, 0.04, True, True]],
-            "At ε = 1, use a. The lowest MMD over that of exact samples is 2.0.",
+            "At ε = 1, use a. Its MMD is 2.0 times that of exact samples.",
+        ),
+        (
+            [["a", epsilon, 1, 0.04 / epsilon, True, True] for epsilon in (1, 2)],
+            "At each of the 2 ε from 1 to 2, use a. Its MMD is 2.0 times that of exact samples at "
+            "ε = 1 and 1.0 times at ε = 2.",
         ),
         (
             [["a", 1, 1, 0.04, True, True], ["b", 1, 2, 0.05, True, True]],
-            "At ε = 1, use a or b. The lowest MMD over that of exact samples is 2.0.",
+            "At ε = 1, use a or b. The lowest MMD is 2.0 times that of exact samples.",
         ),
         (
             [
@@ -203,12 +208,13 @@ def answers():
                 ["a", 2, 1, 0.03, True, True],
                 ["b", 2, 1, 0.02, True, True],
             ],
-            "At ε = 1 to 2, use a at 2 or b at 1 of the 2 ε. The lowest MMD over that of exact "
-            "samples is 2.0 at ε = 1 and 1.0 at ε = 2.",
+            "At each of the 2 ε from 1 to 2, use a (at all 2) or b (at 1). The lowest MMD is 2.0 "
+            "times that of exact samples at ε = 1 and 1.0 times at ε = 2.",
         ),
         (
             [[name, epsilon, 1, 0.5, True, False] for name in "ab" for epsilon in (1, 2, 3)],
-            "At ε = 1 to 3, **nothing is usable**. Closest: a at 3 and b at 3 of the 3 ε.",
+            "At each of the 3 ε from 1 to 3, **no algorithm is usable**. The closest are a and b. "
+            "The lowest MMD is 25 times that of exact samples at ε = 1 and 25 times at ε = 3.",
         ),
         (
             [
@@ -217,8 +223,8 @@ def answers():
                 ["b", 3, 1, 0.3, True, False],
                 ["c", 3, 2, 0.4, True, False],
             ],
-            "Closest: a at 2 and b at 1 of the 3 ε. The lowest MMD over that of exact "
-            "samples is 25.0 at ε = 1 and 15.0 at ε = 3.",
+            "The closest are a (at 2) and b (at 1). The lowest MMD is 25 times that of exact "
+            "samples at ε = 1 and 15 times at ε = 3.",
         ),
         (  # of a usable one and a closer one, the usable one; what ties but never moved is no help
             [
@@ -227,21 +233,21 @@ def answers():
                 ["a", 2, 1, 0.1, True, False],
                 ["b", 2, 2, 0.2, True, True],
             ],
-            "At ε = 1, **nothing is usable**. Closest: a. The lowest MMD over that "
-            "of exact samples is 25.0. At ε = 2, use b. The lowest MMD over",
+            "At ε = 1, **no algorithm is usable**. The closest is a. Its MMD is 25 times that of "
+            "exact samples. At ε = 2, use b. Its MMD is 10 times that of exact samples.",
         ),
     ],
 )
 def test_what_to_use_is_said_for_one_and_for_many(answers, rows, sentences):
     (first, item), _ = answers(ranked(*rows))
-    assert item.startswith("- **The m**, n = 5,000. At ε = ") and sentences in item
+    assert item.startswith("- **The m**, n = 5,000. At ") and sentences in item
     assert "at most 1.1" in first and "at most 3 times" in first
 
 
 def test_where_nothing_is_closer_than_never_moving_no_numbers_are_shown(answers):
     ranking = ranked(["a", 1, 1, 0.5, False, False], ["a", 2, 1, 0.4, True, False])
     (_, item), rows = answers(ranking)
-    assert "At ε = 1, **nothing is usable**, and nothing is closer than never moving. At" in item
+    assert "At ε = 1, **no algorithm is usable**, and none is closer than never moving. At" in item
     assert rows == [
         f"| The m | 1 {'| – ' * 11}|",
         "| The m | 2 | a | 0.400 [0.010, 0.900] | 1,234 | 0.50 | 20.0 | 25% | 0.40 | 0.80 | 1.05 | "
@@ -253,9 +259,10 @@ def test_where_nothing_is_closer_than_never_moving_no_numbers_are_shown(answers)
     ("count", "total", "sentence"),
     [
         (0, 45, "None of the 45 combinations of posterior and ε has a usable algorithm."),
-        (1, 45, "1 of the 45 combinations of posterior and ε has a usable algorithm."),
+        (1, 45, "One of the 45 combinations of posterior and ε has a usable algorithm."),
         (2, 45, "2 of the 45 combinations of posterior and ε have a usable algorithm."),
-        (2, 2, "2 of the 2 combinations of posterior and ε have a usable algorithm."),
+        (2, 2, "Both combinations of posterior and ε have a usable algorithm."),
+        (45, 45, "All 45 combinations of posterior and ε have a usable algorithm."),
         (1, 1, "The only combination of posterior and ε has a usable algorithm."),
         (0, 1, "The only combination of posterior and ε has no usable algorithm."),
         (0, 0, "No algorithm has a rank, so there is nothing to compare."),
@@ -271,11 +278,14 @@ def test_readers_are_told_what_to_use_before_all_else(results):
     timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
     timings.to_csv(results / "tables/timings.csv", index=False)
     page = pages.front_page(results)
-    assert "*A < b's.*\n\n**This study has one sample a cell" in page
-    assert "- **The m**, n = 5,000. At ε = 1, **nothing is usable**. Closest: A and B." in page
+    assert "*A < b's.*\n\n**This study has only one sample per cell" in page
+    assert (
+        "- **The m**, n = 5,000. At ε = 1, **no algorithm is usable**. The closest are A and B."
+        in page
+    )
     assert "| The m | 1 | A and B |" in page
     assert "- **A** (accountant rdp): It's" in page and "**C**" not in page
-    assert page.index("nothing is usable") < page.index("<details>") < page.index("## Pages")
+    assert page.index("no algorithm is usable") < page.index("<details>") < page.index("## Pages")
     ranking.assign(rank=math.nan, mmd=math.nan).to_csv(results / "tables/ranking.csv", index=False)
     nothing = pages.front_page(results)  # no budget allows an iteration
     assert "No algorithm has a rank" in nothing and "| posterior |" not in nothing
@@ -294,9 +304,12 @@ def test_provenance_names_what_digits_hang_on(config):
         (["a", "b", "not in this study"], "**No verdict changes.**"),
         (
             ["x", "b", "c"],
-            "**1 of 2 verdicts changes**: claim 1, “It works”, was a and is x.",
+            "**One of the 2 verdicts changes**: claim 1 (“It works”) was a and is now x.",
         ),
-        (["x", "y", "c"], "**2 of 2 verdicts change**: claim 1, “It works”, was a and is x; claim"),
+        (
+            ["x", "y", "c"],
+            "**2 of the 2 verdicts change**: claim 1 (“It works”) was a and is now x; claim 2",
+        ),
     ],
 )
 def test_verdicts_that_change_are_counted_and_named(verdicts, sentence):

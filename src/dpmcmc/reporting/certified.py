@@ -70,12 +70,13 @@ def both_verdicts(before, after, kinds):
     is_judged = (before["verdict"] != ABSENT) & (after["verdict"] != ABSENT)
     others = before.index[is_judged & (before["verdict"] != after["verdict"])]
     changes = (
-        f"claim {number}, “{before['statement'][number]}”, was {before['verdict'][number]} and is "
-        f"{after['verdict'][number]}"
+        f"claim {number} (“{before['statement'][number]}”) was {before['verdict'][number]} and is "
+        f"now {after['verdict'][number]}"
         for number in others
     )
+    count = "One" if len(others) == 1 else len(others)
     verb = "changes" if len(others) == 1 else "change"
-    sentence = f"**{len(others)} of {is_judged.sum()} verdicts {verb}**: {'; '.join(changes)}."
+    sentence = f"**{count} of the {is_judged.sum()} verdicts {verb}**: {'; '.join(changes)}."
     if others.empty:
         sentence = "**No verdict changes.**"
     return sentence, rows, list(before.index[is_changed])

@@ -1,5 +1,6 @@
 """What pages show beside prose and figures: the front page of a study, and tables."""
 
+import re
 from html import escape
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from dpmcmc.reporting.recommendation import (
 from dpmcmc.reporting.words import NUMBER, about_seeds, markdown_table
 from dpmcmc.study.tables import TABLES
 
+CLAIMS_FIGURE = "figure-claims"  # stands beside the claims
 TEMPLATE = Path(__file__).with_name("site") / "study.md.j2"
+SCROLLED = "pst-scrollable-table-container"  # class of a table's own box: the theme's for its own
 LONG_TEXT = 30  # letters: a column of longer texts stays wide on a phone
 
 
@@ -46,24 +49,36 @@ def front_page(directory):
         values["algorithms"] = described(study["algorithms"], ranking)
     if "claims" in tables:
         values["claim_table"] = claim_table(read_csv(tables["claims"]))
-    template = jinja2.Template(
-        TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True
-    )
+    site = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    site.filters["numbered"] = number_of_figure
+    template = site.from_string(TEMPLATE.read_text(encoding="utf-8"))
     figures = {}
     for notebook in study["notebooks"].values():
         figures |= notebook["figures"]
     return template.render(
         study=study,
         figures=list(figures.items()),
+        claims_figure=CLAIMS_FIGURE,
         provenance=read_json(directory / "provenance.json"),
         captions={name: TABLES[name] for name in tables},
         **values,
     )
 
 
+def number_of_figure(name):
+    """What the caption of a figure begins with whose name has its number: "Figure 6.3. "."""
+    found = re.fullmatch(r"figure-(?:[a-z-]+-)?(\d+\.\d+)", name)
+    return f"Figure {found[1]}. " if found else ""
+
+
 def claim_table(claims):
     """The claims of a study that are judged, as a Markdown table."""
-    columns = {"claim": "no.", "section": "section", "statement": "claim", "comparisons": "count"}
+    columns = {
+        "claim": "no.",
+        "section": "section",
+        "statement": "claim",
+        "comparisons": "comparisons",
+    }
     columns |= {"left_out": "left out", "for": "for", "against": "against", "open": "open"}
     judged = claims[claims["verdict"] != ABSENT].rename(columns=columns)
     verdicts = judged["verdict"] + judged["one_decides"].map({True: " (one decides)", False: ""})
@@ -71,7 +86,9 @@ def claim_table(claims):
 
 
 def table_html(table, formats=None, group=None):
-    """HTML of a data frame for a page: text escaped, numbers to the right.
+    """HTML of a data frame for a page: text escaped, numbers to the right, in a box that scrolls.
+
+    pandas writes no headings of groups, and no classes of columns but with a style for each cell.
 
     Parameters
     ----------
@@ -102,7 +119,7 @@ def table_html(table, formats=None, group=None):
 
     kinds = {column: kind(table[column]) for column in table if column != group}
     classes = {column: f' class="{name}"' if name else "" for column, name in kinds.items()}
-    lines = ["<table>", "<thead><tr>"]
+    lines = [f'<div class="{SCROLLED}">', "<table>", "<thead><tr>"]
     lines += [f"<th{classes[column]}>{escape(column)}</th>" for column in kinds]
     lines += ["</tr></thead>", "<tbody>"]
     above = None
@@ -115,4 +132,4 @@ def table_html(table, formats=None, group=None):
             f"<td{classes[column]}>{escape(text(column, record[column]))}</td>" for column in kinds
         ]
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    return "\n".join([*lines, "</tbody>", "</table>"])
+    return "\n".join([*lines, "</tbody>", "</table>", "</div>"])

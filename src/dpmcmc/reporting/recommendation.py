@@ -9,20 +9,21 @@ from itertools import groupby
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import KEYS, LARGEST_R_HAT, MOST_TIMES_EXACT
-from dpmcmc.reporting.words import among, interval, listing, markdown_table, number
+from dpmcmc.reporting.words import interval, listing, markdown_table, number
 
 RULE = (
-    f"An algorithm is *usable* where split R-hat of its chains (1 where they agree) is at most "
-    f"{LARGEST_R_HAT:g} and their median MMD (maximum mean discrepancy from the posterior) at most "
-    f"{MOST_TIMES_EXACT:g} times that of exact samples; the *closest* share the first rank."
+    f"An algorithm is *usable* where the split R-hat of its chains (1 where they agree) is at most "
+    f"{LARGEST_R_HAT:g} and their median MMD (maximum mean discrepancy from the posterior) is at "
+    f"most {MOST_TIMES_EXACT:g} times that of exact samples. The *closest* share the first rank."
 )
 LEGEND = (
-    "*use, or closest*: the usable algorithms; if there are none, those that share the first rank "
-    "and are closer than never moving. The other columns are of the one of them with the lowest "
-    "median MMD. *distance closed*: 0 % is never moving, 100 % exact samples. *mean off by* is the "
-    "distance of the mean from the posterior's, in posterior standard deviations; *sd ratio* is "
-    "the standard deviations over the posterior's, so below 1 where intervals are too short. *ESS* "
-    "(effective sample size), iterations and seconds are of one chain."
+    "*use, or closest*: the usable algorithms. If there are none, the closest ones: those that "
+    "share the first rank and are closer than never moving. The other columns describe the one of "
+    "them with the lowest median MMD. *distance closed*: 0 % means that the chain never moved, "
+    "100 % means exact. *mean error* is the distance between the means of the sample and the "
+    "posterior, in posterior standard deviations. *sd ratio* is the standard deviation of the "
+    "sample over that of the posterior: below 1, intervals are too short. *ESS* (effective sample "
+    "size), iterations and seconds are those of one chain."
 )
 
 
@@ -88,12 +89,12 @@ def problem_table(models, algorithms, solved):
 def worth(row):
     """What a median MMD is worth, of a row of the ranking: texts of columns."""
     if pd.isna(row["mmd"]):
-        columns = "times exact", "distance closed", "mean off by", "sd ratio", "R-hat", "ESS"
+        columns = "times exact", "distance closed", "mean error", "sd ratio", "R-hat", "ESS"
         return dict.fromkeys([*columns, "usable"], "–")
     return {
         "times exact": f"{row['times_exact']:.1f}",
         "distance closed": f"{row['way_from_start']:.0%}" if row["is_nearer"] else "none",
-        "mean off by": number(row["mean_error"], ".2f"),
+        "mean error": number(row["mean_error"], ".2f"),
         "sd ratio": number(row["sd_ratio"], ".2f"),
         "R-hat": number(row["r_hat"], ".2f"),
         "ESS": number(row["ess"], ".1f"),
@@ -138,23 +139,42 @@ def how_many_usable(count, total):
     if total == 1:
         word = "a" if count else "no"
         return f"The only combination of posterior and ε has {word} usable algorithm."
-    number, verb = count or "None", "has" if count < 2 else "have"
+    if count == total:
+        which = "Both" if total == 2 else f"All {total}"
+        return f"{which} combinations of posterior and ε have a usable algorithm."
+    number, verb = {0: "None", 1: "One"}.get(count, count), "has" if count < 2 else "have"
     return f"{number} of the {total} combinations of posterior and ε {verb} a usable algorithm."
 
 
 def stretch(algorithms, rows):
     """Sentences on successive ε of one posterior, rows of `problems` that are usable alike."""
-    at = f"At ε = {among([row['epsilon'] for row in rows], 'g')}"
+    epsilons = [row["epsilon"] for row in rows]
+    at = f"At ε = {epsilons[0]:g}"
+    if len(rows) > 1:
+        at = f"At each of the {len(rows)} ε from {epsilons[0]:g} to {epsilons[-1]:g}"
     counts = Counter(algorithms[name]["label"] for row in rows for name in row["best"])
     if not counts:
-        return f"{at}, **nothing is usable**, and nothing is closer than never moving."
-    ends = rows[:1] + rows[1:][-1:]
-    names, far = list(counts), [f"{row['times_exact']:.1f}" for row in ends]
+        return f"{at}, **no algorithm is usable**, and none is closer than never moving."
+    names = list(counts)
+    if min(counts.values()) < len(rows):
+        names = [f"{name} (at {of_all(n, len(rows))})" for name, n in counts.most_common()]
+    answer = f"use {listing(names, 'or')}"
+    if not rows[0]["is_usable"]:
+        verb = "is" if len(names) == 1 else "are"
+        answer = f"**no algorithm is usable**. The closest {verb} {listing(names)}"
+    whose = "Its" if len(names) == 1 else "The lowest"
+    far = [f"{times(rows[0]['times_exact'])} that of exact samples"]
     if len(rows) > 1:
-        names = [f"{name} at {count}" for name, count in counts.most_common()]
-        names[-1] += f" of the {len(rows)} ε"
-        far = [f"{ratio} at ε = {row['epsilon']:g}" for ratio, row in zip(far, ends, strict=True)]
-    answer = f"**nothing is usable**. Closest: {listing(names)}"
-    if rows[0]["is_usable"]:
-        answer = f"use {listing(names, 'or')}"
-    return f"{at}, {answer}. The lowest MMD over that of exact samples is {listing(far)}."
+        last = times(rows[-1]["times_exact"])
+        far = [f"{far[0]} at ε = {epsilons[0]:g}", f"{last} at ε = {epsilons[-1]:g}"]
+    return f"{at}, {answer}. {whose} MMD is {listing(far)}."
+
+
+def of_all(count, total):
+    """A count of several: "all 6", or the number."""
+    return f"all {total}" if count == total else f"{count}"
+
+
+def times(ratio):
+    """How many times one number is another, in words."""
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"

@@ -51,8 +51,8 @@ def about_seeds(number):
         return ""
     samples = "one sample" if number == 1 else f"{number} samples"
     return (
-        f"**This study has {samples} a cell: too few for intervals, ranks and verdicts to mean "
-        "anything.** Pages show them all the same.\n\n"
+        f"**This study has only {samples} per cell. That is too few for intervals, ranks and "
+        "verdicts to mean anything.** The pages show them all the same.\n\n"
     )
 
 

@@ -5,23 +5,35 @@ import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from dpmcmc.reporting.figures.style import NEUTRAL, add_note, legend_below, panel_grid
+from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
+from dpmcmc.reporting.figures.style import NEUTRAL, add_note, ink_on, legend_below, panel_grid
 
 METRICS = {
-    "mmd": "MMD to the posterior",
-    "mean_error": "Distance of the mean\nfrom the posterior mean",
+    "mmd": "MMD",
+    "mean_error": "Error of the posterior mean",
     "accuracy": "Accuracy on held-out rows",
     "clip_fraction": "Clipped log-likelihood\nratios (% of rows)",
     "gradient_clip_fraction": "Clipped gradients\n(% of rows)",
     "acceptance_rate": "Acceptance rate",
-    "r_hat": "Split R-hat of a sample",
-    "sd_ratio": "Standard deviations over\nthose of the posterior",
+    "r_hat": "Split R-hat",
+    "sd_ratio": "Standard deviation over\nthat of the posterior",
 }
+LOGARITHMIC = ("mmd", "mean_error")
+LEAST_PERCENT = 0.1  # where the logarithmic axis of fractions ends; below it is linear, down to 0
+MOST_PLAIN = 6  # algorithms of a figure that colours alone tell apart
+HATCHES = ["", "//////", "......", "xxxxxx"]
+FEW_DECADES = 3  # of an axis that has a tick between them
+THINNEST = 1.5  # points between the quartiles of a box whose median is drawn
+SIZE = (3.3, 2.3)  # of a panel, in inches: two in a row are as wide as a page
 
 
 def metric_panels(study, chains, metrics, models, baselines=None, starts=None, columns=2):
     """Box plots over the seeds against epsilon, one colour an algorithm, one panel a model.
+
+    Panels of one metric have the same axis: a logarithmic one for errors, and for percentages where
+    most are far below the largest.
 
     Parameters
     ----------
@@ -36,7 +48,7 @@ def metric_panels(study, chains, metrics, models, baselines=None, starts=None, c
         Panels; models without chains are left out.
     baselines, starts : DataFrame, optional
         Tables of the study, for lines of exact samples and of never moving in panels of the MMD and
-        the mean error.
+        the mean error, and for what is usable.
     columns : int
         Panels in a row.
 
@@ -47,17 +59,67 @@ def metric_panels(study, chains, metrics, models, baselines=None, starts=None, c
     models = [model for model in models if (chains["model"] == model).any()]
     panels = [(model, metric) for model in models for metric in metrics]
     columns = max(1, min(columns, len(panels)))
-    figure, axes = panel_grid(len(panels), columns)
-    for axis, (model, metric) in zip(axes, panels, strict=True):
-        draw_metric(study, axis, chains, metric, model, baselines, starts)
-        axis.set(title=study.model_label(model), ylabel=METRICS.get(metric, metric))
+    figure, axes = panel_grid(len(panels), columns, SIZE)
     present = chains[chains["model"].isin(models)]
-    handles = [*algorithm_handles(study, present), *line_handles(metrics, baselines, starts)]
+    tables = [table for table in (baselines, starts) if table is not None]
+    tables = [table[table["model"].isin(models)] for table in tables]
+    hatches = hatches_of(study, present)
+    for number, (axis, (model, metric)) in enumerate(zip(axes, panels, strict=True)):
+        draw_metric(study, axis, chains, metric, model, baselines, starts, hatches)
+        shown = [
+            np.median(values_of(table, metric, m) or [np.nan]) for table in tables for m in models
+        ]
+        set_scale(axis, metric, values_of_all([present, *tables], metric), shown=shown)
+        is_first = number % columns == 0 or len(metrics) > 1
+        axis.set(title=study.model_label(model), ylabel=METRICS[metric] if is_first else "")
+    handles = [
+        *algorithm_handles(study, present, hatches),
+        *line_handles(metrics, baselines, starts),
+    ]
     figure.tight_layout()
     columns_of_legend = max(1, min(len(handles), columns + 1))
     legend_below(figure, handles, columns_of_legend)
     lines_of_legend = -(-len(handles) // columns_of_legend)
     add_note(figure, left_out(study, present, metrics), lines_of_legend)
+    return figure
+
+
+def models_figure(study, chains, metric):
+    """Box plots of one metric of one algorithm, a row a model, darker for a larger epsilon.
+
+    Parameters
+    ----------
+    study : Study
+    chains : DataFrame
+        Rows of the table `chains`, of one algorithm, that have an epsilon.
+    metric : str
+        Key of METRICS.
+    """
+    (algorithm,) = chains["algorithm"].unique()
+    models, epsilons = list(chains["model"].unique()), sorted(chains["epsilon"].unique())
+    shades = sns.light_palette(study.algorithm_colour(algorithm), len(epsilons) + 1)[1:]
+    palette = dict(zip(epsilons, shades, strict=True))
+    figure, axis = plt.subplots(figsize=(5.6, 0.6 + 0.55 * len(models)))
+    height = 0.8 / len(epsilons)
+    for y, model in enumerate(models):
+        of_model = chains[chains["model"] == model].dropna(subset=metric)
+        cells = {e: cell for e, cell in of_model.groupby("epsilon") if len(cell)}
+        for i, (epsilon, cell) in enumerate(cells.items()):
+            boxes = axis.boxplot(
+                scale_of(metric) * cell[metric],
+                positions=[y + (i - (len(cells) - 1) / 2) * height],
+                widths=0.9 * height,
+                vert=False,
+                patch_artist=True,
+                flierprops={"markersize": 1.5},
+            )
+            colour_box(boxes["boxes"][0], boxes["medians"][0], palette[epsilon])
+    set_scale(axis, metric, values_of_all([chains], metric), is_vertical=False)
+    axis.set_yticks(range(len(models)), [study.model_label(model) for model in models])
+    axis.set(ylim=(len(models) - 0.5, -0.5), xlabel=METRICS[metric].replace("\n", " "))
+    figure.tight_layout()
+    handles = [Patch(facecolor=palette[e], label=f"ε = {e:g}") for e in epsilons]
+    legend_below(figure, handles, 4)
     return figure
 
 
@@ -72,8 +134,9 @@ def clipping_panels(study, chains, baselines):
     """
     models = list(chains["model"].unique())
     algorithms = list(chains["algorithm"].unique())
+    width, height = SIZE
     figure, axes = plt.subplots(
-        2, len(models), figsize=(0.6 + 3.9 * len(models), 5.8), squeeze=False, sharey="col"
+        2, len(models), figsize=(0.6 + width * len(models), 2.2 * height), squeeze=False
     )
     for (top, bottom), model in zip(axes.T, models, strict=True):
         of_model = chains[chains["model"] == model]
@@ -89,26 +152,74 @@ def clipping_panels(study, chains, baselines):
                 color=study.algorithm_colour(algorithm),
             )
         for axis in (top, bottom):
-            draw_exact(axis, values_of(baselines, "mmd", model))
-            axis.set(ylabel=METRICS["mmd"], ylim=(0, 1.05 * of_model["mmd"].max()))
+            exact = values_of(baselines, "mmd", model)
+            draw_exact(axis, exact)
+            draw_usable(axis, exact)
+            set_scale(axis, "mmd", values_of_all([chains, baselines], "mmd"), shown=exact)
+            axis.set_ylabel(METRICS["mmd"] if model == models[0] else "")
         top.set(title=study.model_label(model), xlabel="Clip bound (times the length of the step)")
         bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
     figure.tight_layout()
-    legend_below(figure, [*algorithm_handles(study, chains), EXACT], 3)
+    legend_below(figure, [*algorithm_handles(study, chains), EXACT, USABLE], 2)
     return figure
 
 
-def draw_metric(study, axis, chains, metric, model, baselines=None, starts=None):
+def draw_metric(study, axis, chains, metric, model, baselines=None, starts=None, hatches=None):
     """Box plots of one metric on one model, with lines of exact samples and of never moving."""
     of_model = chains[chains["model"] == model]
     exact, unmoved = (values_of(table, metric, model) for table in (baselines, starts))
-    lines = [*exact, *([np.median(unmoved)] if unmoved else [])]
-    draw_boxes(study, axis, of_model, metric)
+    draw_boxes(study, axis, of_model, metric, hatches=hatches)
     draw_exact(axis, exact)
+    if metric == "mmd":
+        draw_usable(axis, exact)
     if unmoved:
-        axis.axhline(lines[-1], **UNMOVED_LINE, zorder=3)
-    highest = scale_of(metric) * max([0, *of_model[metric].dropna(), *lines])
-    axis.set(xlabel="Privacy bound ε", ylim=(0, 1.08 * highest if highest > 0 else 1))
+        axis.axhline(np.median(unmoved), **UNMOVED_LINE, zorder=3)
+    axis.set_xlabel("Privacy bound ε")
+
+
+def set_scale(axis, metric, values, is_vertical=True, shown=()):
+    """Set scale and limits of an axis that shows values of a metric, once all of it is drawn.
+
+    On a logarithmic one the lowest hundredth of the values may lie beyond, but for `shown`.
+    """
+    set_axis = axis.set_ylim if is_vertical else axis.set_xlim
+    scaled = axis.set_yscale if is_vertical else axis.set_xscale
+    ticks = axis.yaxis if is_vertical else axis.xaxis
+    values = scale_of(metric) * np.asarray(values)
+    highest = values.max(initial=0)
+    if metric in LOGARITHMIC and highest > 0:
+        scaled("log", nonpositive="clip")
+        within = [x for x in scale_of(metric) * np.asarray(shown) if x > 0]
+        lowest = min([np.quantile(values[values > 0], 0.01), *within])
+        set_axis(0.7 * lowest, 1.4 * highest)
+        decades = np.log10(highest / lowest)
+        ticks.set_major_locator(LogLocator(subs=(1, 3) if decades < FEW_DECADES else (1,)))
+        ticks.set_major_formatter("{x:g}")
+        ticks.set_minor_formatter(NullFormatter())
+    elif metric.endswith("fraction") and np.median(values) < highest / 10:
+        scaled("symlog", linthresh=LEAST_PERCENT, linscale=0.4)
+        shown = [x for x in (0, 0.1, 1, 10, 100) if x <= max(1, 10 * highest)]
+        ticks.set_ticks(shown, [f"{x:g}" for x in shown])
+        set_axis(-0.02, max(1, 1.5 * highest))
+    else:
+        lowest = -0.03 * highest if metric.endswith("fraction") else 0  # a box at 0 is seen
+        set_axis(lowest, 1.08 * highest if highest > 0 else 1)
+    hide_medians_of_lines(axis, is_vertical)
+
+
+def hide_medians_of_lines(axis, is_vertical):
+    """Leave out the median of a box that is as thin as its outline, whose colour it would hide."""
+    for boxes in axis.containers:
+        for box, median in zip(boxes.boxes, boxes.medians, strict=True):
+            corners = axis.transData.transform(box.get_path().vertices)
+            extent = np.ptp(corners[:, int(is_vertical)]) * 72 / axis.figure.dpi
+            median.set_visible(bool(extent >= THINNEST))
+
+
+def values_of_all(tables, metric):
+    """All values of a metric that are in any of some tables."""
+    found = [table[metric].dropna().to_numpy() for table in tables if metric in table]
+    return np.concatenate(found) if found else np.array([])
 
 
 def values_of(table, metric, model):
@@ -123,27 +234,53 @@ UNMOVED_LINE = {"color": NEUTRAL, "linewidth": 1.2, "linestyle": (0, (5, 2))}
 UNMOVED = Line2D([], [], **UNMOVED_LINE, label="Never moving (median)")
 
 
+USABLE_LINE = {"color": "#007A33", "linewidth": 1.6, "linestyle": (0, (1, 1.2))}
+USABLE = Line2D([], [], **USABLE_LINE, label=f"Usable below ({MOST_TIMES_EXACT} times exact)")
+
+
+def draw_usable(axis, exact):
+    """A line at the largest median MMD that is usable, from the MMD of exact samples."""
+    if exact:
+        axis.axhline(MOST_TIMES_EXACT * np.median(exact), **USABLE_LINE, zorder=3)
+
+
 def draw_exact(axis, values):
     """A line for the metric of each exact posterior sample."""
     for value in values:
         axis.axhline(value, color=NEUTRAL, linewidth=0.6, alpha=0.7, zorder=3)
 
 
-def algorithm_handles(study, chains):
+def hatches_of(study, chains):
+    """Hatching of the algorithms of a figure, by id: none if few, so that colours tell them."""
+    present = set(chains["algorithm"])
+    if len(present) <= MOST_PLAIN:
+        return {}
+    order = [name for name in study.algorithms if name in present]
+    return {name: HATCHES[i // MOST_PLAIN % len(HATCHES)] for i, name in enumerate(order)}
+
+
+def algorithm_handles(study, chains, hatches=None):
     """Entries of a legend: the algorithms."""
     return [
-        Patch(facecolor=study.algorithm_colour(algorithm), label=study.algorithm_label(algorithm))
+        Patch(
+            facecolor=study.algorithm_colour(algorithm),
+            edgecolor=ink_on(study.algorithm_colour(algorithm)),
+            linewidth=0,
+            hatch=(hatches or {}).get(algorithm),
+            label=study.algorithm_label(algorithm),
+        )
         for algorithm in chains["algorithm"].unique()
     ]
 
 
 def line_handles(metrics, baselines, starts):
     """Entries of a legend: the lines that panels of the metrics have."""
-    return [
+    shown = [
         line
         for table, line in ((baselines, EXACT), (starts, UNMOVED))
         if table is not None and any(metric in table for metric in metrics)
     ]
+    return [*shown, USABLE] if EXACT in shown and "mmd" in metrics else shown
 
 
 def scale_of(metric):
@@ -151,7 +288,7 @@ def scale_of(metric):
     return 100 if metric.endswith("fraction") else 1
 
 
-def draw_boxes(study, axis, chains, metric, by="epsilon"):
+def draw_boxes(study, axis, chains, metric, by="epsilon", hatches=None):
     """Box plots of one metric on one model against a column, in percent if it is a fraction."""
     order = [f"{value:g}" for value in sorted(chains[by].unique())]
     table = chains.assign(
@@ -176,10 +313,18 @@ def draw_boxes(study, axis, chains, metric, by="epsilon"):
         legend=False,
         ax=axis,
     )
-    # A box may be as thin as a line: let its outline show the algorithm too.
     for boxes, algorithm in zip(axis.containers, algorithms, strict=True):
-        for box in boxes.boxes:
-            box.set(edgecolor=study.algorithm_colour(algorithm), linewidth=1.8)
+        for box, median in zip(boxes.boxes, boxes.medians, strict=True):
+            colour = study.algorithm_colour(algorithm)
+            colour_box(box, median, colour, (hatches or {}).get(algorithm))
+
+
+def colour_box(box, median, colour, hatch=None):
+    """Colour a box, its outline too as it may be as thin as a line, and let its median be seen."""
+    box.set(facecolor=colour, edgecolor=colour, linewidth=1.8)
+    if hatch:
+        box.set(hatch=hatch, hatchcolor=ink_on(colour))
+    median.set(color=ink_on(colour), linewidth=1.1, solid_capstyle="butt")
 
 
 def left_out(study, chains, metrics):

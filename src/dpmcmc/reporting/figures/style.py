@@ -4,14 +4,23 @@ import io
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import PIL.Image
 import seaborn as sns
+from matplotlib.colors import to_rgb
 
 from dpmcmc.files import replacing
 
 NEUTRAL = "#444444"  # of what is no algorithm, such as the lines of exact posterior samples
 DPI = 200
 PIXEL_RATIO = 2  # pixels of a saved figure to one of a page
+
+
+def ink_on(colour):
+    """Black or white, whichever is easier to see on a colour (WCAG's relative luminance)."""
+    channels = np.array(to_rgb(colour))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return "white" if linear @ [0.2126, 0.7152, 0.0722] < 0.18 else "black"
 
 
 def use_style():
@@ -21,6 +30,7 @@ def use_style():
         "figure.dpi": 110,
         "axes.titlesize": "medium",
         "grid.linewidth": 0.5,
+        "hatch.linewidth": 0.6,
         "pdf.fonttype": 42,  # text stays text
     }
 
@@ -46,12 +56,12 @@ def panel_grid(count, columns, size=(3.9, 2.5), margin=(0.6, 0.8), **options):
     return figure, axes.flat[:count]
 
 
-def legend_below(figure, handles, columns):
+def legend_below(figure, handles, columns, y=0.0):
     """A legend of the whole figure, below it."""
     figure.legend(
         handles=handles,
         loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
+        bbox_to_anchor=(0.5, y),
         ncols=columns,
         frameon=False,
     )
