@@ -4,7 +4,7 @@
 #             mutation of a configuration, twenty kills; and faults that the tests have to see
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick/study.yaml)
-# make revisited, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis,
+# make which-method, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis,
 # make noisy-statistics  other studies (studies/*/study.yaml)
 # make site   one site of docs/, the pages of all studies and the public names: results/site
 # make docs   run all studies and put their pages, figures and tables into docs/
@@ -35,7 +35,7 @@ BUILD_REQUIRES = import tomllib; \
     print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 # Studies beside chapter 6 whose pages are in docs/.
-OTHERS = revisited dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics
+OTHERS = which-method dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics
 
 .PHONY: study quick test torture test-cluster cluster release site docs pages extend docs-status \
     docs-mark attest spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)

@@ -59,7 +59,7 @@ def main():
     options = parser.parse_args()
 
     parts = [
-        "# What the study costs\n\nWritten by `make bench`; see `bench/bench.py`.",
+        "# Running times\n\nWritten by `make bench`; see `bench/bench.py`.",
         describe_machine(),
         passes(options.rows),
         steps(),
@@ -159,8 +159,8 @@ def steps(num_iterations=20_000):
             each = 1e6 * min(seconds) / num_iterations
             rows.append([type(model).__name__, model.dimension, name, f"{each:.1f}"])
     return (
-        "## An iteration on a batch\n\nOne core, 1000 of 100,000 rows, the drawing of the batch "
-        "included; best of several chains.\n\n"
+        "## An iteration on a batch\n\nOne core, batches of 1000 of 100,000 rows, including the time to "
+        "draw the batch; the best of several chains.\n\n"
         + table(["model", "d", "sampler", "microseconds"], rows)
     )
 
@@ -232,11 +232,10 @@ def chain_jobs(results, base):
         version = subprocess.run(version, capture_output=True, text=True, check=True).stdout
         about_base = f"Base is version {version.strip()}, run in turn with this one.\n\n"
     return (
-        "## Chain jobs\n\nOne process each, seed 0, epsilon 4 (circle: 1), one thread. CPU seconds of "
-        f"the whole process, seen from outside (median of {REPEATS}); its parts as the job of the last "
-        "of them reports them; the rest is the interpreter's own start and end, and writing.\n\n"
-        + (about_base if base else "")
-        + table(header, rows)
+        "## Chain jobs\n\nOne process each, seed 0, epsilon 4 (circle: 1), one thread. CPU seconds "
+        f"are of the whole process, seen from outside (median of {REPEATS}). Its parts are those that "
+        "the job of the last run reports. The rest is the start and end of the interpreter, and "
+        "writing.\n\n" + (about_base if base else "") + table(header, rows)
     )
 
 
@@ -290,7 +289,7 @@ def large_data(num_rows):
             )
     return (
         "## Many rows\n\n20 iterations on two statistics. The data are mapped into memory, where "
-        "parallel jobs share them, and count into the peak.\n\n"
+        "parallel jobs share them. They count in the peak.\n\n"
         + table(["algorithm", "rows", "data MB", "peak MB", "beside data", "CPU s"], rows)
     )
 
@@ -312,8 +311,8 @@ def scheduling(sizes):
             cpu, wall = run_measured(command, cwd=directory)
             rows.append([f"{size:,}", f"{1e3 * cpu / size:.1f}", f"{1e3 * wall / size:.1f}"])
     return (
-        "## Scheduling\n\nJobs that only touch a file, with the profile and the scheduler of the study: "
-        "Snakemake's own time and that of the shell.\n\n"
+        "## Scheduling\n\nJobs that only touch a file, with the profile and the scheduler of the study. "
+        "The time is that of Snakemake itself and of the shell.\n\n"
         + table(["jobs", "CPU ms a job", "wall ms a job"], rows)
     )
 

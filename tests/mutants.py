@@ -45,6 +45,7 @@ RATIOS = "kernels/test_kernels.py likelihoods/test_ratio_sums.py likelihoods/tes
 SUMS = "likelihoods/test_gradient_sums.py likelihoods/test_ratio_sums.py"
 METRICS = "evaluation/test_metrics.py"
 STUDY = "study/test_study.py study/test_streams.py"
+SECRET = "release/test_secret_noise.py"
 
 MUTANTS = [
     # -- Samplers
@@ -404,14 +405,14 @@ MUTANTS = [
     ),
     Mutant(
         "specs: chains of all seeds are one",
-        "study/study.py",
+        "study/job_settings.py",
         '"varied": run.varied, "seed": int(seed)}',
         '"varied": run.varied, "seed": 0}',
         STUDY,
     ),
     Mutant(
         "specs: delta is the same for any number of rows",
-        "study/study.py",
+        "study/job_settings.py",
         '"delta": self.config["delta_times_n"] / posterior.num_rows',
         '"delta": self.config["delta_times_n"] / 1000',
         STUDY,
@@ -492,6 +493,42 @@ MUTANTS = [
         "return jacobian @ self.factor, offset @ self.factor",
         "return jacobian, offset",
         "samplers/test_private_start.py",
+    ),
+    # -- Releases
+    Mutant(
+        "secret noise: not wider by what rounding may add",
+        "release/streams.py",
+        "scale = noise * CELLS * (1 + widening(self._num_rows, x.size))",
+        "scale = noise * CELLS",
+        SECRET,
+    ),
+    Mutant(
+        "secret noise: a scale is rounded down",
+        "release/noise.py",
+        "np.ldexp(np.ceil(",
+        "np.ldexp(np.floor(",
+        SECRET,
+    ),
+    Mutant(
+        "secret noise: a fork draws the same",
+        "release/streams.py",
+        "if os.getpid() != self._process:",
+        "if False:",
+        SECRET,
+    ),
+    Mutant(
+        "ledger: a release that was killed does not count",
+        "release/ledger.py",
+        'if line["id"] not in void]',
+        'if line["id"] in self.finished]',
+        "release/test_ledger.py",
+    ),
+    Mutant(
+        "ledger: only the last release counts",
+        "release/ledger.py",
+        "sum(line[field] for line in self.releases)",
+        "sum(line[field] for line in self.releases[-1:])",
+        "release/test_ledger.py",
     ),
 ]
 

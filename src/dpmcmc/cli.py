@@ -20,7 +20,7 @@ from dpmcmc.jobs.table import JOBS
 FOR_PEOPLE = {
     "new": ("new.new", "kind path"),
     "check": ("check.check", "name settings*"),
-    "docs": ("committed.docs", "action studies*"),
+    "docs": ("docs.docs", "action studies*"),
 }
 # Those about data of one's own, which read their options themselves.
 OF_RELEASES = ("ledger", "release", "rehearse")

@@ -10,19 +10,19 @@ from dpmcmc.study.streams import three_streams
 def streams(seed: int | None = None) -> Streams:
     """Random streams of one chain: for trying things, not for publishing.
 
-    The generators are made for simulation and are no ciphers, and the noise that they give is in
-    floating point, whose low digits can tell what it hides (Mironov 2012). So a chain of real data
-    that is drawn with them is not protected, even if all three stay secret.
+    The generators are made for simulation and are no ciphers. Their noise is in floating point, and
+    its low digits can reveal what it hides (Mironov 2012). So a chain of real data that is drawn
+    with them is not protected, even if all three stay secret.
 
     Parameters
     ----------
     seed : int, optional
-        For the same chain again. Left out, each stream is seeded by the operating system.
+        Give one to draw the same chain again. By default the operating system seeds each stream.
 
     Raises
     ------
     ValueError
-        If the seed is no whole number of at least 0.
+        If the seed is not a whole number of at least 0.
     """
     if seed is None:
         return Streams(*(np.random.default_rng() for _ in Streams._fields))

@@ -63,8 +63,8 @@ def note():
 def pin() -> None:
     """Choose the machine code of NumPy, OpenBLAS, numba and XLA, and one thread for each.
 
-    For the same digits on every machine. It holds for what is loaded from now on, in this process
-    and in those that it starts: call it before NumPy is imported.
+    This gives the same digits on every machine. It applies to what is loaded afterwards, in this
+    process and in those that it starts, so call it before NumPy is imported.
     """
     os.environ.update(ONE_THREAD)
     if is_common():

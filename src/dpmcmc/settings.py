@@ -30,10 +30,10 @@ Steps = Annotated[int, Meta(ge=1, le=100_000)]
 
 
 class Settings:
-    """Base of the frozen dataclasses that models, samplers and moves are.
+    """Base of models, samplers and moves, which are frozen dataclasses.
 
-    Numbers and arrays of NumPy become numbers and lists of Python, lest what is computed depend on
-    them: a number of single precision would make others of single precision.
+    Numbers and arrays of NumPy become numbers and lists of Python, so that results do not depend on
+    their types: a number of single precision would make others of single precision.
 
     Raises
     ------

@@ -247,7 +247,7 @@ def test_data_that_cannot_be_read_are_a_row(tmp_path, capsys):
         (["Banana", "dimension=2"], "Banana: missing key num_rows"),
         (["Circle", "color=red"], "Circle: unknown key color; valid keys:"),
         (["Circle", "sharpness"], "sharpness: must be key=value"),
-        (["Circle", "sharpness=[1"], "sharpness: [1 is no valid YAML"),
+        (["Circle", "sharpness=[1"], "sharpness: [1 is not valid YAML"),
         (["HMC"], "HMC: missing key step_size, num_integration_steps"),
         (["DPPenalty", "noise_scale=1"], "DPPenalty: missing key move; valid values: GaussianWalk"),
         (["GaussianWalk", "proposal_scale=no"], "GaussianWalk.proposal_scale: must be a"),

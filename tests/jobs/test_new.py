@@ -75,7 +75,7 @@ def test_what_is_there_is_left_as_it_is(tmp_path, capsys, existing):
     (tmp_path / existing).write_text("precious")
     status, printed = new(capsys, "model", tmp_path / "mine.py")
     assert status == 2
-    assert printed.err.count("\n") == 1 and f"{existing} is there already" in printed.err
+    assert printed.err.count("\n") == 1 and f"{existing} exists already" in printed.err
     assert [path.name for path in tmp_path.iterdir()] == [existing]
     assert (tmp_path / existing).read_text() == "precious"
 

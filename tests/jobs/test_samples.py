@@ -166,5 +166,5 @@ def test_a_cap_goes_with_epsilons(config):
 
 def test_another_cap_is_another_run(config):
     entry = RUNS[0] | {"epsilons": [6]}
-    with pytest.raises(ConfigError, match="is asked for twice as epsilon-6, by different numbers"):
+    with pytest.raises(ConfigError, match="runs twice as epsilon-6, with different numbers"):
         study_of(config, runs=[RUNS[1], entry])

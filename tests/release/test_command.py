@@ -86,11 +86,11 @@ def test_what_cannot_run_is_refused_in_a_line_before_anything_is_spent(place, ca
         ("penalty",): "--start: must be given: prior, or numbers",
         ("penalty", "--start", "preparation"): "penalty has no preparation; the key start",
         ("penalty", "--start", "1,2"): "or 1 numbers with commas between them, not 1,2",
-        ("newton", "--chains", 2): "--chains: must be 1, as draws are free",
+        ("newton", "--chains", 2): "--chains: must be 1, because draws are free",
         ("rwmh",): "rwmh is not private",
         ("none",): "unknown algorithm none; valid algorithms:",
-        ("newton", "--epsilon", 50): "There is left for one release on all rows epsilon 10",
-        ("newton", "--output", "there"): "there is there already",
+        ("newton", "--epsilon", 50): "One release on all rows may spend epsilon 10",
+        ("newton", "--output", "there"): "there exists already",
         ("newton", "--rows", "1"): "Expected `int` >= 2",
     }.items():
         message = refused(place, capsys, "study.yaml", *OF, arguments[0], *rest, *arguments[1:])

@@ -74,7 +74,7 @@ def test_whatever_a_model_does_stays_inside(place, capfd, model):
     assert (place.folder / "out").exists() == (status == 0)
     if status:
         assert printed.err.count("\n") == 1
-        assert "What it was to spend is spent." in printed.err
+        assert "Its planned cost is spent." in printed.err
 
 
 def test_a_sampler_that_shows_what_it_saw(place, capfd):

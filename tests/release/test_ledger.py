@@ -89,7 +89,7 @@ def test_a_release_that_never_looked_at_the_data_is_void_and_others_never_are(da
 
 
 def test_a_ledger_is_made_once_and_for_its_owner_alone(data):
-    with pytest.raises(JobError, match="is there already"):
+    with pytest.raises(JobError, match="exists already"):
         ledgers.new(data, 100.0, 1e-2, "any", 10)
     assert ledgers.path_of(data).stat().st_mode & 0o777 == 0o600
     assert {path.name for path in data.parent.iterdir()} == {"data.csv", "data.csv.ledger"}
@@ -124,7 +124,7 @@ def test_every_edit_is_found(data):
                 ledgers.checked(contents[:i] + bytes([byte]) + contents[i + 1 :], path)
     lines = contents.splitlines(keepends=True)
     for changed in ([lines[0], lines[2]], [lines[1], lines[2]], [lines[0], lines[2], lines[1]]):
-        with pytest.raises(JobError, match=r"line \d is not as it was written|does not begin"):
+        with pytest.raises(JobError, match=r"line \d was changed|does not begin"):
             ledgers.checked(b"".join(changed), path)
 
 
@@ -268,7 +268,7 @@ def test_other_data_than_the_ledger_s_are_not_used(place, capsys):
     assert "nothing is spent" in capsys.readouterr().err
     assert not ledgers.read("data.csv").releases
     assert place.run("ledger", "show", "data.csv") == 0
-    assert "is not as it was" in capsys.readouterr().out
+    assert "has changed" in capsys.readouterr().out
     assert place.run("ledger", "change", "data.csv", "--reason", "row 3 was mistyped") == 0
     assert place.release() == 0
 

@@ -74,7 +74,7 @@ def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):
     arguments = ["study.yaml", "--model", "mine", "--algorithm", "newton"]
     arguments += ["--epsilon", "1", "5", "--twins", "3", "--draws", "50"]
     assert place.run("rehearse", *arguments) == 1
-    assert "--rows: must be given, as there is no ledger" in capsys.readouterr().err
+    assert "--rows: must be given, because there is no ledger" in capsys.readouterr().err
     assert place.run("rehearse", *arguments, "--rows", "500") == 0
     assert len(capsys.readouterr().out.splitlines()) == 9
 

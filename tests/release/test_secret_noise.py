@@ -278,11 +278,20 @@ def test_no_more_is_drawn_than_the_slack_allows():
         rng.add_noise(0.0, 1.0, 1.0)
 
 
-def test_noise_is_wider_by_what_rounding_may_add():
+def test_noise_is_wider_by_what_rounding_may_add(monkeypatch):
     assert widening(12_289, 3) == pytest.approx(1.011e-6, rel=1e-3)
     assert widening(10**7, 1) > 4e-5
     sizes = [widening(n, d) for n, d in ((10, 1), (10, 9), (10**6, 9))]
     assert sizes == sorted(sizes)
+    scales = []
+
+    def draw(_, scale, size):
+        scales.append(scale)
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr(DiscreteGaussian, "draw", draw)
+    streams(num_rows=10**7).add_noise(np.zeros(3), 0.5, 1.0)
+    assert scales == [2 * CELLS * (1 + widening(10**7, 3))]
 
 
 # -- The theorem -----------------------------------------------------------------------------------

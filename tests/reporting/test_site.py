@@ -103,7 +103,7 @@ def driver():
         yield driver
 
 
-PAGES = ["index", "studies", "reading", "api", "api/dpmcmc.DPHMC"]
+PAGES = ["index", "errors", "studies", "reading", "api", "api/dpmcmc.DPHMC"]
 PAGES += [f"{name}/README" for name in STUDIES]
 PAGES += [
     f"{path.parts[-3]}/notebooks/{path.stem}" for path in ROOT.glob("docs/*/notebooks/*.ipynb")

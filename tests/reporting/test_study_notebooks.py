@@ -172,7 +172,7 @@ def test_a_notebook_that_declares_nonsense_is_refused(resolve, write, declared, 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": [], "metadata": 1}', '{"cells": [1]}'])
 def test_a_file_that_is_no_notebook_is_named(resolve, tmp_path, text):
     (tmp_path / "b.ipynb").write_text(text)
-    with pytest.raises(ConfigError, match=r"b.ipynb is no notebook"):
+    with pytest.raises(ConfigError, match=r"b.ipynb is not a notebook"):
         resolve({"b": {}})
 
 

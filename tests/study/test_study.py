@@ -201,7 +201,7 @@ BAD = [
     ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be a number >= 1e-06, not -2"),
     ("runs/0/epsilons", [math.inf], "runs[0].epsilons[0]: must be a finite number, not inf"),
     ("runs/0/epsilons", ["1"], "runs[0].epsilons[0]: must be a number, not '1'"),
-    ("runs/0/epsilons", [3, 3.0000001], "is asked for twice as epsilon-3, by different numbers"),
+    ("runs/0/epsilons", [3, 3.0000001], "runs twice as epsilon-3, with different numbers"),
     ("runs/0/models", ["flat"], "runs[0].models: unknown model flat; valid models: flat-banana-2d"),
     ("runs/1/models/0", "a/b", "runs[1].models[0]: 'a/b' is not a valid id"),
     (
@@ -247,8 +247,8 @@ BAD = [
         "GaussianMechanism; valid values: certified, gaussian, zcdp",
     ),
     ("algorithms/dp-hmc/accountant", ..., "algorithms.dp-hmc: missing key accountant; valid"),
-    ("algorithms/rwmh/accountant", "gaussian", "Metropolis is not private, so takes none"),
-    ("algorithms/dp-hmc/move", "GaussianWalk", "algorithms.dp-hmc.move: DPHMC takes none"),
+    ("algorithms/rwmh/accountant", "gaussian", "Metropolis is not private, so it takes no acc"),
+    ("algorithms/dp-hmc/move", "GaussianWalk", "algorithms.dp-hmc.move: DPHMC takes no move"),
     ("algorithms/dp-penalty/move", ..., "missing key move; valid values: GaussianWalk, GuidedWalk"),
     ("algorithms/dp-penalty/move", "Walk", "unknown move Walk; valid names: GaussianWalk, Guided"),
     ("algorithms/dp-penalty/sampler", "DPPenalti", "unknown sampler DPPenalti; valid names: DPB"),
@@ -327,7 +327,7 @@ BAD = [
     (
         "runs/4",
         {"models": ["circle"], "algorithms": ["start"], "epsilons": [1]},
-        "runs[4].epsilons: start is not private, so epsilon decides nothing; give iterations",
+        "runs[4].epsilons: start is not private, so it has no epsilon; give iterations",
     ),
     (
         "runs/4/models",
@@ -367,7 +367,7 @@ BAD = [
         "tuning/models",
         ["circle"],
         "algorithms.minibatch-dp-penalty-certified.settings: no settings for model circle, which "
-        "tuning asks for",
+        "tuning needs",
     ),
     ("tuning/factors/noise", 5, "tuning.factors: unknown key noise; valid keys: noise_scale"),
     ("tuning/factors/noise_scale", 1, "noise_scale: must be a number > 1.0, not 1"),
@@ -458,7 +458,7 @@ def test_values_in_paths(value, text):
 def test_one_name_of_a_cell_for_two_things_is_refused(config):
     again = copy.deepcopy(config["runs"][4])
     config["runs"].append(again | {"start_sd": 0.1})
-    with pytest.raises(ConfigError, match="rwmh on flat-banana-2d is asked for twice as iter"):
+    with pytest.raises(ConfigError, match="rwmh on flat-banana-2d runs twice as iter"):
         Study(config, ROOT)
 
 

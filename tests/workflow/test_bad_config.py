@@ -1,7 +1,7 @@
 """A configuration that cannot run stops the workflow itself, with one line and before any job."""
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, chosen
 from mutations import GIVEN_TWICE
 from running import snakemake
 
@@ -37,7 +37,7 @@ def test_a_bad_config_file(fresh, case):
     assert len(refused(fresh)) < 300
 
 
-@pytest.mark.parametrize("case", OVERLAYS)
+@pytest.mark.parametrize("case", chosen(OVERLAYS, "given twice"))
 def test_a_bad_overlay(fresh, case):
     (fresh / "overlay.yaml").write_text(OVERLAYS[case])
     assert len(refused(fresh, "--configfile", "overlay.yaml")) < 300

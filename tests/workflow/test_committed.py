@@ -14,7 +14,9 @@ import pytest
 from conftest import ROOT, chosen, once
 from running import copy_tree, run, snakemake
 
-from dpmcmc.jobs import committed
+from dpmcmc.jobs import comparing
+from dpmcmc.jobs.committed import study_of
+from dpmcmc.jobs.publishing import OF_CHAINS
 from dpmcmc.jobs.table import recipe
 
 STUDY = """\
@@ -113,12 +115,12 @@ def test_the_data_file_of_committed_studies_is_as_it_was():
 
 
 def test_an_attest_runs_one_of_several_long_references_and_names_the_others(monkeypatch, capsys):
-    study = committed.study_of("sghmc-thesis")
+    study = study_of("sghmc-thesis")
     long = [part for part in recipe(study) if part.startswith("reference/radon")]
-    monkeypatch.setattr(committed, "changed_parts", recipe)
+    monkeypatch.setattr(comparing, "changed_parts", recipe)
     given = []
-    monkeypatch.setattr(committed, "differences", lambda *told: given.append(told) or ["a row"])
-    assert committed.attest(study) == 1  # so nothing is written
+    monkeypatch.setattr(comparing, "differences", lambda *told: given.append(told) or ["a row"])
+    assert comparing.attest(study) == 1  # so nothing is written
     [(_, samples, parts)] = given
     assert len(samples) > 20 and {number for _, number in samples} == {0}
     assert len(long) == 5 and len(set(long) & set(parts)) == 1
@@ -142,7 +144,7 @@ def test_a_number_changed_by_hand_fails_the_spot_check(published, tmp_path):
 
 def without_rows(directory, algorithm):
     """Take the last rows of an algorithm out of the committed tables of the small study."""
-    for path in (directory / f"docs/mini/tables/{name}.csv" for name in committed.OF_CHAINS):
+    for path in (directory / f"docs/mini/tables/{name}.csv" for name in OF_CHAINS):
         header, *rows = path.read_text().splitlines(keepends=True)
         path.write_text("".join([header, *(r for r in rows if f",{algorithm},4.0," not in r)]))
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, chosen
 from running import run, snakemake
 
 EXAMPLES = ROOT / "examples"
@@ -33,7 +33,8 @@ def test_there_is_a_check_and_a_line_of_the_page_for_each_example():
     assert all(f"examples/{name}.yaml" in page and f"({name}.py)" in page for name in CHECKS)
 
 
-@pytest.mark.parametrize("name", CHECKS)
+# That of `bands` but for one fault, below, says as much.
+@pytest.mark.parametrize("name", chosen(CHECKS, "radon", "robust", "block_walk"))
 def test_an_example_passes_its_check(with_examples, name):
     cls, *settings = CHECKS[name]
     command = [sys.executable, "-m", "dpmcmc", "check", f"examples/{cls}", *settings]

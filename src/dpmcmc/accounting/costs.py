@@ -93,30 +93,30 @@ def iterations(
     likelihood_power: float = 1.0,
     chains: int = 1,
 ) -> int:
-    """Most iterations of a private sampler that (epsilon, delta) allows: the length of a chain.
+    """The largest number of iterations of a private sampler that (epsilon, delta) allows.
 
     Parameters
     ----------
     sampler
-        With its settings; private, so with a `mechanism`.
+        A private sampler with its settings; it has a `mechanism`.
     num_rows : int
         n.
     epsilon, delta : float
         Bound under substitution of one row. By default delta = 0.1 / n, as in the studies.
     accountant : str
         By default `certified`, which is sound and tight for every mechanism of this package. A path
-        that ends in .py is an accountant of one's own.
+        that ends in .py is an accountant of your own.
     likelihood_power : float
-        Tempering T of the model, `model.likelihood_power`. What FullDataDPBarker and the samplers
-        of stochastic gradients release depends on it.
+        Tempering T of the model, `model.likelihood_power`. The releases of FullDataDPBarker and of
+        stochastic-gradient samplers depend on it.
     chains : int
         Chains of the same data that share the budget.
 
     Returns
     -------
     int
-        Of each chain; 0 if not even one fits; at most 10^9, where the search ends, and where
-        iterations are free.
+        Iterations of each chain: 0 if not even one fits, and at most 10^9, where the search ends.
+        It is 10^9 too if iterations are free.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def iterations(
 
     Examples
     --------
-    With the noise of the thesis, meant for a hundred thousand rows, five thousand allow little:
+    The noise of the thesis is meant for a hundred thousand rows. It allows five thousand little:
 
     >>> import dpmcmc
     >>> sampler = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.008), noise_scale=0.1, clip_bound=2)
@@ -154,8 +154,8 @@ def epsilon(
 ) -> float:
     """Epsilon that iterations of a private sampler cost at delta, rounded up to six decimals.
 
-    Several chains of the same data cost as much as one of their total length; but for DPSGHMC with
-    decreasing steps, whose noise starts anew in each.
+    Several chains of the same data cost as much as one chain of their total length. DPSGHMC with
+    decreasing steps is different, because its noise starts again in each chain.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def epsilon(
     Returns
     -------
     float
-        Infinite above a million, or where delta is too small for any epsilon.
+        Infinite above a million, or if delta is too small for any epsilon.
 
     Raises
     ------
@@ -197,19 +197,19 @@ def noise_scale(
     setting: str | None = None,
     chains: int = 1,
 ) -> float:
-    """Least noise with which (epsilon, delta) allows so many iterations.
+    """The smallest noise with which (epsilon, delta) allows a number of iterations.
 
     Parameters
     ----------
     sampler
-        With its settings; that of the noise, whose value counts for nothing, is searched.
+        With its settings. The setting of the noise is searched, and its value is ignored.
     num_rows, epsilon, delta, accountant, likelihood_power, chains
         As for `iterations`.
     iterations : int
         k >= 1, of each chain.
     setting : str, optional
-        Field of the sampler that makes an iteration cheaper as it grows. By default its one field
-        with "noise" in its name; DPHMC has two, of which one must be named.
+        Field of the sampler that makes an iteration cheaper as it grows. By default its only field
+        with "noise" in its name. DPHMC has two, so name one of them.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def noise_scale(
     TypeError
         As for `iterations`.
     ValueError
-        Likewise, and if the sampler has no such field, several, or no value is enough.
+        As for `iterations`, and if the sampler has no such field, several, or no value is enough.
 
     Examples
     --------
@@ -289,10 +289,10 @@ def for_budget(
     accountant: str = "certified",
     chains: int = 1,
 ) -> Any:
-    """A sampler that prepares, with the noise for a budget where its settings leave that open.
+    """A sampler that prepares, with the noise for a budget if its settings leave that open.
 
-    The preparation has all of mu^2 that (epsilon, delta) allows, or the share that is a setting of
-    the sampler: then `iterations` says how many steps the rest allows.
+    The preparation gets all of mu^2 that (epsilon, delta) allows, or the share that is a setting of
+    the sampler. In the second case `iterations` says how many steps the rest allows.
 
     Parameters
     ----------

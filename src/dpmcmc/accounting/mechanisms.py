@@ -58,7 +58,7 @@ class BarkerMechanism:
     sampling_probability : float
         q = b / n.
     batch_variance : float
-        Largest variance that a batch can be found to have, which its noise lacks: 1 as published,
+        Largest variance that the test can subtract from its noise for a batch: 1 as published,
         (1 - q) b / (b - 1) for batches drawn without replacement.
     """
 

@@ -15,11 +15,10 @@ from dpmcmc.accounting.mechanisms import (
 class GrowingNoise:
     """Gaussian mechanisms on batches whose noise grows from one iteration to the next.
 
-    Each is of a batch of its own, and of a *sum* over its rows of terms of which none is longer
-    than a bound: so a row that is added or removed moves it by half of what one that is replaced
-    does. (That holds of plain sums. Where they are scaled up by n / b, another row changes the
-    scale too, by which the rest of the batch moves as much again, times b / n: accountants of that
-    relation are for n T = b.)
+    Each releases a *sum* over the rows of a batch of its own. No term is longer than a bound, so a
+    row that is added or removed moves the sum by half as much as a row that is replaced. (This
+    holds for plain sums. If sums are scaled up by n / b, one row more changes the scale too, and so
+    the terms of the rest of the batch: accountants of that relation are for n T = b.)
 
     Attributes
     ----------

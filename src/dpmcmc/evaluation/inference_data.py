@@ -27,31 +27,30 @@ def to_arviz(
     run: str | None = None,
     burn_in: bool = False,
 ) -> "arviz.InferenceData":
-    """Chains of one cell of a study, or of `run_chain`; theta is the variable.
+    """Chains of one cell of a study, or of `run_chain`, for ArviZ. The variable is theta.
 
     Parameters
     ----------
     results : path, Chain or list of Chain
-        Folder of the results of all studies, "results", in which the seeds of a cell are the
-        chains. Or chains of one length: then `burn_in` alone is of use beside them.
+        The folder of the results of all studies, "results": the seeds of a cell are the chains. Or
+        chains of one length, with which only `burn_in` may be given.
     study, model, algorithm : str
         Ids.
     epsilon : float, optional
         Of a run to an epsilon.
     run : str, optional
-        In place of epsilon, the name of any run as it stands in the paths of its chains:
+        In place of epsilon, the name of any run, as in the paths of its chains:
         "iterations-3000", or "iterations-3000/clip_bound-2" of a sweep.
     burn_in : bool
-        Whether to keep the draws that the study takes for burn-in, and leaves out of its metrics:
-        the first floor((k - 1) / 2) of k. They are in groups of their own, `warmup_posterior` and
-        `warmup_sample_stats`, so that what ArviZ computes of `posterior` is of the same draws as
-        the study's tables, with them or without.
+        Whether to keep the draws that the study drops as burn-in: the first floor((k - 1) / 2) of
+        k. They are in groups of their own, `warmup_posterior` and `warmup_sample_stats`. So ArviZ
+        computes from `posterior` with the same draws as the study's tables in either case.
 
     Returns
     -------
     arviz.InferenceData
-        `posterior`: theta (chain, draw, component). Components go by the names that the study tells
-        (`parameter_names` of the model), or by 0 to d - 1. `sample_stats`: is_accepted, unless the
+        `posterior`: theta (chain, draw, component). Components have the names that the model gives
+        (`parameter_names`), or by 0 to d - 1. `sample_stats`: is_accepted, unless the
         study has thinned the positions (`stored_draws`). Attributes: study, model, algorithm, run,
         sampler, accountant, epsilon, spent_epsilon, delta, iterations (of one chain, thinned or
         not), and as JSON `settings`, `model_settings` and `start`, a point for each chain. Those

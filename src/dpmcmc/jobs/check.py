@@ -97,7 +97,7 @@ def kind_of(name):
     if issubclass(cls, Model):  # it may lack the method that tells models
         return "model"
     if not kinds:
-        none_of = f"none of {listed(registry.KINDS)}"
+        none_of = f"not one of {listed(registry.KINDS)}"
         raise ConfigError(f"{name} is {none_of}: it has no {listed(methods)}")
     return kinds[0]
 
@@ -112,7 +112,7 @@ def read_settings(settings):
         try:
             read[key] = read_yaml(value)
         except yaml.YAMLError:
-            raise ConfigError(f"{key}: {value} is no valid YAML") from None
+            raise ConfigError(f"{key}: {value} is not valid YAML") from None
     return read
 
 

@@ -68,7 +68,7 @@ def refused(kind, file):
         )
     for written in (file, file.with_suffix(".yaml")):
         if written.exists():
-            return f"{written} is there already, and is not written over"
+            return f"{written} exists already and is not overwritten"
     if file.stem in sys.stdlib_module_names or PathFinder.find_spec(file.stem) is not None:
         return f"{file}: there is a module {file.stem} already; give it another name"
     template = (TEMPLATES / f"{kind}.py.txt").read_text(encoding="utf-8")

@@ -18,17 +18,17 @@ class Target:
     Likelihood terms are returned *without* the power T, since clipping and privacy noise act on
     the untempered terms; samplers multiply by `likelihood_power` themselves.
 
-    Privacy rests on the clip holding for *every* row, whatever it is: a ratio that is not a number
-    counts as 0, an infinite one as the bound, a gradient without a finite norm as the zero vector,
-    and the row counts as clipped.
+    Privacy requires that the clip holds for *every* row, whatever its values. A ratio that is not a
+    number counts as 0, an infinite one as the bound, and a gradient without a finite norm as the
+    zero vector. Such a row counts as clipped.
 
     Parameters
     ----------
     model : Model
     data : array_like
-        Of shape `model.data_shape`, never copied if it is an array of float64 in C order; a
-        memory-mapped one will do. The columns of a data frame are taken by name, where the model
-        has names (`columns`).
+        Of shape `model.data_shape`. An array of float64 in C order is not copied, and may be
+        memory-mapped. The columns of a data frame are taken by name, if the model has names
+        (`columns`).
     nonfinite : str
         What to do if rows are not finite: "refuse" the data, or "clip" these rows by the rule
         above.
@@ -47,8 +47,8 @@ class Target:
     Raises
     ------
     ValueError
-        If the model is none, or the data are not numbers, of another shape, not finite, or lack
-        a column.
+        If the model is not a model, or the data are not numbers, have another shape, are not
+        finite, or lack a column.
     """
 
     def __init__(self, model, data, nonfinite="refuse"):

@@ -18,8 +18,8 @@ from dpmcmc.settings import Count, Number, Numbers, Positive, Positives, Rows
 class Banana(Tempered, ExponentialFamily):
     """x_j ~ N(y_j, likelihood variance j) with y(theta) = (theta_1, theta_2 + a theta_1^2, ...).
 
-    In the straightened coordinates y prior and posterior are Gaussian with independent
-    components, and theta -> y has Jacobian 1; so with a = 0 the model is a Gaussian one. The
+    In the straightened coordinates y, prior and posterior are Gaussian with independent
+    components, and theta -> y has Jacobian 1. With a = 0 the model itself is Gaussian. The
     thesis's b and m are 0. Statistic: t(x) = x.
 
     Attributes
@@ -33,9 +33,9 @@ class Banana(Tempered, ExponentialFamily):
     prior_variance : float
         sigma_0^2, of every component of y.
     likelihood_variances : list of float
-        sigma_j^2; a list shorter than d is continued with its last value.
+        sigma_j^2. If the list is shorter than d, its last value is repeated.
     true_position : list of float
-        theta that the data are drawn at; continued likewise.
+        theta that the data are drawn at; its last value is repeated too.
     tempered_rows : int, optional
         n0: the likelihood is raised to the power T = n0 / n. By default n0 = n.
     """

@@ -141,7 +141,7 @@ class RandomGaussian(GaussianMean):
 
     The covariance is drawn once: g_i ~ Gamma(shape 1/2, scale 1), and Q from the QR decomposition
     of a matrix of uniform entries. So the condition number is large, and the smallest variance
-    chance. Statistic: t(x) = C^-1 x, of which gradients are shifts, so that they cost least.
+    depends on chance. Statistic: t(x) = C^-1 x, with which gradients are shifts and cost least.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class RandomGaussian(GaussianMean):
     covariance_seed : int
         Of that draw.
     true_position : list of float
-        theta that the data are drawn at; a list shorter than d is continued with its last value.
+        theta that the data are drawn at. If the list is shorter than d, its last value is repeated.
     """
 
     dimension: Dimension

@@ -27,7 +27,7 @@ class Model(Settings):
     in_units(centre, factor)
         The model of z, where theta = centre + factor z; centre (d,) and factor (d, d).
 
-    What follows has defaults.
+    The methods below have defaults.
     """
 
     likelihood_power = 1.0  # tempering T = n0 / n

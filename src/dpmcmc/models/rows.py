@@ -21,7 +21,7 @@ class RowsModel(Model):
         Its gradients, (k, d). They are read fastest from memory in which each component of
         theta is contiguous, as in the transpose of an array (d, k).
 
-    What comes out for a row must not depend on the others: privacy rests on it.
+    The result for a row must not depend on other rows: privacy rests on it.
     """
 
     @property

@@ -18,20 +18,20 @@ COVARIATE_SD = 0.5  # of standardised covariates, as in that thesis
 
 @dataclass(frozen=True)
 class Softmax(Tempered, RowsModel):
-    """P(class k | x) is in proportion to exp(theta_0k + theta_1k x_1 + theta_2k x_2).
+    """P(class k | x) is proportional to exp(theta_0k + theta_1k x_1 + theta_2k x_2).
 
     A row is (k, x_1, x_2): the place of its code among `classes`, and its standardised covariates.
     Theta is a matrix with a column for each class, (3, K), row after row: first the K intercepts.
-    Its likelihood stays the same when a number is added to a whole row of it, so that without a
-    baseline the prior alone decides where on such a line theta is.
+    The likelihood stays the same if a number is added to a whole row of the matrix. So without a
+    baseline only the prior decides where theta is on such a line.
 
     Attributes
     ----------
     num_rows : int
         n.
     means, sds : list of float
-        By which the covariates are standardised, to mean 0 and standard deviation 1/2. Public: a
-        mean of the data themselves would be a release of them.
+        The covariates are standardised with these, to mean 0 and standard deviation 1/2. They must
+        be public: a mean of the data themselves would have to be released privately.
     prior_variance : float, optional
         Of the prior theta ~ N(0, prior_variance I). Either this is given or prior_bound.
     prior_bound : float, optional

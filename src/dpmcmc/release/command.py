@@ -22,7 +22,7 @@ from dpmcmc.release.plan import DRAWS, data_of, plan, read_part, require_librari
 from dpmcmc.study.config import ConfigError
 
 REFUSED, SPENT = 1, 3  # exit statuses
-IS_SPENT = "What it was to spend is spent."
+IS_SPENT = "Its planned cost is spent."
 
 
 def main(name, arguments):
@@ -42,7 +42,8 @@ def main(name, arguments):
 def ledger(arguments):
     """Make, show or change the ledger of a file of data."""
     parser = argparse.ArgumentParser(
-        prog="python -m dpmcmc ledger", description="What may be, and is, spent of a file of data."
+        prog="python -m dpmcmc ledger",
+        description="The privacy budget of a data file, and what was spent of it.",
     )
     actions = parser.add_subparsers(dest="action", required=True)
     new = actions.add_parser("new", help="set the budget of all releases of a file together")
@@ -87,8 +88,8 @@ def show(found, data):
     contents = Path(data).read_bytes()
     if ledgers.fingerprint(contents, budget.salt) != budget.fingerprint:
         print(
-            f"    {data} is not as it was: `ledger change {data} --reason ...` takes note of that, "
-            "and counts on"
+            f"    {data} has changed: `ledger change {data} --reason ...` records that, "
+            "and keeps what was spent"
         )
     for line in found.releases:
         end = "published" if line["id"] in found.finished else "spent, nothing published"
@@ -129,7 +130,7 @@ def release(arguments):
         check_own_code(part)
     output = Path(given.output)
     if output.exists():
-        raise JobError(f"--output: {output} is there already")
+        raise JobError(f"--output: {output} exists already")
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(
         tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".partial", dir=output.parent)
@@ -150,7 +151,7 @@ def spend(planned, data, found, line, partial, output):
             ledgers.note(data, "void", line["id"])
             print(
                 f"release: {data} is not the file of its ledger, and was not used: nothing is "
-                f"spent. `ledger change {data} --reason ...` takes note of other data",
+                f"spent. `ledger change {data} --reason ...` records other data",
                 file=sys.stderr,
             )
             return REFUSED
@@ -297,7 +298,7 @@ def rehearse(arguments):
         budget = ledgers.read(data).budget
         rows, delta = rows or budget.rows, delta or budget.delta
     if data is not None and rows is None:
-        raise JobError("--rows: must be given, as there is no ledger that says how many there are")
+        raise JobError("--rows: must be given, because there is no ledger with the number of rows")
     part = read_part(given.study, given.model, given.algorithm, rows)
     delta = delta or 0.1 / part.model.model.num_rows
     plans = [
@@ -318,7 +319,7 @@ def release_parser():
     )
     common(parser)
     parser.add_argument("--epsilon", type=positive, required=True)
-    parser.add_argument("--output", required=True, help="a folder that is not there yet")
+    parser.add_argument("--output", required=True, help="a folder that does not exist yet")
     parser.add_argument(
         "--plan", action="store_true", help="say what it would cost, and stop: no data are opened"
     )
@@ -333,7 +334,7 @@ def rehearsal_parser():
     common(parser)
     parser.add_argument("--epsilon", type=positive, required=True, nargs="+")
     parser.add_argument("--twins", type=count, default=20, help="data sets, at least 2")
-    parser.add_argument("--seed", type=int, default=0, help="of the twins; they are no secret")
+    parser.add_argument("--seed", type=int, default=0, help="of the twins, which are not secret")
     return parser
 
 

@@ -121,7 +121,7 @@ class Ledger(NamedTuple):
         if entry["delta0"] and not budget.delta0:
             return (
                 f"{self.path.name} is for methods that read all rows, and this one draws batches; "
-                "a ledger is for both with `ledger new ... --for any`"
+                "`ledger new ... --for any` makes a ledger for both"
             )
         over = [
             field
@@ -139,8 +139,8 @@ class Ledger(NamedTuple):
         more = f", and {budget.delta0 - self.spent('delta0'):.3g} of delta for batches"
         return (
             f"{self.path.name} does not allow it: of epsilon {budget.epsilon:g} at delta "
-            f"{budget.delta:g}, {self.spent_epsilon:g} is spent. There is left for one release on "
-            f"all rows epsilon {self.left_epsilon:g}{more * bool(entry['delta0'])}"
+            f"{budget.delta:g}, {self.spent_epsilon:g} is spent. One release on all rows may "
+            f"spend epsilon {self.left_epsilon:g}{more * bool(entry['delta0'])}"
         )
 
 
@@ -171,8 +171,8 @@ def new(data, epsilon, delta, kinds, rows, owner=None):
             os.link(temporary, path)  # where there is none
         except FileExistsError:
             raise JobError(
-                f"{path} is there already: what was spent stays spent. `ledger change` sets "
-                "another budget, or takes note of other data"
+                f"{path} exists already: what was spent stays spent. `ledger change` sets "
+                "another budget, or records other data"
             ) from None
         finally:
             temporary.unlink(missing_ok=True)
@@ -260,7 +260,7 @@ def locked(path):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
     except FileNotFoundError:
         raise JobError(
-            f"there is no ledger {path}; its owner makes it by: python -m dpmcmc ledger new "
+            f"there is no ledger {path}; its owner makes one with: python -m dpmcmc ledger new "
             f"{path.with_suffix('')} --epsilon E --delta D --rows N"
         ) from None
     except OSError as error:
@@ -288,8 +288,8 @@ def checked(contents, path):
         line = opened(text, before)
         if line is None:
             raise JobError(
-                f"{path}: line {number} is not as it was written, or does not follow the line "
-                "before. Nothing is released by a ledger that was changed"
+                f"{path}: line {number} was changed, or does not follow the line "
+                "before. Nothing is released with a ledger that was changed"
             )
         lines.append(line)
         before = line["hash"]
@@ -302,7 +302,7 @@ def checked(contents, path):
         elif begins_with_json(tail):  # so it was whole once
             raise JobError(f"{path}: what follows line {len(lines)} was changed")
     if not lines or lines[0]["kind"] != "budget":
-        raise JobError(f"{path}: is no ledger, as it does not begin with a budget")
+        raise JobError(f"{path}: is not a ledger: it does not begin with a budget")
     return lines, length
 
 

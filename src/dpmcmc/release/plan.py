@@ -134,7 +134,7 @@ def read_part(file, model, algorithm, rows=None):
     settings = of_algorithm.settings_on(model)
     columns = config["models"][model].get("columns") or entry.model.columns
     if entry.data and not columns:
-        raise ConfigError(f"models.{model}: missing key columns, as the model names none")
+        raise ConfigError(f"models.{model}: missing key columns, because the model names none")
     part = Part(
         config["study"], entry, of_algorithm, settings, list(columns), own_files(entry.spec)
     )
@@ -151,7 +151,7 @@ def read_entry(name, entry, folders, rows):
     if "data" in entry:
         # Its rows are declared: they are public, and known before the data are opened.
         if "held_out" in entry:
-            raise ConfigError(f"{where}.held_out: a release has no use for rows that it leaves out")
+            raise ConfigError(f"{where}.held_out: a release holds out no rows; remove this key")
         settings["num_rows"] = rows
         path = Path(registry.beside(entry["data"], folders))
     try:
@@ -217,7 +217,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     model, sampler = part.model.model, sampler_of(part)
     where = read_start(part, sampler, start)
     if part.algorithm.has_free_steps and chains > 1:
-        raise JobError("--chains: must be 1, as draws are free: one has as many as one likes")
+        raise JobError("--chains: must be 1, because draws are free; --draws says how many")
     size = model.num_rows
     ideal = epsilon - RESERVE, delta * (1 - DELTA_RESERVE)
     scale = None
@@ -231,14 +231,14 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
         if price.delta(iterations, ideal[0]) > ideal[1]:
             raise JobError(
                 f"{part.where}: costs more than epsilon {epsilon:g}; leave out its noise_scale, "
-                "which then follows from epsilon"
+                "so that it follows from epsilon"
             )
     else:
         iterations = min(price.iterations(*ideal, chains * (MOST_ITERATIONS + 1)), MOST_ITERATIONS)
     if iterations < 1:
         raise JobError(
-            f"epsilon {epsilon:g} at delta {delta:g} allows {part.algorithm.id} on "
-            f"{part.model.id} no iteration: it needs more noise in each"
+            f"epsilon {epsilon:g} at delta {delta:g} allows no iteration of "
+            f"{part.algorithm.id} on {part.model.id}: each needs more noise"
         )
     total = iterations * price.chains
     mu, delta0 = mu_and_delta0(price.mechanism, total, DELTA0_SHARE * delta)

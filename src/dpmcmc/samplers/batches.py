@@ -14,7 +14,7 @@ SPARE = 64  # words beyond the expected number
 def draw_batch(rng: Any, num_rows: int, batch_size: int) -> np.ndarray:
     """A batch, uniform over all subsets of that size.
 
-    It comes from the noise's stream, since privacy rests on its secrecy too.
+    It comes from the stream of the noise, because privacy requires that it is secret too.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ def draw_batch(rng: Any, num_rows: int, batch_size: int) -> np.ndarray:
     Returns
     -------
     (b,) array of int or (n,) array of bool
-        Indices of the rows in no certain order or, where they are many of all, a mask: NumPy
-        takes either for an index.
+        Indices of the rows in no particular order or, for a large batch, a mask. NumPy takes either
+        as an index.
 
     Raises
     ------

@@ -45,14 +45,14 @@ class Generators(NamedTuple):
 class Streams(Generators):
     """Random generators of one chain.
 
-    On real data all three must stay secret: whoever knows the numbers of acceptance and noise can
-    undo the noise, and those of proposals may lead to a seed that the others share.
+    On real data all three must stay secret. Someone who knows the numbers of acceptance and noise
+    can undo the noise, and those of proposals may reveal a seed that the others share.
 
     Raises
     ------
     ValueError
-        If they are not three generators, two give the same random numbers, or one has words of 32
-        bits: batches are drawn from words of 64.
+        If they are not three generators, if two of them give the same random numbers, or if one has
+        words of 32 bits (batches are drawn from words of 64).
     """
 
     __slots__ = ()
@@ -122,7 +122,7 @@ class Info(NamedTuple):
 class Chain(NamedTuple):
     """A chain of k iterations; the start is not among the positions.
 
-    Of the positions every s-th may be kept only, the last of each stretch of s.
+    If positions are thinned, every s-th one is kept: the last of each stretch of s.
     """
 
     positions: np.ndarray  # (k // s, d)
@@ -151,7 +151,7 @@ def run_chain(
     target : Target
     rng : Streams
     start : (d,) array or None
-        Finite; a sampler that prepares starts where its preparation leads, so needs none.
+        Finite. A sampler that prepares needs none: it starts where its preparation leads.
     num_iterations : int
         k >= 0, fixed beforehand by the accountant.
     max_positions : int, optional
@@ -164,7 +164,7 @@ def run_chain(
     Raises
     ------
     ValueError
-        If one of these is of another kind, or the start point of another shape or not finite.
+        If an argument is of another kind, or the start point has another shape or is not finite.
     """
     check_object("sampler", sampler, "step", "DPPenalty(...)")
     check_object("target", target, "model", "Target(model, data)")

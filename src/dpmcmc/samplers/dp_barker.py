@@ -27,9 +27,9 @@ def accepts(rng, noisy_ratio, correction):
 class DPBarker(Settings):
     """DP Barker on batches (Algorithm 3, after Heikkila et al. 2019).
 
-    A row's ratio is clipped at sqrt(b) / (n T), whatever the step, as Theorem 3.3 asks. The
-    variance of the scaled batch sum as published then cannot pass 1. Algorithm 3 as printed lacks
-    T and the scale of that variance, and takes batches for independent draws.
+    A row's ratio is clipped at sqrt(b) / (n T), whatever the step, as Theorem 3.3 requires. Then
+    the published variance of the scaled batch sum cannot exceed 1. Algorithm 3 as printed lacks T
+    and the scale of that variance, and treats the rows of a batch as independent draws.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class DPBarker(Settings):
     correction : Correction, optional
         Needed to run a chain, not to price it.
     batch_variance : str
-        What the noise makes up to C: "exact", for batches drawn without replacement, or
-        "published", as if their rows were drawn independently.
+        The variance of a batch, to which noise is added up to C: "exact", for batches drawn without
+        replacement, or "published", as if their rows were drawn independently.
     """
 
     move: Move

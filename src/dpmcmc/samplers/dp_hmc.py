@@ -25,7 +25,7 @@ class DPHMC(Settings):
     noise_scale : float
         tau_l: the noise's *standard deviation* is tau_l sqrt(n) times the ratio's sensitivity.
     gradient_noise_scale : float
-        tau_g: likewise, for a component of the gradient.
+        tau_g: the same for a component of the gradient.
     step_size : float
         eta, of the leapfrog integrator.
     num_integration_steps : int
@@ -37,8 +37,8 @@ class DPHMC(Settings):
     inverse_mass_matrix : float or list of float
         Diagonal of M^-1, one number for all components or one for each.
     step_size_sequence : str
-        "constant", or "van-der-corput": the step size of an iteration is eta times a number of such
-        a sequence in base 2, scrambled, so between 0 and eta.
+        "constant", or "van-der-corput": the step size of an iteration is eta times a number between
+        0 and 1 of a scrambled van der Corput sequence in base 2.
     """
 
     noise_scale: Noise

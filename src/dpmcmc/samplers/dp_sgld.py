@@ -17,10 +17,10 @@ class DPSGLD(StochasticGradients):
     """DP-SGLD on batches of a fixed size, with the temperature of its noise.
 
     theta' = theta + (h / 2) (grad ln p(theta) + (n T / b) sum of clipped gradients)
-    + Normal(0, temperature h I). Langevin dynamics has temperature 1. At another one it samples the
-    posterior to the power 1 / temperature: the step theta + h (...) + Normal(0, h I) of Wang,
-    Fienberg and Smola (2015, Algorithm 2) as some have run it is that of step_size 2 h at
-    temperature 1/2, whose standard deviations are too small by sqrt(2).
+    + Normal(0, temperature h I). Langevin dynamics has temperature 1. At another temperature the
+    sampler has the posterior to the power 1 / temperature as its target. Some have run the step
+    theta + h (...) + Normal(0, h I) of Wang, Fienberg and Smola (2015, Algorithm 2). It is that of
+    step_size 2 h at temperature 1/2, and its standard deviations are too small by sqrt(2).
 
     Attributes
     ----------

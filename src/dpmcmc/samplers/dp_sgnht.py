@@ -32,8 +32,8 @@ class DPSGNHT(StochasticGradients):
     step_size, batch_size, gradient_clip_bound
         As of `StochasticGradients`.
     diffusion : float
-        A: half the variance of the noise of the momentum in a unit of time, and the friction at
-        first. Whatever noise the gradients have beside it, the friction takes up.
+        A: half the variance of the noise of the momentum in a unit of time, and the first value of
+        the friction. The friction adapts to any further noise of the gradients.
     """
 
     diffusion: Positive

@@ -15,13 +15,13 @@ class ExactPosterior(Settings):
     Attributes
     ----------
     draws_at_once : int
-        The data are read once for so many draws.
+        Number of draws for which the data are read once.
     """
 
     draws_at_once: Count = 1000
 
     def init(self, rng, position):
-        """State at a start position (d,), which is forgotten; no draws are at hand."""
+        """State at a start position (d,), which is ignored; there are no draws yet."""
         return State(position, [])
 
     def step(self, rng, state, target):

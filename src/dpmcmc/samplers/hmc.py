@@ -24,8 +24,8 @@ class HMC(Settings):
     clip_bound : float
         One row's log-likelihood ratio is clipped at clip_bound |theta - theta'|_2.
     gradient_clip_bound : float
-        Largest Euclidean norm of one row's gradient. The trajectory is then another, and the
-        acceptance test as right as before.
+        Largest Euclidean norm of one row's gradient. It changes the trajectory; the acceptance test
+        stays right.
     """
 
     step_size: Positive

@@ -26,9 +26,9 @@ class UnitCorrection(Correction):
 
 @dataclass(frozen=True)
 class MinibatchBarker(Settings):
-    """Barker's test on batches of a fixed size, whose variance normal noise makes up to 1.
+    """Barker's test on batches of a fixed size, with normal noise that brings its variance up to 1.
 
-    Where the log ratio of a batch has a larger variance, as for long steps, no noise is added and
+    If the log ratio of a batch has a larger variance, as for long steps, no noise is added and
     the test is biased.
 
     Attributes
@@ -39,7 +39,7 @@ class MinibatchBarker(Settings):
     correction : UnitCorrection, optional
         Needed to run a chain.
     clip_bound : float
-        A row's log-likelihood ratio is clipped there, to see what the clip of a private sampler
+        A row's log-likelihood ratio is clipped here, to show what the clip of a private sampler
         does without its noise.
     """
 

@@ -56,30 +56,32 @@ class NoisyNewton(Settings):
     """Private Newton steps from a public start; draws of the normal posterior they give are free.
 
     It is for posteriors that are nearly normal. The noise for privacy adds about
-    2 B / (mu sqrt(n i)) standard deviations of the posterior to the error of the mean, for
-    information i of one row: below 1, all is well; far above, intervals are too short.
+    2 B / (mu sqrt(n i)) standard deviations of the posterior to the error of the mean, if i is the
+    information of one row. Below 1 this is harmless; far above 1, intervals are too short.
 
-    What a clip takes from the gradients is a bias that does not shrink with n. So choose covariates
-    with a bound, and for B what gradients can reach: a logistic regression with covariates
-    |x| <= R has gradients up to R, a softmax regression up to sqrt(2) R.
+    Clipped gradients cause a bias that does not shrink with n. So choose covariates with a bound,
+    and take as B the largest gradient that is possible. It is R for a logistic regression with
+    covariates |x| <= R, and sqrt(2) R for a softmax regression.
 
     Attributes
     ----------
     gradient_clip_bound : float
-        B, largest Euclidean norm of one row's gradient. Components of theta should be in units in
-        which their gradients are of like size.
+        B, largest Euclidean norm of one row's gradient. Choose units of theta in which the
+        gradients of all components have similar sizes.
     information_clip_bound : float, optional
         Largest Frobenius norm of one row's information; B^2 / 4 by default. The information of a
-        row given its covariates is the variance of its gradient. If that moves on a line no longer
-        than B, as in a logistic regression, this is B^2 / 4 at most (Popoviciu); so it is in a
-        softmax regression. Where it is more, say so: a clip that bites makes intervals too wide.
+        row given its covariates is the variance of its gradient. If the
+        gradient moves on a line no longer than B, as in a logistic regression, this is B^2 / 4 at
+        most (Popoviciu); the same holds in a softmax regression. If it can be larger, give the
+        larger bound: clipped information makes intervals too wide.
     noise_scale : float, optional
-        1 / mu: the noise's *standard deviation* over the sensitivity, of all steps together. By
-        default the budget says it.
+        1 / mu: the noise's *standard deviation* over the sensitivity, for all steps together.
+        By default it follows from the budget.
     num_steps : int
-        Steps to come near: each changes a row's log-likelihood by at most 1/2 (root mean square).
+        Steps from the start to the mode. Each changes a row's log-likelihood by at most 1/2 (root
+        mean square).
     start : float or list of float
-        Public, where the steps start; one number for all components or one for each.
+        A public point at which the steps start: one number for all components or one for each.
     """
 
     gradient_clip_bound: Positive

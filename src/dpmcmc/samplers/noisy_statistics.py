@@ -35,34 +35,35 @@ class Released(NamedTuple):
 
 @dataclass(frozen=True)
 class NoisyStatistics(Settings):
-    """One noisy sum of the statistics of an `ExponentialFamily`; draws of what it says are free.
+    """One noisy sum of the statistics of an `ExponentialFamily`. Draws of its posterior are free.
 
-    Rows are clipped in public units z = W (t(x) - c): W whitens t(x) where the model knows its
-    covariance, else by `statistic_scale`. In each round the sum of z, clipped to a ball of radius
-    R, moves by at most 2 R when a row is replaced. Rounds count by the precision of their noise.
+    Rows are clipped in public units z = W (t(x) - c). W whitens t(x) if the model knows its
+    covariance; otherwise W follows from `statistic_scale`. In each round the sum of z, clipped to a
+    ball of radius R, moves by at most 2 R when a row is replaced. Rounds are weighted by the
+    precision of their noise.
 
     Attributes
     ----------
     noise_scale : float, optional
-        1 / mu: the noise's *standard deviation* over the sensitivity, of all rounds together. By
-        default the budget says it.
+        1 / mu: the noise's *standard deviation* over the sensitivity, for all rounds together.
+        By default it follows from the budget.
     rounds : int
-        Each but the last finds the centre of the next.
+        Each round except the last finds the centre of the next.
     last_share : float
-        Share of mu^2 of the last round; the others share the rest alike.
+        Share of mu^2 of the last round. The others have equal shares of the rest.
     first_radius : float, optional
         Radius of the first ball, in public units, about `first_centre`. By default the ball about
         the means of t(x) at draws of the prior, with room for the rows.
     first_centre : list of float, optional
         In the units of t(x), (m,); 0 by default, where a first radius is given.
     row_radius : float, optional
-        How far rows are from their mean, in public units: the last ball has room for so much, and
-        for what its centre may be off. By default sqrt(m) + 2, which holds 997 of 1,000 normal
+        How far rows are from their mean, in public units. The last ball is larger than this by the
+        likely error of its centre. By default sqrt(m) + 2, which holds 997 of 1,000 normal
         rows.
     statistic_scale : float or list of float, optional
         Public standard deviations of t(x), (m,), for models whose covariance depends on theta.
     posterior : str
-        "noise-aware", or "plug-in": that of the released sum as if it had no noise.
+        "noise-aware", or "plug-in", which treats the released sum as if it had no noise.
     """
 
     noise_scale: Noise | None = None

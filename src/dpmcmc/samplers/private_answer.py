@@ -13,15 +13,15 @@ from dpmcmc.settings import Noise, Number, Numbers, Positive, Settings
 class PrivateAnswer(Settings):
     """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for all other models.
 
-    A study with models of both kinds can start all its chains by it.
+    A study with models of both kinds can start all its chains with it.
 
     Attributes
     ----------
     noise_scale : float, optional
-        1 / mu: the noise's *standard deviation* over the sensitivity. By default the budget says
-        it.
+        1 / mu: the noise's *standard deviation* over the sensitivity. By default it follows from
+        the budget.
     gradient_clip_bound, information_clip_bound, start : optional
-        Those of `NoisyNewton`. A model that is no exponential family needs the first.
+        Those of `NoisyNewton`. A model that is not an exponential family needs the first.
     first_radius : float, optional
         That of `NoisyStatistics`.
     """

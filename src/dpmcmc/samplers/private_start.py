@@ -35,7 +35,7 @@ class PrivateStart(Settings):
     start : sampler
         With `prepare` and free steps, such as `NoisyStatistics`.
     start_share : float
-        Share of the budget's mu^2 that the start has; the chain runs for as long as the rest
+        Share of the budget's mu^2 that the start gets. The chain runs for as long as the rest
         allows.
     """
 

@@ -33,8 +33,8 @@ class SGHMC(DecreasingSteps):
     theta' = theta + h M^-1 p,    p' = p + h grad ln p(theta') - h C M^-1 p
     + Normal(0, 2 (C - B) h I).
 
-    The gradient at the end of a trajectory moves nothing but the last momentum, which is drawn anew
-    for the next one. It is evaluated (and, if private, released) all the same, as published.
+    The gradient at the end of a trajectory moves only the last momentum, which is drawn again for
+    the next trajectory. It is evaluated (and, if private, released) all the same, as published.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class SGHMC(DecreasingSteps):
         C.
     gradient_error : float
         B: half of the variance of the error of a batch's gradient, times h; below C. The noise is
-        less by it.
+        reduced by it.
     gradient_clip_bound : float
         L: largest Euclidean norm of one row's gradient.
     inverse_mass_matrix : float or list of float
@@ -91,7 +91,7 @@ class SGHMC(DecreasingSteps):
 
 @dataclass(frozen=True)
 class DPSGHMC(SGHMC):
-    """SGHMC whose noise is that of the privacy: settings of `SGHMC`, of which the bound is needed.
+    """SGHMC whose noise gives the privacy. It has the settings of `SGHMC`, and needs the bound.
 
     Every row's gradient is clipped by itself. (The thesis clips the sum over the batch, which one
     row can move by twice the bound.)

@@ -10,7 +10,8 @@ from dpmcmc.settings import Settings
 class StartPoint(Settings):
     """Every position is the start; not private, as start points are drawn near the posterior.
 
-    A check of metrics and figures: how much of the way from here to the posterior a chain went.
+    A check of metrics and figures, which show how much of the way from here to the posterior a
+    chain went.
     """
 
     def init(self, rng, position):

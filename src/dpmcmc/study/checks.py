@@ -119,7 +119,7 @@ def check_intervals(study):
     for model in entry.get("models", []):
         if not study.interval_cells(model):
             raise ConfigError(
-                f"intervals.models: none of intervals.algorithms runs on {model} at an epsilon"
+                f"intervals.models: no algorithm of intervals.algorithms runs on {model} by epsilon"
             )
 
 
@@ -139,14 +139,14 @@ def check_tuning(study):
         cls = type(study.models[model].model)
         if not simulates(cls):
             raise ConfigError(
-                f"tuning.models: {model} cannot be tuned, which is done on simulated data, and "
+                f"tuning.models: {model} cannot be tuned: tuning needs simulated data, and "
                 f"{cls.__name__} has no simulate"
             )
     for model, name in study.searches:
         settings = study.algorithms[name].settings.get(model)
         if settings is None:
             raise ConfigError(
-                f"algorithms.{name}.settings: no settings for model {model}, which tuning asks for"
+                f"algorithms.{name}.settings: no settings for model {model}, which tuning needs"
             )
         if not settings.keys() & factors.keys():
             raise ConfigError(

@@ -166,9 +166,7 @@ def read_model(name, entry, folders, study_seed=0):
         else:
             if of_data := entry.keys() & {"columns", "held_out"}:
                 key = min(of_data)
-                raise ConfigError(
-                    f"{where}.{key}: is of data from a file, and there is no key data"
-                )
+                raise ConfigError(f"{where}.{key}: needs the key data, a file")
             if not simulates(cls):
                 raise ConfigError(
                     f"{where}: {cls.__name__} has no simulate, so missing key data: a file"
@@ -191,8 +189,8 @@ def read_data(name, entry, build, cls, folders, study_seed):
     where = f"models.{name}"
     if "num_rows" in entry:
         raise ConfigError(
-            f"{where}.num_rows: must not be given with data, which say how many rows there are; "
-            "in a file that extends another one, null takes it out"
+            f"{where}.num_rows: must not be given with data, which have their own number of rows; "
+            "to remove what an extended file says, set it to null"
         )
     if "num_rows" not in annotations(cls):
         raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
@@ -244,7 +242,7 @@ def read_algorithm(name, entry, folders):
                 f"{listed(shared)}; one of them must have another name"
             )
     elif "move" in entry:
-        raise ConfigError(f"{where}.move: {cls.__name__} takes none")
+        raise ConfigError(f"{where}.move: {cls.__name__} takes no move")
     start = None
     if "start" in entry:
         start = read_start(entry, cls, where, folders)
@@ -256,7 +254,9 @@ def read_algorithm(name, entry, folders):
             )
         priced_by = find_accountant(entry["accountant"], f"{where}.accountant", folders)
     elif "accountant" in entry:
-        raise ConfigError(f"{where}.accountant: {cls.__name__} is not private, so takes none")
+        raise ConfigError(
+            f"{where}.accountant: {cls.__name__} is not private, so it takes no accountant"
+        )
     found = {"id": name, "sampler": sampler, "move": move, "start": start}
     return AlgorithmEntry(**{"label": name} | entry | found | {"accountant": priced_by})
 

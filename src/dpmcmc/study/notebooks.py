@@ -171,9 +171,9 @@ def read_source(path):
         defaults = assigned("".join(tagged[0]["source"])) if tagged else {}
     except SyntaxError as error:
         where = f"line {error.lineno} of the cell tagged parameters"
-        raise ConfigError(f"{path}: {where} is no Python: {error.msg}") from None
+        raise ConfigError(f"{path}: {where} is not Python: {error.msg}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{path} is no notebook ({type(error).__name__}: {error})") from None
+        raise ConfigError(f"{path} is not a notebook ({type(error).__name__}: {error})") from None
     where = f"{path}, metadata.dpmcmc"
     check_type(declared, Declared, where)
     declared = msgspec.convert(declared, Declared)

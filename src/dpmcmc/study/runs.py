@@ -67,7 +67,7 @@ def check_runs(entries, models, algorithms):
             check_stop(entry, algorithms[name], where)
             if "epsilons" in entry and not algorithms[name].is_private:
                 raise ConfigError(
-                    f"{where}.epsilons: {name} is not private, so epsilon decides nothing; "
+                    f"{where}.epsilons: {name} is not private, so it has no epsilon; "
                     "give iterations"
                 )
         for key in entry.get("vary", {}):
@@ -114,7 +114,7 @@ def all_cells(entries):
             other = cells.setdefault(Cell(model, algorithm, run.path), run)
             if other != run:
                 raise ConfigError(
-                    f"runs: {algorithm} on {model} is asked for twice as {run.path}, "
-                    f"by different numbers, start points or caps: {other} and {run}"
+                    f"runs: {algorithm} on {model} runs twice as {run.path}, "
+                    f"with different numbers, start points or caps: {other} and {run}"
                 )
     return cells

@@ -1,0 +1,33 @@
+"""What the page on accounting says of two budgets for the same settings."""
+
+import numpy as np
+import pandas as pd
+
+from both_accountings import gains, iterations_figure, iterations_table
+from dpmcmc.reporting.study import Study
+
+STUDY = Study(results="", algorithms={"barker": {"label": "DP Barker"}})
+CERTIFIED = pd.DataFrame(
+    {
+        "model": ["flat", "flat", "narrow"],
+        "algorithm": "barker",
+        "epsilon": [4.0, 1.0, 1.0],
+        "allowed_iterations": [10, 0, 2],
+        "certified_iterations": [4000, 300, 1400],
+        "certified_epsilon": [0.0431, 0.0, 0.02],
+    }
+)
+
+
+def test_each_panel_has_a_line_an_accountant_and_no_point_for_no_iterations():
+    flat, narrow = iterations_figure(STUDY, CERTIFIED).axes
+    published, certified = flat.get_lines()
+    np.testing.assert_equal(published.get_ydata(), [np.nan, 10])
+    np.testing.assert_equal(certified.get_ydata(), [300, 4000])
+    assert narrow.get_title() == "narrow"
+
+
+def test_gains_leave_out_cells_without_iterations_and_costs_are_rounded_up():
+    assert gains(STUDY, CERTIFIED) == ["- DP Barker: 400.0 to 700.0 times the iterations."]
+    rows = iterations_table(STUDY, CERTIFIED)
+    assert [row["ε spent"] for row in rows] == [0.05, 0.0, 0.02]
