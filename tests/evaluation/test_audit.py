@@ -30,7 +30,7 @@ def test_a_case_is_named_by_its_length_and_every_private_sampler_is_audited():
     assert audited == chains
 
 
-@pytest.mark.parametrize("name", ["quick", "which-method"])
+@pytest.mark.parametrize("name", ["quick", "audit"])
 def test_studies_audit_cases_that_there_are(name):
     named = yaml.safe_load((ROOT / f"studies/{name}/study.yaml").read_text())["audit"]["cases"]
     assert named and set(named) <= set(CASES)

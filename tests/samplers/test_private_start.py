@@ -76,10 +76,10 @@ def test_models_of_jax_can_be_put_in_units():
     )
 
 
-def started(**settings):
+def started(start=dpmcmc.NoisyStatistics(), **settings):
     """A chain from a private start."""
     chain = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.3), noise_scale=0.2, clip_bound=0.2)
-    return dpmcmc.PrivateStart(chain, dpmcmc.NoisyStatistics(), **settings)
+    return dpmcmc.PrivateStart(chain, start, **settings)
 
 
 def test_start_and_steps_spend_the_budget_together():
@@ -96,19 +96,32 @@ def test_start_and_steps_spend_the_budget_together():
     assert of_two == pytest.approx(0.25 / whole.noise_scale**2 / step, abs=1)
 
 
-def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer():
-    target, sampler = banana(), dpmcmc.for_budget(started(start_share=0.5), 300, 50.0)
-    exact = BANANA.sample_posterior(np.random.default_rng(1), target.data, 4000)
+@pytest.mark.parametrize(
+    ("made", "start", "num_released"),
+    [(banana, dpmcmc.NoisyStatistics(), 3), (logistic, dpmcmc.NoisyNewton(4.0), 20)],
+)
+def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer(
+    made, start, num_released
+):
+    target = made()
+    sampler = dpmcmc.for_budget(started(start, start_share=0.5), 300, 100.0)
     rng = WatchedStreams(*streams(3))
     step = rng.step(sampler, None, target)
-    assert len(step.released) == 3
+    assert len(step.released) == num_released
     (centre, factor), _ = step.state.memory
+    exact = long_chain(target)
     sd = exact.std(axis=0)
     assert np.abs((centre - exact.mean(axis=0)) / sd).max() < 1
     assert np.sqrt(np.diag(factor @ factor.T)) == pytest.approx(sd, rel=0.3)
     chain = dpmcmc.run_chain(sampler, target, streams(3), None, 50)
     assert (chain.start == step.state.position).all()
     assert 0.1 < chain.is_accepted.mean() < 1
+
+
+def long_chain(target):
+    """Draws of the posterior without privacy."""
+    sampler = dpmcmc.HMC(0.03, 10)
+    return dpmcmc.run_chain(sampler, target, streams(1), np.zeros(3), 2000).positions[500:]
 
 
 def test_what_is_no_start_or_no_chain_is_refused():
