@@ -19,6 +19,7 @@ BANANA = dpmcmc.Banana(
     true_position=[0.2, 1.0],
 )
 UNITS = np.array([0.1, -0.2, 0.3]), np.array([[0.5, 0, 0], [0.2, 0.4, 0], [-0.1, 0.3, 0.7]])
+STATISTICS = dpmcmc.NoisyStatistics()
 
 
 def logistic():
@@ -76,7 +77,7 @@ def test_models_of_jax_can_be_put_in_units():
     )
 
 
-def started(start=dpmcmc.NoisyStatistics(), **settings):
+def started(start=STATISTICS, **settings):
     """A chain from a private start."""
     chain = dpmcmc.DPPenalty(dpmcmc.GaussianWalk(0.3), noise_scale=0.2, clip_bound=0.2)
     return dpmcmc.PrivateStart(chain, start, **settings)
@@ -98,7 +99,7 @@ def test_start_and_steps_spend_the_budget_together():
 
 @pytest.mark.parametrize(
     ("made", "start", "num_released"),
-    [(banana, dpmcmc.NoisyStatistics(), 3), (logistic, dpmcmc.NoisyNewton(4.0), 20)],
+    [(banana, STATISTICS, 3), (logistic, dpmcmc.NoisyNewton(4.0), 20)],
 )
 def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer(
     made, start, num_released
