@@ -63,9 +63,9 @@ class NoisyNewton(Settings):
     and take as B the largest gradient that is possible. It is R for a logistic regression with
     covariates |x| <= R, and sqrt(2) R for a softmax regression.
 
-    Far from the mode the information may not be positive, as in a robust regression. With much noise
-    the steps get past this; with little noise they may diverge, and the answer is then far off: so
-    it was for a Student t regression (d = 5) with a million rows at epsilon 1 and 4.
+    Far from the mode the information may not be positive, as in a robust regression. Steps with
+    little noise may then diverge, and the answer is far off. This happened for a Student t
+    regression (d = 5) with a million rows, at epsilon 1 and 4 and not at 0.25.
 
     Attributes
     ----------
