@@ -348,7 +348,7 @@ def test_pages_open_in_a_browser_without_network_and_without_fault(results):
 
 def test_the_front_page_leads_to_everything(results):
     page = (results / "README.md").read_text()
-    assert page.startswith("# The small study\n\n![Rank of each algorithm")
+    assert page.startswith("# The small study\n\n![MMD over that of exact samples")
     made = ["notebooks/*.ipynb", "figures/*.png", "tables/*.csv"]
     for path in (path for pattern in made for path in results.glob(pattern)):
         assert f"]({path.relative_to(results).as_posix()})" in page
