@@ -319,7 +319,8 @@ def test_every_figure_is_drawn_as_pdf_and_png(results, figure):
     pdf = (results / f"figures/figure-{figure}.pdf").read_bytes()
     assert pdf.startswith(b"%PDF") and len(pdf) > 10_000
     with PIL.Image.open(results / f"figures/figure-{figure}.png") as png:
-        assert png.format == "PNG" and png.size[0] > 400 and png.size[1] > 200
+        assert png.format == "PNG" and png.width > 400 and png.height > 200
+        assert png.width * png.height > 400 * 400  # a map of one row is wide and low
         assert len(png.convert("RGB").getcolors(10**7)) > 20
 
 
