@@ -178,7 +178,7 @@ def test_a_claim_has_its_verdict_and_a_label_that_stands_alone():
         ],
         columns=columns,
     ).assign(one_decides=[False, True, False])
-    axis = verdicts.claims_figure(claims, {2: "On the banana it does not work"}).axes[0]
+    axis = verdicts.claims_figure(claims, {"2": "On the banana it does not work"}).axes[0]
     labels = [label.get_text() for label in axis.get_yticklabels()]
     assert labels == ["1. It works", "2. On the banana it does not work"]
     assert [text.get_text() for text in axis.texts] == ["confirmed", "undecided *"]

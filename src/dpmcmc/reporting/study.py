@@ -42,6 +42,8 @@ class Study:
         What runs, by id, in the order of the configuration: labels, entries and so on.
     tables : list of str
         Names of the tables.
+    claim_labels : dict of str to str
+        What stands for the statements of some claims in the figure, by number.
     notebooks : dict of str to dict
         Titles, questions and figures, in the order of reading.
     remarks : list of str
@@ -61,6 +63,7 @@ class Study:
     models: dict = field(default_factory=dict)
     algorithms: dict = field(default_factory=dict)
     tables: list = field(default_factory=list)
+    claim_labels: dict = field(default_factory=dict)
     notebooks: dict = field(default_factory=dict)
     remarks: list = field(default_factory=list)
     related: dict = field(default_factory=dict)

@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dpmcmc.study.config import check_known, check_type
-from dpmcmc.study.schema import Some
+from dpmcmc.study.config import Some, check_known, check_type
 
 METRICS = ("mmd", "mean_error", "covariance_error")
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 import yaml
 
+Some = msgspec.Meta(min_length=1)
+
 
 class ConfigError(ValueError):
     """A configuration that cannot run; the message is one line that names the key."""

@@ -125,7 +125,7 @@ class JobSettings:
         return {
             "stand_ins": self.stand_ins,
             "swept": self.swept,
-            "claims": self.claims,
+            "claims": [{k: v for k, v in claim.items() if k != "label"} for claim in self.claims],
             "chains_per_sample": self.chains_per_sample,
         }
 

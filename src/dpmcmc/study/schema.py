@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dpmcmc.settings import Seed
+from dpmcmc.study.config import Some
 
 ID = Meta(
     pattern=r"^[a-z0-9][a-z0-9.-]{0,63}\Z",
@@ -23,7 +24,6 @@ UNIQUE = Meta(min_length=1, extra={"unique": True})  # no entry twice
 Ids = Annotated[list[Id], UNIQUE]
 Epsilon = Annotated[float, Meta(ge=1e-6, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Some = Meta(min_length=1)
 
 
 def whole(low, high):
@@ -82,6 +82,7 @@ class Claim(Table):
     statement: Text
     rule: str
     of: Annotated[list[Annotated[dict[str, Any], Some]], Some]
+    label: Text = None  # in the figure, where the statement needs the one before it
 
 
 class Audit(Table):

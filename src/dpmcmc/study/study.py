@@ -271,6 +271,11 @@ class Study(JobSettings):
             "models": models,
             "algorithms": algorithms,
             "tables": self.all_tables,
+            "claim_labels": {
+                number: claim["label"]
+                for number, claim in enumerate(self.claims, start=1)
+                if "label" in claim
+            },
             "remarks": self.config.get("remarks", []),
             "related": {
                 name: {"title": title_of(name, self.root), "difference": text}
