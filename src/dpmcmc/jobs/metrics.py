@@ -57,8 +57,9 @@ def baseline_table(spec, reference, baselines, output, starts):
         draws = np.resize(starts_of, own.shape)  # one after another, again and again
         keys = {"model": name, "seed": number} | numbered(spec, number)
         unmoved.append(keys | metrics("start", number, draws, own))
-    sds = [math.sqrt(np.trace(covariance(of_seed(spec, sample, j)))) for j in sets]
-    write_csv(pd.DataFrame(exact).assign(posterior_sd=sds), output)
+    owns = [of_seed(spec, sample, j) for j in range(spec.get("data_sets", 1))]
+    sds = np.array([math.sqrt(np.trace(covariance(own))) for own in owns])
+    write_csv(pd.DataFrame(exact).assign(posterior_sd=sds[sets]), output)
     write_csv(pd.DataFrame(unmoved), starts)
 
 
@@ -140,9 +141,9 @@ def of_data_set(spec, model, draws, number):
     if "data_sets" not in spec:
         return {}
     covered = math.nan
-    if len(draws) > 1:
+    theta = truth(spec, model, "data", number % spec["data_sets"])
+    if theta is not None and len(draws) > 1:
         low, high = np.quantile(draws, INTERVAL, axis=0)
-        theta = truth(spec, model, "data", number % spec["data_sets"])
         covered = float(((low <= theta) & (theta <= high)).mean())
     return numbered(spec, number) | {"coverage": covered}
 

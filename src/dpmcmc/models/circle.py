@@ -39,6 +39,7 @@ class Circle(ExponentialFamily):
     dimension = 2
     num_statistics = 1
     has_constant_covariance = True
+    is_generative = False
 
     @cached_property
     def posterior_mean(self):

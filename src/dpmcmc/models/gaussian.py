@@ -10,10 +10,11 @@ from msgspec import Meta
 from dpmcmc.arrays import read_only
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.filled import check_lengths, fill
+from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.settings import Dimension, Numbers, Positive, Rows, Seed
 
 
-class GaussianMean(ExponentialFamily):
+class GaussianMean(NormalPrior, ExponentialFamily):
     """x ~ N_d(theta, C) with prior theta ~ N_d(0, prior_variance I).
 
     Beside settings `num_rows` and `prior_variance` its classes have `dimension`, `true_theta` and
@@ -29,10 +30,6 @@ class GaussianMean(ExponentialFamily):
         """Inverse of the covariance, (d, d)."""
         return read_only(np.linalg.inv(self.covariance_matrix))
 
-    def sample_prior(self, rng):
-        """A draw of the prior, (d,)."""
-        return np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
-
     def simulate_rows(self, rng, theta=None):
         """Rows at theta, by default the true position, else a draw of the prior, (d, n)."""
         mean = self.true_theta if theta is None else theta
@@ -40,14 +37,6 @@ class GaussianMean(ExponentialFamily):
         factor = np.linalg.cholesky(self.covariance_matrix)
         noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
         return mean[:, None] + noise
-
-    def log_prior_ratio(self, theta, theta_new):
-        """ln p(theta_new) - ln p(theta)."""
-        return ((theta - theta_new) @ (theta + theta_new)) / (2 * self.prior_variance)
-
-    def grad_log_prior(self, theta):
-        """Gradient of the log prior, (d,)."""
-        return -theta / self.prior_variance
 
     def posterior_draws(self, rng, pull, size, power=1.0):
         """Exact draws of the posterior, (size, d); `pull` is the sum of C^-1 x, (d,)."""

@@ -32,6 +32,7 @@ class Model(Settings):
 
     likelihood_power = 1.0  # tempering T = n0 / n
     true_theta = None  # (d,): what simulated data are drawn at, and the centre of the start points
+    is_generative = True  # False where the likelihood is no density, so that no theta makes data
     posterior_mean = None  # (d,) where it is known exactly: mean errors are then taken from it
     columns = ()  # names of the columns of a file that a row is made of, in their order
 

@@ -1,16 +1,16 @@
 """Regressions on bounded covariates: logistic, and robust with Student's t."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Dimension, Positive, Rows
 
 
 @dataclass(frozen=True)
-class Regression(RowsModel):
+class Regression(NormalPrior, RowsModel):
     """A regression of an outcome on d covariates, with prior theta ~ N_d(0, prior_variance I).
 
     A row is (y, x_1, ..., x_d). Rows whose covariates are longer than `covariate_bound`, a public
@@ -27,18 +27,6 @@ class Regression(RowsModel):
     def row_length(self):
         """d + 1."""
         return self.dimension + 1
-
-    def sample_prior(self, rng):
-        """A draw of the prior, (d,)."""
-        return math.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
-
-    def log_prior_ratio(self, theta, theta_new):
-        """ln p(theta_new) - ln p(theta)."""
-        return ((theta - theta_new) @ (theta + theta_new)) / (2 * self.prior_variance)
-
-    def grad_log_prior(self, theta):
-        """Gradient of the log prior, (d,)."""
-        return -theta / self.prior_variance
 
     def prepare(self, rows):
         """Rows of a file (k, d + 1), with covariates of at most the bound's length."""

@@ -12,17 +12,16 @@ rows and for the noise, of variance v.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.likelihoods.information import as_matrix, derivative
 from dpmcmc.samplers.chain import Info, State
-from dpmcmc.samplers.noisy_statistics import needed_noise
-from dpmcmc.settings import Noise, Number, Numbers, Positive, Settings, Steps
+from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.settings import Noise, Number, Numbers, Positive, Steps
 
 # Every step has 1.7 times the mu^2 of the one before: early ones need little to come near, and
 # the last four, which are averaged, have 88 % of all.
@@ -30,7 +29,9 @@ GROWTH = 1.7
 AVERAGED = 4
 INFORMATION_SHARE = 0.1  # of the mu^2 of a step
 # Root mean square over the rows of what a step may change in a row's log-likelihood. Farther out
-# a row's information may be quite another: that of a logistic regression vanishes.
+# a row's information may be quite another: that of a logistic regression vanishes. Two estimates
+# bound the step: one by the information, and one by the mean gradient, which holds where the
+# information is not positive, as in a robust regression far from its mode.
 LONGEST = 0.5
 
 
@@ -52,7 +53,7 @@ class Normal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NoisyNewton(Settings):
+class NoisyNewton(OneRelease):
     """Private Newton steps from a public start; draws of the normal posterior they give are free.
 
     It is for posteriors that are nearly normal. The noise for privacy adds about
@@ -62,10 +63,6 @@ class NoisyNewton(Settings):
     Clipped gradients cause a bias that does not shrink with n. So choose covariates with a bound,
     and take as B the largest gradient that is possible. It is R for a logistic regression with
     covariates |x| <= R, and sqrt(2) R for a softmax regression.
-
-    Far from the mode the information may not be positive, as in a robust regression. Steps with
-    little noise may then diverge, and the answer is far off. This happened for a Student t
-    regression (d = 5) with a million rows, at epsilon 1 and 4 and not at 0.25.
 
     Attributes
     ----------
@@ -96,14 +93,6 @@ class NoisyNewton(Settings):
 
     normal_approximation = True  # of the posterior; `check` then does not ask for more
 
-    def with_preparation_noise(self, noise_scale):
-        """The sampler with that noise, where its settings leave it to the budget."""
-        return self if self.noise_scale else replace(self, noise_scale=noise_scale)
-
-    def preparation(self, num_rows, likelihood_power=1.0):
-        """All steps: mu^2 is the sum of their (sensitivity / standard deviation)^2."""
-        return GaussianMechanism(mu=1 / needed_noise(self))
-
     @cached_property
     def shares(self):
         """Share of mu^2 of each step."""
@@ -118,8 +107,9 @@ class NoisyNewton(Settings):
             released, clip_fraction = self.release(rng, target, theta, share)
             steps.append(released)
             change = self.answer(model, [released]).mean - theta
-            length = math.sqrt(change @ estimated_information([released]) @ change / n)
-            theta = theta + change * (LONGEST / max(length, LONGEST))
+            by_information = math.sqrt(change @ estimated_information([released]) @ change / n)
+            by_gradient = abs(released.gradient @ change) / n
+            theta = theta + change * (LONGEST / max(by_information, by_gradient, LONGEST))
         answer = self.answer(model, steps[-AVERAGED:])
         return State(answer.mean, answer), Info(True, math.nan, clip_fraction)
 
@@ -133,7 +123,7 @@ class NoisyNewton(Settings):
         """`Released` at a share of mu^2, and the share of rows whose gradient was clipped."""
         B = self.gradient_clip_bound
         C = self.information_clip_bound or B * B / 4
-        unit = needed_noise(self) / math.sqrt(share)  # noise over sensitivity, of both together
+        unit = self.noise / math.sqrt(share)  # noise over sensitivity, of both together
         gradient_sd = 2 * B * unit / math.sqrt(1 - INFORMATION_SHARE)
         information_sd = 2 * C * unit / math.sqrt(INFORMATION_SHARE)
         gradient, num_clipped = target.clipped_gradient(theta, B)

@@ -9,17 +9,17 @@ n E t(x), and its covariance n Cov t(x) + noise includes the noise for privacy.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.given_total import GivenTotal
-from dpmcmc.settings import Noise, Numbers, Positive, Positives, Settings
+from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.settings import Noise, Numbers, Positive, Positives
 
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual
 ROW_MARGIN = 2.0  # of the last ball: one in some 300 normal rows is clipped, on no side more
@@ -34,7 +34,7 @@ class Released(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NoisyStatistics(Settings):
+class NoisyStatistics(OneRelease):
     """One noisy sum of the statistics of an `ExponentialFamily`. Draws of its posterior are free.
 
     Rows are clipped in public units z = W (t(x) - c). W whitens t(x) if the model knows its
@@ -80,14 +80,6 @@ class NoisyStatistics(Settings):
         if self.first_centre is not None and self.first_radius is None:
             raise ValueError("first_centre: needs a first_radius")
 
-    def with_preparation_noise(self, noise_scale):
-        """The sampler with that noise, where its settings leave it to the budget."""
-        return self if self.noise_scale else replace(self, noise_scale=noise_scale)
-
-    def preparation(self, num_rows, likelihood_power=1.0):
-        """All rounds: mu^2 is the sum of their (sensitivity / standard deviation)^2."""
-        return GaussianMechanism(mu=1 / needed_noise(self))
-
     @cached_property
     def shares(self):
         """Share of mu^2 of each round."""
@@ -107,7 +99,7 @@ class NoisyStatistics(Settings):
         mean, precision = np.zeros(m), 0.0  # of t(x), by all rounds so far, and of its noise
         for share in self.shares:
             sensitivity = 2 * radius
-            sd = sensitivity * needed_noise(self) / math.sqrt(share)
+            sd = sensitivity * self.noise / math.sqrt(share)
             z, num_clipped = target.clipped_statistics(centre, whiten, radius)
             found = centre + scale @ (rng.add_noise(z, sensitivity, sd) / n)
             precision += 1 / (sd * sd)
@@ -178,10 +170,3 @@ class NoisyStatistics(Settings):
         centre = np.median(means, axis=0)
         distances = np.sqrt((((means - centre) @ whiten.T) ** 2).sum(axis=1))
         return centre, float(distances.max()) + row_radius
-
-
-def needed_noise(sampler):
-    """Noise of a preparation; ValueError where neither settings nor a budget say it."""
-    if sampler.noise_scale is None:
-        raise ValueError("noise_scale: must be given, or follow from an epsilon")
-    return sampler.noise_scale

@@ -1,16 +1,16 @@
 """A private answer by one release of the rows, for posteriors of any kind."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.samplers.noisy_newton import NoisyNewton
-from dpmcmc.samplers.noisy_statistics import NoisyStatistics, needed_noise
-from dpmcmc.settings import Noise, Number, Numbers, Positive, Settings
+from dpmcmc.samplers.noisy_statistics import NoisyStatistics
+from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.settings import Noise, Number, Numbers, Positive
 
 
 @dataclass(frozen=True)
-class PrivateAnswer(Settings):
+class PrivateAnswer(OneRelease):
     """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for all other models.
 
     A study with models of both kinds can start all its chains with it.
@@ -31,14 +31,6 @@ class PrivateAnswer(Settings):
     information_clip_bound: Positive | None = None
     start: Number | Numbers = 0.0
     first_radius: Positive | None = None
-
-    def with_preparation_noise(self, noise_scale):
-        """The sampler with that noise, where its settings leave it to the budget."""
-        return self if self.noise_scale else replace(self, noise_scale=noise_scale)
-
-    def preparation(self, num_rows, likelihood_power=1.0):
-        """One release, or several of the same cost."""
-        return GaussianMechanism(mu=1 / needed_noise(self))
 
     def prepare(self, rng, target):
         """That of the sampler for the model."""

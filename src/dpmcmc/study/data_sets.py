@@ -27,8 +27,11 @@ def of_seed(spec, arrays, seed):
 def truth(spec, model, purpose, *number):
     """theta (d,) that a data set is drawn at: the true theta of the model, else a prior draw.
 
-    With `theta: prior` in the spec it is a draw of the prior whatever the model says.
+    With `theta: prior` in the spec it is a draw of the prior whatever the model says. It is None
+    for a model that is not generative.
     """
+    if not model.is_generative:
+        return None
     if model.true_theta is not None and spec.get("theta") != "prior":
         return model.true_theta
     rng = generator(spec["study_seed"], f"{purpose}-theta", spec["model"], *number)

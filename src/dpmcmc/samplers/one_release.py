@@ -1,0 +1,29 @@
+"""What samplers share that release once, before their first step."""
+
+from dataclasses import replace
+
+from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.settings import Settings
+
+
+class OneRelease(Settings):
+    """A sampler with a field `noise_scale`, whose steps read no row.
+
+    `noise_scale` is 1 / mu: the noise's *standard deviation* over the sensitivity, of all that is
+    released together. None leaves it to the budget.
+    """
+
+    def with_preparation_noise(self, noise_scale):
+        """The sampler with that noise, where its settings leave it to the budget."""
+        return self if self.noise_scale else replace(self, noise_scale=noise_scale)
+
+    def preparation(self, num_rows, likelihood_power=1.0):
+        """One Gaussian release: of several, mu^2 is the sum of (sensitivity / noise's sd)^2."""
+        return GaussianMechanism(mu=1 / self.noise)
+
+    @property
+    def noise(self):
+        """`noise_scale`; ValueError where neither settings nor a budget say it."""
+        if self.noise_scale is None:
+            raise ValueError("noise_scale: must be given, or follow from an epsilon")
+        return self.noise_scale
