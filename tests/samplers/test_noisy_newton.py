@@ -11,8 +11,10 @@ from test_samplers import streams
 
 from dpmcmc.evaluation.checking.traces import same
 from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.models.regression import RobustRegression
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 
@@ -143,6 +145,28 @@ def test_intervals_of_a_logistic_regression_cover_as_they_say():
     error = per_set.std(ddof=1) / math.sqrt(len(per_set))
     assert abs(per_set.mean() - 0.9) < 4 * error
     assert 1.2 < np.median(ratios) < 1.5  # sqrt(1 + v / H) is about 1.3
+
+
+@pytest.mark.parametrize("noise_scale", [0.1, 1.0, 4.0])
+def test_it_reaches_the_mode_from_where_the_information_is_not_positive(noise_scale):
+    """A row of Student's t informs by a negative amount where its residual is beyond its scale."""
+    model = RobustRegression(5, 300_000, 1.0, 3.0)
+    theta = np.array([-0.1, 2.0, -1.2, 0.7, 1.5])
+    rows = model.simulate(np.random.default_rng(3), theta)
+    first = information(Target(model, rows), np.zeros(5))
+    assert np.linalg.eigvalsh(first)[0] < 0
+    sampler = NoisyNewton(3.75, 11.25, noise_scale=noise_scale)
+    state, _ = sampler.prepare(streams(4), Target(model, rows))
+    mean, factor = state.memory
+    # Standardised by the exact information, the rows' sampling and the noise are about N(0, I).
+    error = np.linalg.solve(factor, mean - theta)
+    assert error @ error < 20.5  # the 99.9 % point of chi^2 with five degrees
+
+
+def information(target, theta):
+    """Summed information (d, d) of all rows; nothing is clipped."""
+    summed, _ = target.clipped_information(theta, 1e6)
+    return as_matrix(summed, len(theta))
 
 
 def test_it_stays_finite_where_there_is_noise_alone():

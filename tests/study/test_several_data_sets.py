@@ -9,7 +9,7 @@ from dpmcmc.frames import read_csv
 from dpmcmc.jobs.budgets import budget
 from dpmcmc.jobs.chains import chain
 from dpmcmc.jobs.data import baselines, dataset, reference, simulate
-from dpmcmc.jobs.metrics import baseline_table, chain_table
+from dpmcmc.jobs.metrics import baseline_table, chain_table, of_data_set
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.data_sets import truth
 from dpmcmc.study.runs import Cell
@@ -116,6 +116,18 @@ def test_each_data_set_has_its_own_theta_reference_and_chains(config, tmp_path):
     assert compared["baseline"].tolist() == list(range(12)) and len(starts) == 4
     assert compared["posterior_sd"].nunique() == 4
     assert compared["mmd"].max() < 0.5 < starts["mmd"].min()
+
+
+def test_data_sets_of_a_model_that_is_not_generative_have_no_theta(config, tmp_path):
+    """The likelihood of the circle is no density, so coverage is not a number."""
+    circle = config["models"]["circle"] | {"num_rows": 50, "data_sets": 2}
+    runs = [{"models": ["circle"], "algorithms": ["start"], "iterations": [10]}]
+    study = study_of(config, models={"circle": circle}, algorithms={}, runs=runs)
+    dataset(study.dataset("circle"), tmp_path / "data.npy")
+    data = np.load(tmp_path / "data.npy")
+    assert data.shape == (2, 1, 50) and len(np.unique(data)) == 100
+    covered = of_data_set(study.chain_table("circle"), study.models["circle"].model, data, 1)
+    assert covered["data_set"] == 1 and np.isnan(covered["coverage"])
 
 
 def test_a_twin_has_a_theta_of_the_prior_whatever_the_model_says(config):

@@ -366,8 +366,8 @@ BAD = [
     (
         "tuning/models",
         ["circle"],
-        "algorithms.minibatch-dp-penalty-certified.settings: no settings for model circle, which "
-        "tuning needs",
+        "algorithms.minibatch-dp-penalty-certified.settings: no settings for a model of "
+        "tuning.models, which are: circle",
     ),
     ("tuning/factors/noise", 5, "tuning.factors: unknown key noise; valid keys: noise_scale"),
     ("tuning/factors/noise_scale", 1, "noise_scale: must be a number > 1.0, not 1"),
@@ -432,6 +432,21 @@ def test_an_audit_is_run_where_the_configuration_asks_for_it(config):
     assert study.audited_cases == ["dp-hmc-1"] and "audit" in study.all_tables
     told = {key: AUDIT[key] for key in ("runs", "delta", "confidence")}
     assert study.audited_case("dp-hmc-1") == told | {"study_seed": 2021, "case": "dp-hmc-1"}
+
+
+def test_a_pair_without_settings_is_not_searched(config):
+    models, names = ["flat-banana-2d", "circle"], ["dp-penalty", "dp-hmc"]
+    config["tuning"] |= {"models": models, "algorithms": names}
+    config["runs"] = config["runs"][:1]
+    del config["algorithms"]["dp-hmc"]["settings"]["circle"]
+    assert ("circle", "dp-hmc") not in Study(config, ROOT).searches
+    assert len(Study(config, ROOT).searches) == 3
+    del config["algorithms"]["dp-penalty"]["settings"]["circle"]
+    with pytest.raises(ConfigError, match=r"no algorithm of tuning\.algorithms has .* for circle"):
+        Study(config, ROOT)
+    config["tuning"] |= {"models": ["circle"], "algorithms": ["dp-hmc"]}
+    with pytest.raises(ConfigError, match=r"dp-hmc\.settings: no settings for a model of tuning"):
+        Study(config, ROOT)
 
 
 def test_a_pair_without_settings_is_named(config):

@@ -124,7 +124,7 @@ def check_intervals(study):
 
 
 def check_tuning(study):
-    """Pairs must be known and have settings, and of each some setting must be searched."""
+    """Each algorithm must have settings for some model, and of each pair one must be searched."""
     models, names = study.tuning["models"], study.tuning["algorithms"]
     check_known(models, study.models, "tuning.models", "model")
     check_known(names, study.algorithms, "tuning.algorithms", "algorithm")
@@ -142,12 +142,19 @@ def check_tuning(study):
                 f"tuning.models: {model} cannot be tuned: tuning needs simulated data, and "
                 f"{cls.__name__} has no simulate"
             )
-    for model, name in study.searches:
-        settings = study.algorithms[name].settings.get(model)
-        if settings is None:
+    for name in names:
+        if not study.algorithms[name].settings.keys() & set(models):
             raise ConfigError(
-                f"algorithms.{name}.settings: no settings for model {model}, which tuning needs"
+                f"algorithms.{name}.settings: no settings for a model of tuning.models, which are: "
+                f"{listed(models)}"
             )
+    for model in models:
+        if not any(model == searched for searched, _ in study.searches):
+            raise ConfigError(
+                f"tuning.models: no algorithm of tuning.algorithms has settings for {model}"
+            )
+    for model, name in study.searches:
+        settings = study.algorithms[name].settings[model]
         if not settings.keys() & factors.keys():
             raise ConfigError(
                 f"tuning.factors: names no setting of {name} on {model}, "

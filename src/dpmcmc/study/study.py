@@ -73,10 +73,10 @@ class Study(JobSettings):
         self.runs = all_cells(config["runs"])
         self.cells = list(self.runs)
         self.tuning = {"models": [], "algorithms": []} | config.get("tuning", {})
+        check_tuning(self)
         check_all_settings(self)
         check_places(self.algorithms)
         self.accounting_curves = read_curves(self, folders)
-        check_tuning(self)
         check_intervals(self)
         check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
         self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
@@ -191,8 +191,12 @@ class Study(JobSettings):
 
     @property
     def searches(self):
-        """Pairs of model and algorithm whose settings `snakemake tune` searches, in order."""
-        return [(m, a) for m in self.tuning["models"] for a in self.tuning["algorithms"]]
+        """Pairs of model and algorithm whose settings `snakemake tune` searches, in order.
+
+        An algorithm is searched on the models that it has settings for.
+        """
+        models, names = self.tuning["models"], self.tuning["algorithms"]
+        return [(m, a) for m in models for a in names if m in self.algorithms[a].settings]
 
     # -- What is published ------------------------------------------------------------------------
 
