@@ -8,7 +8,7 @@ import pandas as pd
 
 import dpmcmc
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
-from dpmcmc.reporting.figures.strips import SHADES, TIMES_EXACT
+from dpmcmc.reporting.figures.strips import SHADES, TICKS, TIMES_EXACT
 from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
 
 TUNED_ROWS = 10_000  # n of the models whose settings others take
@@ -51,6 +51,12 @@ def with_families(ranking, models):
         n=table["model"].map(sizes),
         d=table["model"].map(dimensions),
     )
+
+
+def without_family(ranking, models, methods):
+    """The ranking of some methods on the models that have no family."""
+    alone = ~ranking["model"].isin(list(families(models)))
+    return ranking[alone & ranking["algorithm"].isin(list(methods))]
 
 
 def best_methods(table):
@@ -155,7 +161,7 @@ def map_figure(study, best):
     figure.tight_layout()
     bar = figure.colorbar(image, ax=list(axes), pad=0.01, fraction=0.02)
     bar.set_label("MMD over that of exact samples")
-    bar.set_ticks([0.3, 1, 3, 10, 30], labels=["0.3", "1", "3 (usable)", "10", "30 or more"])
+    bar.set_ticks(list(TICKS), labels=list(TICKS.values()))
     return figure
 
 
@@ -259,6 +265,40 @@ def lookup_table(study, best):
             }
         )
     return rows
+
+
+def others_table(study, others):
+    """The best release and the best chain on each posterior without a family: rows of a table."""
+    rows = []
+    for (model, epsilon), cells in others.dropna(subset="mmd").groupby(
+        ["model", "epsilon"], sort=False
+    ):
+        is_release = cells["algorithm"].map(lambda name: is_one_release(study, name))
+        row = {"posterior": study.model_label(model), "ε": f"{epsilon:g}"}
+        for kind, of_kind in (("release", cells[is_release]), ("chain", cells[~is_release])):
+            if of_kind.empty:
+                row |= {f"best {kind}": "", f"its times exact ({kind})": ""}
+                continue
+            best = of_kind.loc[of_kind["mmd"].idxmin()]
+            times = f"{best['times_exact']:.1f}" + ", usable" * bool(best["is_usable"])
+            label = study.algorithm_label(best["algorithm"])
+            row |= {f"best {kind}": label, f"its times exact ({kind})": times}
+        rows.append(row)
+    return rows
+
+
+def others_sentence(study, others):
+    """On how many posteriors without a family a release, or a chain, is usable; as Markdown."""
+    is_release = others["algorithm"].map(lambda name: is_one_release(study, name))
+    problems = others.groupby(["model", "epsilon"]).ngroups
+    counts = [
+        others[kind & others["is_usable"]].groupby(["model", "epsilon"]).ngroups
+        for kind in (is_release, ~is_release)
+    ]
+    return (
+        f"A release is usable in {counts[0]} of {problems} combinations of posterior and ε, some "
+        f"private chain in {counts[1]}."
+    )
 
 
 def prices(study, table):

@@ -16,11 +16,14 @@ from maps import (
     needed_rows,
     needed_table,
     never_usable,
+    others_sentence,
+    others_table,
     prices,
     rounded,
     rows_needed,
     ties,
     with_families,
+    without_family,
 )
 
 SIZES, EPSILONS = (1000, 10_000, 100_000), (0.25, 1.0)
@@ -106,3 +109,17 @@ def test_the_map_has_a_frame_around_what_is_usable_and_the_curves_a_line_a_metho
     table = with_families(ranking(), STUDY.models)
     lines = curves_figure(STUDY, table, 1.0).axes[0].get_lines()
     assert {line.get_label() for line in lines} == {"Noisy Newton", "DP penalty", "usable below"}
+
+
+def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
+    table = with_families(ranking(), STUDY.models)
+    others = without_family(ranking(), STUDY.models, table["algorithm"].unique())
+    assert set(others["model"]) == {"alone"}
+    chain = others.iloc[0].to_dict() | {"algorithm": "chain", "mmd": 0.1, "times_exact": 2.5}
+    both = pd.concat([others, pd.DataFrame([chain | {"is_usable": True}])])
+    (row,) = others_table(STUDY, both)
+    assert (row["best release"], row["best chain"]) == ("Noisy Newton", "DP penalty")
+    assert row["its times exact (release)"] == "120.0"
+    assert row["its times exact (chain)"] == "2.5, usable"
+    assert others_table(STUDY, others)[0]["best chain"] == ""
+    assert "usable in 0 of 1 combinations" in others_sentence(STUDY, both)

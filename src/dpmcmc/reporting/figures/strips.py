@@ -17,6 +17,8 @@ from dpmcmc.reporting.figures.style import ink_on, legend_below
 
 SHADES = "RdYlBu_r"  # of times exact; the colour-blind tell its ends apart
 TIMES_EXACT = LogNorm(MOST_TIMES_EXACT / 10, MOST_TIMES_EXACT * 10, clip=True)
+USABLE = f"{MOST_TIMES_EXACT:g} (usable)"
+TICKS = {0.3: "0.3", 1: "1", MOST_TIMES_EXACT: USABLE, 10: "10", 30: "30 or more"}
 NOT_CLOSER = "#B8B8B8"  # no closer than never moving
 EDGE = "#FFFFFF"
 WIDTH = 5.6  # of all columns together, in inches
@@ -105,9 +107,8 @@ def times_exact_map(study, ranking):
     present = set(ranking["algorithm"])
     columns = {name: study.algorithm_label(name) for name in study.algorithms if name in present}
     figure, axis = strip_map(rows, columns, strips)
-    ticks = {0.3: None, 1: None, MOST_TIMES_EXACT: "(usable)", 10: None, 30: "or more"}
     label = "MMD over that of exact samples; in each cell, ε grows from left to right"
-    scale_bar(figure, TIMES_EXACT, SHADES, ticks, label)
+    scale_bar(figure, TIMES_EXACT, SHADES, TICKS, label)
     marker = {"marker": "o", "markersize": 3}
     if axis.texts:
         marker = {"marker": "$\\mathbf{1.2}$", "markersize": 12, "markeredgewidth": 0}
@@ -145,14 +146,13 @@ def scale_bar(figure, norm, shades, ticks, label):
         A map.
     norm, shades : matplotlib's norm, and the name of its colours
     ticks : dict of float to str
-        What stands beside the numbers that are shown; None for nothing.
+        Labels of the numbers that are shown.
     label : str
     """
     height = figure.get_size_inches()[1]
     place = figure.add_axes([0, -0.25 / height, 1, 0.12 / height])
     bar = figure.colorbar(ScalarMappable(norm, shades), cax=place, orientation="horizontal")
-    texts = [f"{x:g}" + (f" {text}" if text else "") for x, text in ticks.items()]
-    bar.set_ticks(list(ticks), labels=texts)
+    bar.set_ticks(list(ticks), labels=list(ticks.values()))
     bar.ax.tick_params(labelsize="small")
     bar.ax.minorticks_off()
     bar.set_label(label, fontsize="small")
