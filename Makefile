@@ -49,7 +49,7 @@ quick: .venv/ready
 # As many at a time as there are cores; `.venv/bin/pytest` alone takes them one by one.
 test: .venv/ready .venv/tests
 	.venv/bin/pytest --numprocesses logical --maxprocesses 8 --dist load \
-	    --maxschedchunk 1
+	    --maxschedchunk 1 --durations 20
 
 torture: .venv/ready .venv/tests
 	@echo "In addition to make test: its cases of every sampler, accountant, target and mutation of"

@@ -319,7 +319,7 @@ def killed_releases(place, kills, seed):
     return ended, len(started), len(counted), len(outputs)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(30, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.torture)])
 def test_killed_runs_count_and_leave_nothing_that_looks_whole(place, kills):
     ended, started, counted, outputs = killed_releases(place, kills, kills)
     assert outputs <= started <= counted <= kills + 1

@@ -186,6 +186,13 @@ def answers():
     return answers
 
 
+def test_the_heading_of_an_answer_says_the_number_of_rows_once():
+    model = {"label": "Normal mean", "num_rows": 5000}
+    assert recommendation.heading(model) == "**Normal mean**, n = 5,000."
+    carried = {"label": "Normal mean, n = 5,000", "num_rows": 5000}
+    assert recommendation.heading(carried) == "**Normal mean, n = 5,000**."
+
+
 @pytest.mark.parametrize(
     ("rows", "sentences"),
     [

@@ -27,6 +27,7 @@ from dpmcmc.study.loading import load_study
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")  # tables of jobs
+MANY_ROWS = 50_000  # a reference sample of fewer takes seconds, but for a long run
 # Rules of what is run again, once there are data and reference samples.
 CHECKED = ["precompute", "compute_budget", "run_chain", "draw_baselines", "tabulate_baselines"]
 CHECKED += ["compute_accounting_curve", "tabulate_accounting_curves", "audit_case"]
@@ -100,8 +101,14 @@ def part_of(cell):
 
 
 def slow_references(study):
-    """Models whose reference sample is no exact one, and takes minutes."""
-    return [name for name in study.model_ids if study.models[name].reference != "exact"]
+    """Models whose reference sample takes minutes: of a long run, or of many rows and not exact."""
+    entries = {name: study.models[name] for name in study.model_ids}
+    return [
+        name
+        for name, entry in entries.items()
+        if entry.reference == "long-run"
+        or (entry.reference != "exact" and entry.model.num_rows >= MANY_ROWS)
+    ]
 
 
 def say(study, text, lines=()):

@@ -128,8 +128,14 @@ def recommendations(models, algorithms, solved):
             lambda row: (row["is_usable"], bool(row["best"])),
         )
         sentences = " ".join(stretch(algorithms, list(rows)) for _, rows in stretches)
-        items.append("- **{label}**, n = {num_rows:,}. ".format_map(models[model]) + sentences)
+        items.append(f"- {heading(models[model])} {sentences}")
     return items
+
+
+def heading(model):
+    """Label and number of rows of a model of `study.json`, in Markdown; the rows stand once."""
+    label, rows = model["label"], f"n = {model['num_rows']:,}"
+    return f"**{label}**." if label.endswith(rows) else f"**{label}**, {rows}."
 
 
 def how_many_usable(count, total):
