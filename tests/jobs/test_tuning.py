@@ -229,3 +229,13 @@ def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
     spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)
     trials, _ = search(spec, tmp_path, [path])
     assert 1 < trials["iterations"][0] <= 50 and 0 < trials["mmd"][0] < math.sqrt(2)
+
+
+def test_a_release_whose_steps_are_free_is_searched(make_spec, tmp_path):
+    settings = {"noisy-statistics": {"settings": {PAIR[0]: {"row_radius": 30.0}}}}
+    pair = PAIR[0], "noisy-statistics"
+    factors = {"factors": {"row_radius": 20}}
+    spec = make_spec(pair, {"algorithms": settings, "tuning": factors}, trials=8, finalists=3)
+    trials, best = search(spec, tmp_path)
+    assert trials["is_feasible"].all() and (trials["clip_fraction"] == 0).all()
+    assert best["settings"]["row_radius"] < 30 and best["row"]["best_mmd"] < best["row"]["own_mmd"]

@@ -132,6 +132,7 @@ class Runner:
             for name in ("clip_fraction", "gradient_clip_fraction")
         )
         clipped = gradients if math.isnan(ratios) else ratios  # of samplers without ratios
+        clipped = 0.0 if math.isnan(clipped) else clipped  # of free steps
         return (mmd if math.isfinite(mmd) else None), clipped
 
     def chain(self, sampler, iterations, purpose, seed):
