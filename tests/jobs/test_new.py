@@ -14,6 +14,13 @@ from dpmcmc.jobs.new import TEMPLATES
 from dpmcmc.jobs.new import new as write_new
 
 
+@pytest.fixture(autouse=True)
+def without_modules_of_other_tests(monkeypatch, tmp_path_factory):
+    """A new file must not be named like a module, and other tests leave theirs on the path."""
+    folder = str(tmp_path_factory.getbasetemp())
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if not path.startswith(folder)])
+
+
 def new(capsys, *arguments):
     """Exit status, and what was printed."""
     with pytest.raises(SystemExit) as ended:
