@@ -277,12 +277,12 @@ def others_table(study, others):
         row = {"posterior": study.model_label(model), "ε": f"{epsilon:g}"}
         for kind, of_kind in (("release", cells[is_release]), ("chain", cells[~is_release])):
             if of_kind.empty:
-                row |= {f"best {kind}": "", f"its times exact ({kind})": ""}
+                row |= {f"best {kind}": "", f"{kind}: times exact": ""}
                 continue
             best = of_kind.loc[of_kind["mmd"].idxmin()]
             times = f"{best['times_exact']:.1f}" + ", usable" * bool(best["is_usable"])
             label = study.algorithm_label(best["algorithm"])
-            row |= {f"best {kind}": label, f"its times exact ({kind})": times}
+            row |= {f"best {kind}": label, f"{kind}: times exact": times}
         rows.append(row)
     return rows
 

@@ -119,7 +119,7 @@ def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
     both = pd.concat([others, pd.DataFrame([chain | {"is_usable": True}])])
     (row,) = others_table(STUDY, both)
     assert (row["best release"], row["best chain"]) == ("Noisy Newton", "DP penalty")
-    assert row["its times exact (release)"] == "120.0"
-    assert row["its times exact (chain)"] == "2.5, usable"
+    assert row["release: times exact"] == "120.0"
+    assert row["chain: times exact"] == "2.5, usable"
     assert others_table(STUDY, others)[0]["best chain"] == ""
     assert "usable in 0 of 1 combinations" in others_sentence(STUDY, both)

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src/dpmcmc"
 def afresh():
     """What files import is remembered; these tests change files."""
     yield
-    sources.imports.cache_clear()
+    sources.imported_directly.cache_clear()
 
 
 def names(*modules):

@@ -148,8 +148,9 @@ def check_tuning(study):
                 f"algorithms.{name}.settings: no settings for a model of tuning.models, which are: "
                 f"{listed(models)}"
             )
+    searched = {model for model, _ in study.searches}
     for model in models:
-        if not any(model == searched for searched, _ in study.searches):
+        if model not in searched:
             raise ConfigError(
                 f"tuning.models: no algorithm of tuning.algorithms has settings for {model}"
             )

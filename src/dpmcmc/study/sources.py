@@ -82,21 +82,30 @@ def imported(*modules):
     seen = set()
     while waiting:
         file, root = waiting.pop()
-        if (file, root) in seen:
-            continue
-        seen.add((file, root))
-        files.add(file)
-        for level, name in imports(file):
-            name = name if level else public_modules().get(name, name)
-            beside = file.parents[level - 1] if level else root
-            places = [beside] if level else [PACKAGE.parent, root]
-            found = next(filter(None, (file_of(name, place) for place in places)), None)
-            top = name.partition(".")[0]
-            if found is not None:
-                waiting.append((found, root))
-            elif not level and top not in {"dpmcmc", *sys.stdlib_module_names}:
-                libraries.add(version_of(top))
+        if (file, root) not in seen:
+            seen.add((file, root))
+            files.add(file)
+            found, names = imported_directly(file, root)
+            waiting += [(other, root) for other in found]
+            libraries |= names
     return files, libraries - {None}
+
+
+@cache
+def imported_directly(file, root):
+    """Files and libraries that a file itself imports, sets. `root` is where its program runs."""
+    files, libraries = set(), set()
+    for level, name in imports(file):
+        name = name if level else public_modules().get(name, name)
+        beside = file.parents[level - 1] if level else root
+        places = [beside] if level else [PACKAGE.parent, root]
+        found = next(filter(None, (file_of(name, place) for place in places)), None)
+        top = name.partition(".")[0]
+        if found is not None:
+            files.add(found)
+        elif not level and top not in {"dpmcmc", *sys.stdlib_module_names}:
+            libraries.add(version_of(top))
+    return files, libraries
 
 
 def file_of(name, directory):
@@ -110,7 +119,6 @@ def file_of(name, directory):
     return None
 
 
-@cache
 def imports(file):
     """Modules that a file may import, at its top or in a function, with their parents.
 
