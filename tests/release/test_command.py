@@ -10,8 +10,10 @@ from places import ROWS
 from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.release import command, ledger, statement
-from dpmcmc.release.inside import work
-from dpmcmc.release.plan import plan, read_part
+from dpmcmc.release.inside import contents_of, work
+from dpmcmc.release.outside import spec_of
+from dpmcmc.release.plan import plan
+from dpmcmc.release.reading import read_part
 
 OF = ("--model", "mine", "--algorithm")
 
@@ -167,9 +169,7 @@ def test_statements_of_neighbours_are_the_same_to_the_byte(place, monkeypatch):
 
     seed = np.random.SeedSequence(1)
     monkeypatch.setattr(inside, "SecretStreams", lambda *_: three_streams(seed))
-    monkeypatch.setattr(
-        command, "run_inside", lambda planned, budget: inside_here(planned, budget, work)
-    )
+    monkeypatch.setattr(command, "run_inside", inside_here)
     texts = []
     for i, last in enumerate(("0.25", "7")):
         place.write("Plain", [*place.lines()[:-1], f"{last},1"])
@@ -189,11 +189,10 @@ def test_statements_of_neighbours_are_the_same_to_the_byte(place, monkeypatch):
     assert texts[0] == texts[1]
 
 
-def inside_here(planned, budget, work):
+def inside_here(planned, budget):
     """What the process that reads the data does, here."""
-    from dpmcmc.release.command import spec_of
-
-    answer, draws = work(spec_of(planned, budget))
+    spec = spec_of(planned, budget)
+    answer, draws = work(spec, contents_of(spec))
     assert answer == {"end": "finished"}
     return None, draws
 

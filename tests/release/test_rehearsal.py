@@ -3,7 +3,8 @@
 import pytest
 
 from dpmcmc.files import JobError
-from dpmcmc.release.plan import plan, read_part
+from dpmcmc.release.plan import plan
+from dpmcmc.release.reading import read_part
 from dpmcmc.release.rehearsal import rehearsal, table
 
 STUDY = """
@@ -51,7 +52,14 @@ def test_one_that_does_not_is_found_out(plans):
 def test_a_chain_that_is_too_short_says_so(plans):
     rows = rehearsal(plans("penalty", 0.25, start="prior", draws=5), twins=2)
     assert rows[-1]["verdict"] == "too few draws"
-    assert "too few draws" in table(rows)
+    assert "too few draws" in table(rows, 2)
+
+
+def test_few_twins_call_nothing_usable(plans):
+    assert rehearsal(plans("noisy-statistics", 1), 20)[1]["verdict"] == "usable"
+    few = rehearsal(plans("noisy-statistics", 1), 19)
+    assert few[1]["verdict"].startswith("too few twins to tell")
+    assert "with 19 twins,\n           known to +-14 points" in table(few, 19)
 
 
 def test_the_same_twins_each_time(plans):
@@ -62,7 +70,7 @@ def test_the_same_twins_each_time(plans):
 
 
 def test_the_table_explains_itself(plans):
-    text = table(rehearsal(plans("noisy-statistics", 1), 3))
+    text = table(rehearsal(plans("noisy-statistics", 1), 3), 3)
     lines = text.splitlines()
     assert lines[0].split() == ["epsilon", "draws", "90%_cover", "width", "mean_off", "verdict"]
     assert lines[1].split()[:2] == ["-", "500"] and lines[2].split()[:2] == ["1", "400"]
@@ -76,7 +84,7 @@ def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):
     assert place.run("rehearse", *arguments) == 1
     assert "--rows: must be given, because there is no ledger" in capsys.readouterr().err
     assert place.run("rehearse", *arguments, "--rows", "500") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 9
+    assert len(capsys.readouterr().out.splitlines()) == 10
 
 
 def test_a_model_that_cannot_make_twins_is_named(place, capsys):

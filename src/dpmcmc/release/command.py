@@ -1,15 +1,12 @@
 """The commands `ledger`, `release` and `rehearse`."""
 
 import argparse
-import builtins
-import io
-import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,11 +15,15 @@ import numpy as np
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import statement
-from dpmcmc.release.plan import DRAWS, data_of, plan, read_part, require_libraries
+from dpmcmc.release.outside import run_inside
+from dpmcmc.release.plan import DRAWS, plan, require_libraries
+from dpmcmc.release.reading import data_of, read_part
 from dpmcmc.study.config import ConfigError
 
-REFUSED, SPENT = 1, 3  # exit statuses
+REFUSED, SPENT = 1, 3  # exit statuses: nothing is spent, something is or may be
+LEAST_DELTA = 1e-100  # far more than the theorem of docs/release.md adds
 IS_SPENT = "Its planned cost is spent."
+MAY_BE = "`ledger show` says what is spent."
 
 
 def main(name, arguments):
@@ -30,10 +31,28 @@ def main(name, arguments):
     try:
         return COMMANDS[name](arguments)
     except KeyboardInterrupt:
-        print(f"{name}: interrupted; nothing is spent", file=sys.stderr)
+        tell(f"{name}: interrupted. {MAY_BE}")
+        return SPENT
     except (JobError, OSError, ValueError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-    return REFUSED
+        tell(f"{name}: {error}")
+        return REFUSED
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            flush(stream)
+
+
+def tell(text):
+    """Say something to who runs this; where nobody can hear it, the exit status does."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+
+
+def flush(stream):
+    """Flush a stream; what cannot be written is dropped, as Python would change the exit status."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # -- The ledger ------------------------------------------------------------------------------------
@@ -67,6 +86,7 @@ def ledger(arguments):
     change.add_argument("--reason", required=True, help="noted in the ledger")
     change.add_argument("--epsilon", type=positive)
     change.add_argument("--delta", type=probability)
+    change.add_argument("--for", dest="kinds", choices=list(ledgers.KINDS))
     change.add_argument("--rows", type=count)
     given = vars(parser.parse_args(arguments))
     action, data = given.pop("action"), given.pop("data")
@@ -85,8 +105,9 @@ def show(found, data):
         f"{found.path}: all releases together may spend epsilon {budget.epsilon:g} at delta "
         f"{budget.delta:g}, by methods on {'all rows' if not budget.delta0 else 'rows or batches'}"
     )
-    contents = Path(data).read_bytes()
-    if ledgers.fingerprint(contents, budget.salt) != budget.fingerprint:
+    if not os.path.isfile(data):
+        print(f"    there is no file {data} now")
+    elif ledgers.fingerprint(Path(data).read_bytes(), budget.salt) != budget.fingerprint:
         print(
             f"    {data} has changed: `ledger change {data} --reason ...` records that, "
             "and keeps what was spent"
@@ -124,53 +145,67 @@ def release(arguments):
     if given.plan:
         return 0
     require_libraries()
+    ledgers.require_readable(data)
     if part.files:
         from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
 
         check_own_code(part)
     output = Path(given.output)
-    if output.exists():
+    if os.path.lexists(output):
         raise JobError(f"--output: {output} exists already")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(
-        tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".partial", dir=output.parent)
-    )
     try:
-        line, found = ledgers.admit(data, planned.entry)
-        return spend(planned, data, found, line, partial, output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(
+            tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".partial", dir=output.parent)
+        )
+    except OSError as error:
+        raise JobError(
+            f"--output: must be a new folder, and {output} cannot be made ({error.strerror})"
+        ) from None
+    try:
+        return spend(planned, data, partial, output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def spend(planned, data, found, line, partial, output):
-    """What follows when the line is in the ledger; returns the exit status."""
-    names = statement.names_of(planned.model)
+def spend(planned, data, partial, output):
+    """Enter the release into the ledger, run it, write its result; returns the exit status.
+
+    A refusal of the ledger is raised. Whatever goes wrong later is `SPENT`, unless the data were
+    never looked at.
+    """
+    line = None
     try:
+        line, found = ledgers.admit(data, planned.entry)
         problem, draws = run_inside(planned, found.budget)
         if problem == "changed":
             ledgers.note(data, "void", line["id"])
-            print(
+            tell(
                 f"release: {data} is not the file of its ledger, and was not used: nothing is "
-                f"spent. `ledger change {data} --reason ...` records other data",
-                file=sys.stderr,
+                f"spent. `ledger change {data} --reason ...` records other data"
             )
             return REFUSED
         if problem is None:
             facts = statement.statement(planned, found, line)
-            statement.write(partial, facts, draws, names)
+            statement.write(partial, facts, draws, planned.names)
             partial.chmod(0o755)
             statement.move(partial, output)
             ledgers.note(data, "finished", line["id"])
+            print(f"written to {output}: {', '.join(statement.FILES)}")
+            spent, left = found.spent_epsilon, found.left_epsilon
+            print(f"    spent now: epsilon {spent:g}; left: {left:g}", flush=True)
+            return 0
     except KeyboardInterrupt:
         problem = "the run was interrupted"
-    except (JobError, OSError) as error:  # of disks; the data are not in this process
-        problem = f"the result could not be written ({error})"
-    if problem is not None:
-        print(f"release: {problem}. {IS_SPENT}", file=sys.stderr)
-        return SPENT
-    print(f"written to {output}: {', '.join(sorted(file.name for file in output.iterdir()))}")
-    print(f"    spent now: epsilon {found.spent_epsilon:g}; left: {found.left_epsilon:g}")
-    return 0
+    except Exception as error:
+        is_refused = isinstance(error, JobError) and not isinstance(error, ledgers.Unsure)
+        if line is None and is_refused:
+            raise
+        # Of this process, which has draws and no data.
+        what = str(error) if isinstance(error, JobError | OSError) else type(error).__name__
+        problem = f"the release could not be completed ({what})"
+    tell(f"release: {problem}. {IS_SPENT if line else MAY_BE}")
+    return SPENT
 
 
 def describe(planned, found):
@@ -186,99 +221,11 @@ def describe(planned, found):
     problem = found.refusal(planned.entry)
     print(
         f"    with it epsilon {budget.epsilon_of(*both):g} of {budget.epsilon:g} is spent, at "
-        f"delta {budget.delta:g}; before it {found.spent_epsilon:g}"
+        f"delta {budget.delta:g}; before it {found.spent_epsilon:g}",
+        flush=True,
     )
     if problem:
         raise JobError(problem)
-
-
-def run_inside(planned, budget):
-    """Run the process that reads the data: a problem in one sentence, or None and the draws."""
-    reader, writer = os.pipe()
-    spec = spec_of(planned, budget) | {"answers": writer}
-    with open(reader, "rb") as pipe:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dpmcmc.release.inside"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[writer],
-        )
-        try:
-            os.close(writer)
-            process.stdin.write(json.dumps(spec).encode() + b"\n")
-            process.stdin.flush()
-            answer, contents = pipe.readline(1000), pipe.read()
-        except BrokenPipeError:
-            answer, contents = b"", b""
-        finally:
-            process.kill()
-            process.communicate()
-    return understood(answer, contents, planned)
-
-
-def spec_of(planned, budget):
-    """What the process that reads the data is told, but for where it answers."""
-    part = planned.part
-    return {
-        "model": part.model.spec,
-        "sampler": part.algorithm.spec(part.settings),
-        "noise_scale": planned.noise_scale,
-        "data": str(part.model.data),
-        "columns": part.columns,
-        "salt": budget.salt,
-        "fingerprint": budget.fingerprint,
-        "start": planned.start,
-        "chains": planned.chains,
-        "iterations": planned.iterations,
-        "draws": planned.kept,
-        "least_noise": planned.least_noise,
-        "files": part.files,
-    }
-
-
-def understood(answer, contents, planned):
-    """A problem and draws, of what that process has said: nothing of it is shown as it stands."""
-    model, part = planned.model, planned.part
-    try:
-        told = json.loads(answer)
-        end = told["end"]
-        if end == "finished":
-            draws = np.load(io.BytesIO(contents), allow_pickle=False)
-            if draws.shape == (planned.chains, planned.kept, model.dimension):
-                return None, draws
-    except (ValueError, KeyError, TypeError, EOFError):
-        end = None
-    if end is None:
-        return "the chain ended without an answer: it was killed, or ran out of memory", None
-    if end == "changed":
-        return end, None
-    if end == "rows":
-        return "the model does not keep as many rows of the data as were declared", None
-    if end == "data":
-        return (
-            f"the data are not what {type(model).__name__} takes; `python -m dpmcmc check ... "
-            "data=...` says where, to those who may see them"
-        ), None
-    return f"the chain could not be finished{where(told, part)}", None
-
-
-def where(told, part):
-    """Kind and place of a failure, each of a fixed list; empty where they are not."""
-    kind, place = told.get("kind"), told.get("place")
-    if not (isinstance(kind, str) and isinstance(getattr(builtins, kind, None), type)):
-        return ""
-    text = kind
-    if isinstance(place, list) and len(place) == 2:
-        name, line = place
-        files = {Path(file).name: Path(file) for file in part.files}
-        package = Path(__file__).parents[2]
-        files |= {str(f.relative_to(package)): f for f in package.glob("dpmcmc/**/*.py")}
-        if name in files and isinstance(line, int):
-            lines = files[name].read_text(encoding="utf-8").count("\n") + 1
-            if 0 < line <= lines:
-                text += f" in {name}, line {line}"
-    return f" ({text}; run `check`, or `rehearse`, on simulated data)"
 
 
 # -- A rehearsal -----------------------------------------------------------------------------------
@@ -305,7 +252,7 @@ def rehearse(arguments):
         plan(part, epsilon, delta, given.chains, given.start, given.draws)
         for epsilon in given.epsilon
     ]
-    print(table(rehearsal(plans, given.twins, given.seed)))
+    print(table(rehearsal(plans, given.twins, given.seed), given.twins))
     return 0
 
 
@@ -371,7 +318,7 @@ def positive(text):
 
 def probability(text):
     """A delta."""
-    return number(text, 1e-300, 0.5, "must be a number between 0 and 0.5")
+    return number(text, LEAST_DELTA, 0.5, f"must be a number between {LEAST_DELTA:g} and 0.5")
 
 
 def count(text):

@@ -2,18 +2,20 @@
 
 It is started by the command `release` when the ledger's line is on disk, as `python -m
 dpmcmc.release.inside`, with its output closed: whatever a model prints, warns or raises stays
-inside. It is told what to do by a line of JSON, and answers through a pipe by another, which the
-draws follow as .npy. When the process that started it ends, so does this one.
+inside. It is told what to do by a line of JSON, and answers through a pipe by two: whether the data
+are those of the ledger, which it says before any code of one's own runs, and how it ended. Draws
+follow as doubles. When the process that started it ends, so does this one, and all that it started.
 """
 
 import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
 
 # isort: split
 import builtins
-import io
+import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 import threading
 import traceback
@@ -32,6 +34,8 @@ from dpmcmc.samplers.chain import run_chain
 from dpmcmc.study.data_files import READERS, DataFile, prepared
 
 PACKAGE = Path(__file__).parents[1]
+PR_SET_DUMPABLE = 4  # of prctl(2)
+SAME, CHANGED = b"same\n", b"changed\n"  # whether the data are those of the ledger
 
 
 class Contents(DataFile):
@@ -46,35 +50,49 @@ class Contents(DataFile):
 def main():
     """Do what the line on standard input says, and answer."""
     spec = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    parent = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # a model that asks for input gets none
+    threading.Thread(target=end_with, args=[parent], daemon=True).start()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # nor may others look into its memory
     warnings.simplefilter("ignore")
-    try:
-        answer, draws = work(spec)
-    except BaseException as error:
-        answer, draws = {"end": "failed", **kind_and_place(error, spec["files"])}, None
-    contents = io.BytesIO()
-    if draws is not None:
-        np.save(contents, draws)
     with os.fdopen(spec["answers"], "wb") as pipe:
-        pipe.write(json.dumps(answer).encode() + b"\n" + contents.getvalue())
+        contents = contents_of(spec)
+        pipe.write(CHANGED if contents is None else SAME)
+        pipe.flush()
+        if contents is None:
+            return
+        try:
+            answer, draws = work(spec, contents)
+            answer["shape"] = np.shape(draws)
+        except BaseException as error:
+            answer, draws = {"end": "failed", **kind_and_place(error, spec["files"])}, None
+        pipe.write(json.dumps(answer).encode() + b"\n")
+        if draws is not None:
+            pipe.write(np.asarray(draws, float).tobytes())
     os._exit(0)  # nothing of a model's runs any more
 
 
-def end_with_parent():
-    """Standard input ends when the process that started this one does."""
-    while os.read(sys.stdin.fileno(), 1):
+def end_with(parent):
+    """Standard input ends when the process that started this one does: so do all of its group."""
+    while os.read(parent, 1):
         pass
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)
 
 
-def work(spec):
+def contents_of(spec):
+    """Bytes of the data; None if they are not those of the ledger."""
+    try:
+        contents = Path(spec["data"]).read_bytes()
+    except OSError:
+        return None
+    return contents if fingerprint(contents, spec["salt"]) == spec["fingerprint"] else None
+
+
+def work(spec, contents):
     """Answer, and draws (chains, kept, d) where there are any."""
     sampler = with_noise(with_needed(registry.build(spec["sampler"])), spec["noise_scale"])
     model = registry.build(spec["model"])
-    contents = Path(spec["data"]).read_bytes()
-    if fingerprint(contents, spec["salt"]) != spec["fingerprint"]:
-        return {"end": "changed"}, None
     try:
         rows = prepared(model, Contents(spec["data"], contents), spec["columns"])
         if len(rows) != model.num_rows:

@@ -27,6 +27,7 @@ from dpmcmc.accounting.joint import largest_mu
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.files import JobError
+from dpmcmc.study.data_files import READERS
 
 # Of epsilon, kept back for what floating point and exact noise differ from the ideal: `SLACK` of
 # `dpmcmc.release.streams` for each release, so a hundred of them.
@@ -35,6 +36,10 @@ DELTA_RESERVE = 1e-5  # likewise, of delta, relative
 KINDS = {"any": 0.5, "full-data": 0.0}  # share of delta that is kept for methods on batches
 FORMAT = 1
 RELATION = "one of the rows that a model keeps is replaced by another, in its place"
+
+
+class Unsure(JobError):
+    """A line may be on disk, or not: the ledger says so when it is read again."""
 
 
 class Budget(NamedTuple):
@@ -119,9 +124,12 @@ class Ledger(NamedTuple):
         """Why a release does not fit, in one line; None if it does."""
         budget = self.budget
         if entry["delta0"] and not budget.delta0:
+            advice = "`ledger change ... --for any` lets it have both"
+            if self.releases:
+                advice = "that cannot change after the first release"
             return (
                 f"{self.path.name} is for methods that read all rows, and this one draws batches; "
-                "`ledger new ... --for any` makes a ledger for both"
+                f"{advice}"
             )
         over = [
             field
@@ -145,9 +153,22 @@ class Ledger(NamedTuple):
 
 
 def path_of(data):
-    """Path of the ledger of a file of data."""
-    data = Path(data)
+    """Path of the ledger of a file of data; links to the file have no other."""
+    data = real_path(data)
     return data.with_name(f"{data.name}.ledger")
+
+
+def real_path(data):
+    """Path of a file, or of what it links to."""
+    return Path(os.path.relpath(Path(data).resolve()))
+
+
+def require_readable(data):
+    """Raise a JobError unless a path is that of a file of data, which is not opened."""
+    if real_path(data).suffix not in READERS:
+        raise JobError(f"{data}: must end in {', '.join(READERS)}")
+    if not (os.path.isfile(data) and os.access(data, os.R_OK)):
+        raise JobError(f"{data}: must be a file that can be read")
 
 
 def new(data, epsilon, delta, kinds, rows, owner=None):
@@ -156,8 +177,9 @@ def new(data, epsilon, delta, kinds, rows, owner=None):
     Raises
     ------
     JobError
-        If there is one, or it cannot be written.
+        If there is one, or it cannot be written, or the data are no file that a model can take.
     """
+    require_readable(data)
     path = path_of(data)
     line = sealed(budget_line(data, epsilon, delta, kinds, rows, owner=owner), "")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -180,19 +202,28 @@ def new(data, epsilon, delta, kinds, rows, owner=None):
     return path
 
 
-def change(data, reason, epsilon=None, delta=None, rows=None):
+def change(data, reason, epsilon=None, delta=None, kinds=None, rows=None):
     """Append a budget line, with the fingerprint of the data as they are now; returns the ledger.
 
     Parameters
     ----------
     reason : str
         Of the owner's.
-    epsilon, delta, rows : optional
+    epsilon, delta, kinds, rows : optional
         By default as they were.
+
+    Raises
+    ------
+    JobError
+        For other kinds of methods after a release: who has seen it could choose the reserve of
+        delta by it, and the budget would not bound that.
     """
+    require_readable(data)
     with locked(path_of(data)) as (ledger, descriptor):
         old = ledger.budget
-        given = epsilon or old.epsilon, delta or old.delta, old.kinds, rows or old.rows
+        if kinds not in (None, old.kinds) and ledger.releases:
+            raise JobError(f"--for: cannot change after the first release; it is {old.kinds}")
+        given = epsilon or old.epsilon, delta or old.delta, kinds or old.kinds, rows or old.rows
         line = budget_line(data, *given, reason=reason)
         write(ledger, descriptor, line)
     return ledger
@@ -231,13 +262,18 @@ def admit(data, entry):
     Raises
     ------
     JobError
-        If it does not fit, or the ledger cannot be written: then nothing may start.
+        If it does not fit: then nothing is written.
+    Unsure
+        If the line cannot be written: then nothing may start either.
     """
     with locked(path_of(data)) as (ledger, descriptor):
         if problem := ledger.refusal(entry):
             raise JobError(problem)
         line = {"kind": "release", "id": secrets.token_hex(8)} | entry | {"date": today()}
-        return write(ledger, descriptor, line), ledger
+        try:
+            return write(ledger, descriptor, line), ledger
+        except JobError as error:
+            raise Unsure(str(error)) from None
 
 
 def note(data, kind, release):

@@ -3,7 +3,6 @@
 import dataclasses
 import importlib.util
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,42 +16,23 @@ from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
 from dpmcmc.files import JobError
 from dpmcmc.models.model import Model
 from dpmcmc.release.ledger import DELTA_RESERVE, RESERVE
+from dpmcmc.release.reading import ACCOUNTANT, Part
 from dpmcmc.release.streams import SLACK
-from dpmcmc.study.config import ConfigError, check_known, check_type
-from dpmcmc.study.entries import ModelEntry, check_settings, check_sizes, load_class, read_algorithm
-from dpmcmc.study.loading import read_study
-from dpmcmc.study.schema import MODEL_KEYS, Config
 
-ROOT = Path(__file__).parents[3]  # whose library.yaml has models and algorithms for all studies
-ACCOUNTANT = "certified"
 DRAWS = 4000  # that are written of a chain, at most
 MOST_ITERATIONS = 10**7  # a chain is held in memory
+MOST_NUMBERS = 10**7  # so are all that are written
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
 NEAR = 1e-4  # of an epsilon: so much more may be told than is spent
 ALIKE = 1.01  # noise variances, in the list of what is released
 
 
-class Part(NamedTuple):
-    """A model and an algorithm of a study, and the data that are to be read; nothing is read."""
-
-    study: str
-    model: ModelEntry
-    algorithm: object  # AlgorithmEntry
-    settings: dict
-    columns: list
-    files: list  # of one's own code
-
-    @property
-    def where(self):
-        """The keys of the settings, for messages."""
-        return f"algorithms.{self.algorithm.id}.settings.{self.model.id}"
-
-
 class Plan(NamedTuple):
     """What will run, and what it costs."""
 
     part: Part
+    names: list  # of the components of theta
     noise_scale: float | None  # of the preparation, where the budget says it
     start: str | list  # "prior", "preparation" or numbers
     chains: int
@@ -97,90 +77,6 @@ class Plan(NamedTuple):
         }
 
 
-# -- Reading the study -----------------------------------------------------------------------------
-
-
-def read_part(file, model, algorithm, rows=None):
-    """A model and an algorithm of a study's file, checked; data are not opened.
-
-    Parameters
-    ----------
-    file : path
-    model, algorithm : str
-        Ids.
-    rows : int, optional
-        How many rows of its data the model keeps, which is public. A model without a file of data
-        says so itself.
-
-    Raises
-    ------
-    ConfigError
-        For what is unknown, missing or out of range.
-    """
-    config, folders = read_study(ROOT, [Path(file)])
-    runs = [{"models": [model], "algorithms": [algorithm], "epsilons": [1]}]
-    check_type({"runs": runs} | config, Config)
-    check_known([model], config["models"], "--model", "model")
-    check_known([algorithm], config["algorithms"], "--algorithm", "algorithm")
-    entry = read_entry(model, config["models"][model], folders, rows)
-    of_algorithm = read_algorithm(algorithm, config["algorithms"][algorithm], folders)
-    if not of_algorithm.is_private:
-        raise ConfigError(
-            f"--algorithm: {algorithm} is not private, as {of_algorithm.sampler_class.__name__} "
-            "adds no noise that an accountant could price"
-        )
-    if of_algorithm.accountant != ACCOUNTANT:
-        of_algorithm = with_accountant(of_algorithm)
-    settings = of_algorithm.settings_on(model)
-    columns = config["models"][model].get("columns") or entry.model.columns
-    if entry.data and not columns:
-        raise ConfigError(f"models.{model}: missing key columns, because the model names none")
-    part = Part(
-        config["study"], entry, of_algorithm, settings, list(columns), own_files(entry.spec)
-    )
-    check_settings(of_algorithm, entry, settings, part.where)
-    return part._replace(files=part.files + own_files(of_algorithm.spec(settings)))
-
-
-def read_entry(name, entry, folders, rows):
-    """A model's entry with its declared rows."""
-    where = f"models.{name}"
-    reference, cls = load_class("model", entry["kind"], f"{where}.kind", folders)
-    settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
-    path = None
-    if "data" in entry:
-        # Its rows are declared: they are public, and known before the data are opened.
-        if "held_out" in entry:
-            raise ConfigError(f"{where}.held_out: a release holds out no rows; remove this key")
-        settings["num_rows"] = rows
-        path = Path(registry.beside(entry["data"], folders))
-    try:
-        model = cls(**settings)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where}: {error}") from None
-    check_sizes({key: value for key, value in settings.items() if key != "num_rows"}, where)
-    spec = {"class": reference} | settings
-    return ModelEntry(name, entry.get("label", name), model, spec, path, *[None] * 3)
-
-
-def with_accountant(algorithm):
-    """The algorithm, priced by the accountant of releases."""
-    import msgspec
-
-    return msgspec.structs.replace(algorithm, accountant=ACCOUNTANT)
-
-
-def own_files(spec):
-    """Files of classes that a spec names, but for the package's."""
-    found = []
-    for key, value in spec.items():
-        if isinstance(value, dict):
-            found += own_files(value)
-        elif key == "class" and value.rpartition(":")[0].endswith(".py"):
-            found.append(value.rpartition(":")[0])
-    return found
-
-
 def sampler_of(part):
     """The sampler of a part."""
     return registry.build(part.algorithm.spec(part.settings))
@@ -216,6 +112,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     """
     model, sampler = part.model.model, sampler_of(part)
     where = read_start(part, sampler, start)
+    names = parameter_names(model)
     if part.algorithm.has_free_steps and chains > 1:
         raise JobError("--chains: must be 1, because draws are free; --draws says how many")
     size = model.num_rows
@@ -244,13 +141,17 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     mu, delta0 = mu_and_delta0(price.mechanism, total, DELTA0_SHARE * delta)
     if not mu < math.inf:
         raise JobError(f"epsilon {epsilon:g} is more than the ledger can add up")
+    kept = iterations // max(1, -(-iterations // draws))
+    if (most := MOST_NUMBERS // (chains * len(names))) < kept:
+        raise JobError(f"--draws: must be at most {most} here, of each chain, not {draws}")
     return Plan(
         part,
+        names,
         scale,
         where,
         chains,
         iterations,
-        iterations // max(1, -(-iterations // draws)),
+        kept,
         as_asked(rounded_up(price.epsilon(iterations, ideal[1]) + RESERVE), epsilon),
         delta,
         mu,
@@ -298,6 +199,22 @@ def read_start(part, sampler, start):
     return numbers
 
 
+def parameter_names(model):
+    """Names of the components of theta, as the model has them; a JobError for what is none."""
+    d = model.dimension
+    names = getattr(model, "parameter_names", None) or [f"theta_{i}" for i in range(d)]
+    are_texts = isinstance(names, list | tuple) and all(
+        isinstance(name, str) and name.isprintable() and not {*name} & {*',"'} for name in names
+    )
+    # A CSV has them beside two names of its own.
+    if not are_texts or len(names) != d or len({"", "chain", "draw", *names}) != d + 3:
+        raise JobError(
+            f"{type(model).__name__}.parameter_names: must be a tuple of {d} different texts, "
+            "without commas, quotes or line breaks, and not chain or draw"
+        )
+    return list(names)
+
+
 def with_rounded_variance(mechanism):
     """A mechanism whose batches may vary more, by what rounding can add to their variance."""
     if isinstance(mechanism, Prepared):
@@ -325,18 +242,6 @@ def least_noise(mechanism):
 def described(mechanism, count):
     """A mechanism and how often it is, as the ledger and the statement have it."""
     return {"mechanism": type(mechanism).__name__, **dataclasses.asdict(mechanism), "count": count}
-
-
-def data_of(file, model):
-    """Path of the data of a model of a study's file; they are not opened."""
-    config, folders = read_study(ROOT, [Path(file)])
-    check_known([model], config["models"], "--model", "model")
-    entry = config["models"][model]
-    if "data" not in entry:
-        raise ConfigError(
-            f"models.{model}: missing key data: it simulates its data, which need no protection"
-        )
-    return Path(registry.beside(entry["data"], folders))
 
 
 def require_libraries():

@@ -23,6 +23,7 @@ EXACT_DRAWS = 500
 LEAST_DRAWS = 4  # of which an interval can be made
 MOST_WIDTH = 3.0  # of usable intervals, in widths of the exact posterior's
 LEVEL = 0.9
+LEAST_TWINS = 20  # that show whether intervals are honest
 COLUMNS = (
     ("epsilon", "{:.4g}"),
     ("draws", "{:,}"),
@@ -115,9 +116,10 @@ def row(plan, found, twins):
         return keys | dict.fromkeys(("coverage", "width", "off")) | {"verdict": "too few draws"}
     of_all = summary(found)
     coverage, width = of_all["coverage_90"], of_all["width_90"]
-    chance = 2 * math.sqrt(LEVEL * (1 - LEVEL) / twins)
-    if not coverage >= LEVEL - chance:
+    if not coverage >= LEVEL - chance(twins):
         verdict = "intervals are too short: not to be believed"
+    elif twins < LEAST_TWINS:
+        verdict = f"too few twins to tell: at least {LEAST_TWINS} are needed"
     elif not width <= MOST_WIDTH:
         verdict = f"honest, and more than {MOST_WIDTH:g} times as wide"
     else:
@@ -126,8 +128,13 @@ def row(plan, found, twins):
     return keys | {"coverage": coverage, "width": width, "off": off, "verdict": verdict}
 
 
-def table(rows):
-    """Rows as a text, with a line that explains the columns."""
+def chance(twins):
+    """How well a coverage is known: two standard errors, at most, of one at its level."""
+    return 2 * math.sqrt(LEVEL * (1 - LEVEL) / twins)
+
+
+def table(rows, twins):
+    """Rows as a text, with lines that explain the columns."""
     texts = [
         ["-" if row[name] is None else form.format(row[name]) for name, form in COLUMNS]
         for row in rows
@@ -138,11 +145,14 @@ def table(rows):
         + f"  {line[-1]}"
         for line in [HEADER, *texts]
     ]
-    return "\n".join([*lines, EXPLAINED])
+    return "\n".join([*lines, explained(twins)])
 
 
-EXPLAINED = f"""
-90%_cover: how often 90 % intervals hold the theta that the twin was drawn at
+def explained(twins):
+    """What the columns mean."""
+    return f"""
+90%_cover: how often 90 % intervals hold the theta that the twin was drawn at; with {twins} twins,
+           known to +-{100 * chance(twins):.0f} points
 width:     of these intervals, in widths of the exact posterior's (median)
 mean_off:  of the released mean from the exact one, in the posterior's standard deviations (median)
 usable:    they cover as they say, and are at most {MOST_WIDTH:g} times as wide"""

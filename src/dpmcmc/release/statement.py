@@ -12,11 +12,12 @@ import numpy as np
 
 from dpmcmc.files import JobError
 from dpmcmc.release.ledger import RELATION, fsync_folder, today
-from dpmcmc.release.plan import ROOT
+from dpmcmc.release.reading import ROOT
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
 
 FORMAT = 1
 PACKAGES = ("dpmcmc", "numpy", "opendp", "randomgen")
+FILES = ("chain.csv", "chain.nc", "statement.json", "statement.txt")
 
 
 def statement(plan, ledger, line):
@@ -145,12 +146,6 @@ How to read it
 # -- Files -----------------------------------------------------------------------------------------
 
 
-def names_of(model):
-    """Names of the components of theta."""
-    names = getattr(model, "parameter_names", None)
-    return list(names or (f"theta_{i}" for i in range(model.dimension)))
-
-
 def write(folder, facts, draws, names):
     """Write all files of a release to a folder, on disk when this returns.
 
@@ -163,13 +158,14 @@ def write(folder, facts, draws, names):
     names : list of str
     """
     texts = {
-        "statement.json": json.dumps(facts, indent=1) + "\n",
-        "statement.txt": page(facts),
+        "statement.json": [json.dumps(facts, indent=1), "\n"],
+        "statement.txt": [page(facts)],
         "chain.csv": as_csv(draws, names),
     }
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    write_netcdf(folder / "chain.nc", draws, names)
+    for name, parts in texts.items():
+        with (folder / name).open("w", encoding="utf-8") as file:
+            file.writelines(parts)
+    (folder / "chain.nc").write_bytes(as_netcdf(draws, names))
     midnight = datetime.fromisoformat(facts["date"]).timestamp()
     for file in sorted(folder.iterdir()):
         with file.open("rb+") as contents:
@@ -180,16 +176,18 @@ def write(folder, facts, draws, names):
 
 
 def as_csv(draws, names):
-    """Draws as CSV: chain and draw, from 1, and theta to its last digit."""
-    lines = [",".join(["chain", "draw", *names])]
-    for chain, positions in enumerate(draws.tolist(), 1):
+    """Lines of draws as CSV: chain and draw, from 1, and theta to its last digit."""
+    yield ",".join(["chain", "draw", *names]) + "\n"
+    for chain, positions in enumerate(draws, 1):
         for draw, theta in enumerate(positions, 1):
-            lines.append(",".join([str(chain), str(draw), *map(repr, theta)]))
-    return "\n".join(lines) + "\n"
+            yield ",".join([str(chain), str(draw), *map(repr, theta.tolist())]) + "\n"
 
 
-def write_netcdf(path, draws, names):
-    """Draws for ArviZ, without the moment when they were made, which ArviZ would note."""
+def as_netcdf(draws, names):
+    """Draws for ArviZ, as bytes, without the moment when they were made, which ArviZ would note.
+
+    They are made in memory, because HDF5 crashes where a disk is full.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import arviz
@@ -199,13 +197,16 @@ def write_netcdf(path, draws, names):
             dims={"theta": ["component"]},
             coords={"component": names},
         )
-        data.attrs.clear()
         data.posterior.attrs.clear()
-        data.to_netcdf(str(path))
+        return data.posterior.to_netcdf(
+            None, engine="h5netcdf", group="posterior", encoding={"theta": {"zlib": True}}
+        )
 
 
 def move(folder, output):
-    """Give a folder that is whole its name; a JobError where another has it."""
+    """Give a folder that is whole its name; a JobError where another has it, or it has more."""
+    if {file.name for file in folder.iterdir()} != {*FILES}:
+        raise JobError(f"{folder} holds what the release has not written")
     try:
         os.rename(folder, output)
     except OSError as error:

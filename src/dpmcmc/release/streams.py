@@ -90,8 +90,8 @@ class SecretStreams(Streams):
     def add_noise(self, statistic, sensitivity, sd):
         """As `Streams.add_noise`, exactly: the value is a whole number of cells.
 
-        NaN, whatever the rows are, where sensitivity or noise is no positive number; the statistic
-        where both are 0, as nothing of the rows is in it.
+        NaN, whatever the rows are, where sensitivity or noise is no positive number: a step of
+        length 0, which has neither, is rejected.
 
         Raises
         ------
@@ -104,8 +104,6 @@ class SecretStreams(Streams):
         if not np.isscalar(sd):
             raise ValueError("sd: must be one number, of all components")
         x = np.asarray(statistic, dtype=float)
-        if sensitivity == sd == 0:
-            return statistic
         if not (LEAST_SENSITIVITY <= sensitivity < math.inf and 0 < sd < math.inf):
             return np.full(x.shape, math.nan) if x.shape else math.nan
         noise = sd / sensitivity

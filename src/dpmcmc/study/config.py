@@ -83,9 +83,9 @@ def read_config(path):
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
-        raise ConfigError(f"{path}: no valid YAML: {error}") from None
-    if not isinstance(config, dict):
-        raise ConfigError(f"{path}: must be a map, not {short(config)}")
+        raise ConfigError(f"{path}: no valid YAML ({type(error).__name__})") from None
+    if not isinstance(config, dict):  # a file of data, perhaps: nothing of it is quoted
+        raise ConfigError(f"{path}: must be a map, not {type(config).__name__}")
     return config
 
 

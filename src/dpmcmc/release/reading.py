@@ -1,0 +1,170 @@
+"""A model and an algorithm of a study's file, for a release: all but the data is read."""
+
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+from dpmcmc import registry
+from dpmcmc.models.model import Model
+from dpmcmc.release.ledger import real_path
+from dpmcmc.study.config import ConfigError, check_known, check_type
+from dpmcmc.study.entries import ModelEntry, check_settings, check_sizes, load_class, read_algorithm
+from dpmcmc.study.loading import read_study
+from dpmcmc.study.schema import MODEL_KEYS, Config
+
+ROOT = Path(__file__).parents[3]  # whose library.yaml has models and algorithms for all studies
+ACCOUNTANT = "certified"
+
+
+class Part(NamedTuple):
+    """A model and an algorithm of a study, and the data that are to be read; nothing is read."""
+
+    study: str
+    model: ModelEntry
+    algorithm: object  # AlgorithmEntry
+    settings: dict
+    columns: list
+    files: list  # of one's own code
+
+    @property
+    def where(self):
+        """The keys of the settings, for messages."""
+        return f"algorithms.{self.algorithm.id}.settings.{self.model.id}"
+
+
+def read_part(file, model, algorithm, rows=None):
+    """A model and an algorithm of a study's file, checked; data are not opened.
+
+    Parameters
+    ----------
+    file : path
+    model, algorithm : str
+        Ids.
+    rows : int, optional
+        How many rows of its data the model keeps, which is public. A model without a file of data
+        says so itself.
+
+    Raises
+    ------
+    ConfigError
+        For what is unknown, missing or out of range.
+    """
+    config, folders = read_study(ROOT, [Path(file)])
+    runs = [{"models": [model], "algorithms": [algorithm], "epsilons": [1]}]
+    check_type({"runs": runs} | config, Config)
+    check_known([model], config["models"], "--model", "model")
+    check_known([algorithm], config["algorithms"], "--algorithm", "algorithm")
+    import_own(config["models"][model], f"models.{model}", folders)
+    import_own(config["algorithms"][algorithm], f"algorithms.{algorithm}", folders)
+    entry = read_entry(model, config["models"][model], folders, rows)
+    of_algorithm = read_algorithm(algorithm, config["algorithms"][algorithm], folders)
+    if not of_algorithm.is_private:
+        raise ConfigError(
+            f"--algorithm: {algorithm} is not private, as {of_algorithm.sampler_class.__name__} "
+            "adds no noise that an accountant could price"
+        )
+    if of_algorithm.accountant != ACCOUNTANT:
+        of_algorithm = with_accountant(of_algorithm)
+    settings = of_algorithm.settings_on(model)
+    columns = config["models"][model].get("columns") or entry.model.columns
+    if entry.data:
+        check_columns(columns, entry.model, f"models.{model}")
+    part = Part(
+        config["study"], entry, of_algorithm, settings, list(columns), own_files(entry.spec)
+    )
+    check_settings(of_algorithm, entry, settings, part.where)
+    return part._replace(files=part.files + own_files(of_algorithm.spec(settings)))
+
+
+def import_own(entry, where, folders):
+    """Import files of one's own that an entry names; a ConfigError quotes nothing that they raise.
+
+    Such a file may read data while it is imported.
+    """
+    for key in ("kind", "sampler", "move", "start"):
+        name = str(entry.get(key, ""))
+        if not name.rpartition(":")[0].endswith(".py"):
+            continue
+        try:
+            registry.load(registry.resolve("model", name, *folders))
+        except (registry.UnknownName, ImportError):
+            continue  # whoever reads the entry says it
+        except Exception as error:
+            file = registry.beside(name.rpartition(":")[0], folders)
+            lines = [
+                frame.lineno
+                for frame in traceback.extract_tb(error.__traceback__)
+                if Path(frame.filename).resolve() == file.resolve()
+            ]
+            line = lines[-1] if lines else getattr(error, "lineno", "?")  # of a SyntaxError
+            raise ConfigError(
+                f"{where}.{key}: {name} cannot be imported ({type(error).__name__} in "
+                f"{file.name}, line {line})"
+            ) from None
+
+
+def check_columns(columns, model, where):
+    """Raise a ConfigError for columns that cannot be those of a model."""
+    name = type(model).__name__
+    if not columns:
+        raise ConfigError(f"{where}: missing key columns, because the model names none")
+    if isinstance(columns, str):
+        raise ConfigError(f"{where}: {name}.columns must be a tuple of names")
+    takes = len(model.columns)
+    if type(model).prepare is Model.prepare:
+        takes = getattr(model, "row_length", takes)
+    if takes not in (0, len(columns)):
+        raise ConfigError(f"{where}.columns: must be the {takes} of {name}, not {len(columns)}")
+
+
+def read_entry(name, entry, folders, rows):
+    """A model's entry with its declared rows."""
+    where = f"models.{name}"
+    reference, cls = load_class("model", entry["kind"], f"{where}.kind", folders)
+    settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
+    path = None
+    if "data" in entry:
+        # Its rows are declared: they are public, and known before the data are opened.
+        if "held_out" in entry:
+            raise ConfigError(f"{where}.held_out: a release holds out no rows; remove this key")
+        if "num_rows" in entry:
+            raise ConfigError(f"{where}.num_rows: must not be given with data; --rows says it")
+        settings["num_rows"] = rows
+        path = real_path(registry.beside(entry["data"], folders))
+    try:
+        model = cls(**settings)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: {error}") from None
+    check_sizes({key: value for key, value in settings.items() if key != "num_rows"}, where)
+    spec = {"class": reference} | settings
+    return ModelEntry(name, entry.get("label", name), model, spec, path, *[None] * 3)
+
+
+def with_accountant(algorithm):
+    """The algorithm, priced by the accountant of releases."""
+    import msgspec
+
+    return msgspec.structs.replace(algorithm, accountant=ACCOUNTANT)
+
+
+def own_files(spec):
+    """Files of classes that a spec names, but for the package's."""
+    found = []
+    for key, value in spec.items():
+        if isinstance(value, dict):
+            found += own_files(value)
+        elif key == "class" and value.rpartition(":")[0].endswith(".py"):
+            found.append(value.rpartition(":")[0])
+    return found
+
+
+def data_of(file, model):
+    """Path of the data of a model of a study's file; they are not opened."""
+    config, folders = read_study(ROOT, [Path(file)])
+    check_known([model], config["models"], "--model", "model")
+    entry = config["models"][model]
+    if "data" not in entry:
+        raise ConfigError(
+            f"models.{model}: missing key data: it simulates its data, which need no protection"
+        )
+    return real_path(registry.beside(entry["data"], folders))
