@@ -11,8 +11,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -187,6 +189,45 @@ class SendsItself(Plain):
             except OSError:
                 continue
         os._exit(0)
+
+
+class VoidsItsCost(Plain):
+    """Says that the data were not looked at."""
+
+    def leak(self, rows):
+        for text in (b"changed\n", b'{"end": "changed"}\n'):
+            for descriptor in range(3, 20):
+                try:
+                    os.write(descriptor, text)
+                except OSError:
+                    continue
+        os._exit(0)
+
+
+class AsksForInput(Plain):
+    def leak(self, rows):
+        input()
+
+
+class LeavesAProcess(Plain):
+    """One that holds all that is open, and sleeps."""
+
+    def leak(self, rows):
+        if not os.fork():
+            time.sleep(600)
+            os._exit(0)
+
+
+class LeavesAProcessAndExits(LeavesAProcess):
+    def leak(self, rows):
+        super().leak(rows)
+        os._exit(0)
+
+
+class AddsAFile(Plain):
+    def leak(self, rows):
+        for folder in Path().glob(".*.partial"):
+            (folder / "more.txt").write_text("")
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,10 @@ class Place:
     def write(self, model, lines):
         """A study of a model, and data."""
         (self.folder / "study.yaml").write_text(STUDY.format(model=model))
+        self.write_data(lines)
+
+    def write_data(self, lines):
+        """Data alone."""
         text = lines if isinstance(lines, bytes) else "\n".join([*lines, ""]).encode()
         (self.folder / "data.csv").write_bytes(text)
 

@@ -1,6 +1,8 @@
 """The commands, as a person sees them."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,10 +11,11 @@ from places import ROWS
 
 from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.files import JobError
 from dpmcmc.release import command, ledger, statement
 from dpmcmc.release.inside import contents_of, work
 from dpmcmc.release.outside import spec_of
-from dpmcmc.release.plan import plan
+from dpmcmc.release.plan import parameter_names, plan
 from dpmcmc.release.reading import read_part
 
 OF = ("--model", "mine", "--algorithm")
@@ -108,6 +111,134 @@ def test_what_cannot_run_is_refused_in_a_line_before_anything_is_spent(place, ca
     assert "python -m dpmcmc ledger new data.csv" in refused(
         place, capsys, "study.yaml", *OF, "newton", *rest
     )
+
+
+def test_what_is_known_without_the_data_is_refused_before_anything_is_spent(place, capsys):
+    place.ledger()
+    study, of = place.folder / "study.yaml", ("study.yaml", *OF, "newton", "--epsilon", 1)
+    text = study.read_text()
+    (place.folder / "named.py").write_text(
+        "from leaking import *\n\nclass Named(Plain):\n    parameter_names = ('a,b',)\n"
+    )
+    for old, new, expected in (
+        (
+            "data: data.csv",
+            "data: data.csv, num_rows: 3",
+            "models.mine.num_rows: must not be given",
+        ),
+        (
+            "data: data.csv",
+            "data: data.csv, columns: [x]",
+            "columns: must be the 2 of Plain, not 1",
+        ),
+        ("leaking.py:Plain", "named.py:Named", "Named.parameter_names: must be a tuple of 1 diff"),
+    ):
+        study.write_text(text.replace(old, new))
+        assert expected in refused(place, capsys, *of, "--output", "out", "--plan")
+    study.write_text(text)
+    assert "--draws: must be at most 10000000" in refused(
+        place, capsys, *of, "--output", "out", "--draws", 10**7 + 1
+    )
+    assert "--output: must be a new folder, and data.csv/x cannot be made" in refused(
+        place, capsys, *of, "--output", "data.csv/x"
+    )
+    (place.folder / "data.csv").rename(place.folder / "other.csv")
+    assert "data.csv: must be a file that can be read" in refused(
+        place, capsys, *of, "--output", "out"
+    )
+    assert not ledger.read("data.csv").releases
+
+
+@pytest.mark.parametrize(
+    "names", [5, "ab", ("a",), (1, 2), ("a", "a"), ("a", "b\n"), ("a", "draw"), ("a", "")]
+)
+def test_names_of_parameters_must_fit_a_csv(names):
+    class Model:
+        dimension = 2
+        parameter_names = names
+
+    with pytest.raises(JobError, match="must be a tuple of 2 different texts"):
+        parameter_names(Model())
+
+
+# -- After the ledger's line -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Draws are made up, so that it is quick."""
+
+    def draws(planned, _):
+        return (None, np.zeros((1, planned.kept, 1)))
+
+    monkeypatch.setattr(command, "run_inside", draws)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "error", "expected"),
+    [
+        ("ledgers", "append", KeyboardInterrupt, "the run was interrupted. `ledger show` says"),
+        ("ledgers", "write", KeyboardInterrupt, "the run was interrupted. `ledger show` says"),
+        ("command", "run_inside", KeyboardInterrupt, "the run was interrupted. Its planned cost"),
+        ("statement", "statement", TypeError("secret"), "not be completed (TypeError). Its plan"),
+        ("statement", "write", MemoryError, "could not be completed (MemoryError). Its planned"),
+        ("statement", "as_netcdf", OSError(28, "No space"), "completed ([Errno 28] No space). Its"),
+    ],
+)
+def test_whatever_happens_after_the_line_is_no_refusal(
+    place, made_up, capsys, where, name, error, expected
+):
+    place.ledger()
+    owner = {"ledgers": ledger, "command": command, "statement": statement}[where]
+    genuine = getattr(owner, name)
+
+    def failing(*arguments):
+        if where == "ledgers":
+            genuine(*arguments)
+        raise error
+
+    made_up.setattr(owner, name, failing)
+    capsys.readouterr()
+    assert place.release("newton", 1, "out", "--draws", 5) == 3
+    assert expected in capsys.readouterr().err
+    assert len(ledger.read("data.csv").releases) == 1
+    assert not list(place.folder.glob(".*")) and not (place.folder / "out").exists()
+
+
+def test_an_output_that_is_broken_at_the_end_does_not_look_like_a_refusal(place):
+    """/dev/full takes nothing that is written; neither does it change the exit status."""
+    place.ledger()
+    script = (
+        "import os, sys, numpy as np; from dpmcmc.release import command\n"
+        "def run_inside(planned, _):\n"
+        "    for number in (1, 2): os.dup2(os.open('/dev/full', os.O_WRONLY), number)\n"
+        "    return None, np.zeros((1, planned.kept, 1))\n"
+        "command.run_inside = run_inside\n"
+        "sys.exit(command.main('release', sys.argv[1:]))\n"
+    )
+    of = "study.yaml", *OF, "newton", "--epsilon", "1", "--draws", "5", "--output", "out"
+    ended = subprocess.run([sys.executable, "-c", script, *of], capture_output=True, check=False)
+    assert ended.returncode == 3
+    assert (place.folder / "out/chain.nc").exists()
+    with open("/dev/full", "wb") as full:  # broken from the start
+        ended = subprocess.run([sys.executable, "-c", script, *of], stdout=full, check=False)
+    assert ended.returncode == 1
+    assert len(ledger.read("data.csv").releases) == 1
+
+
+def test_nothing_is_published_beside_what_was_written(place, made_up, capsys):
+    place.ledger()
+    write = statement.write
+
+    def with_more(folder, *arguments):
+        (folder / "more.txt").touch()
+        write(folder, *arguments)
+
+    made_up.setattr(statement, "write", with_more)
+    assert place.release("newton", 1, "out", "--draws", 5) == 3
+    assert "holds what the release has not written" in capsys.readouterr().err
+    assert not (place.folder / "out").exists()
 
 
 def test_models_that_simulate_need_no_release(place, capsys):

@@ -6,6 +6,8 @@ import pytest
 from conftest import chosen
 from leaking import MARKER
 
+from dpmcmc.release import ledger
+
 TEXT = b"987654321"
 OF_MODELS = {
     "Plain": 0,
@@ -29,10 +31,16 @@ OF_MODELS = {
     "StartsAProcess": 0,
     "RunsOutOfMemory": 3,
     "SendsItself": 3,
+    "VoidsItsCost": 3,
+    "AsksForInput": 3,
+    "LeavesAProcess": 0,
+    "LeavesAProcessAndExits": 3,
+    "AddsAFile": 3,
 }
 TRIED = list(OF_MODELS)
 ALWAYS = ["Plain", "Raises", "RaisesInPrepare", "Prints", "WritesToDescriptors", "ExitsAtOnce"]
 ALWAYS += ["NamesAnException", "NamesAFile", "NamesALine", "PrintsAtTheEnd", "SendsItself"]
+ALWAYS += ["VoidsItsCost", "AsksForInput", "LeavesAProcess", "LeavesAProcessAndExits", "AddsAFile"]
 OF_DATA = {
     "no line of names": lambda lines: [line.replace(",", ",S") for line in lines[1:]],
     "a text among numbers": lambda lines: [*lines[:-1], f"S{MARKER},{MARKER}"],
@@ -72,9 +80,42 @@ def test_whatever_a_model_does_stays_inside(place, capfd, model):
     printed = require_nothing(place, capfd)
     assert status == OF_MODELS[model], printed
     assert (place.folder / "out").exists() == (status == 0)
+    assert len(ledger.read("data.csv").releases) == 1
     if status:
         assert printed.err.count("\n") == 1
         assert "Its planned cost is spent." in printed.err
+
+
+@pytest.mark.parametrize("command", ["release", "rehearse"])
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (["x", "987654321.125"], "must be a map, not str"),
+        ([f"!!int {MARKER}"], "no valid YAML (ValueError)"),
+        (b"987654321.125,\xff", "no valid YAML (UnicodeDecodeError)"),
+    ],
+)
+def test_data_in_the_place_of_a_study(place, capfd, command, data, problem):
+    place.write_data(data)
+    of = "--model", "mine", "--algorithm", "newton", "--epsilon", "1"
+    output = ["--output", "out"] * (command == "release")
+    assert place.run(command, "data.csv", *of, *output) == 1
+    assert require_nothing(place, capfd).err == f"{command}: data.csv: {problem}\n"
+
+
+@pytest.mark.parametrize("command", ["release", "rehearse"])
+def test_a_file_that_reads_data_while_it_is_imported(place, capfd, command):
+    (place.folder / "reads.py").write_text("import numpy\n\nnumpy.loadtxt('data.csv')\n")
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:Plain", "reads.py:Reads"))
+    place.write_data(["987654321.125,Alice"])
+    place.ledger()
+    of = "study.yaml", "--model", "mine", "--algorithm", "newton", "--epsilon", "1"
+    output = ["--output", "out"] * (command == "release")
+    assert place.run(command, *of, *output) == 1
+    printed = require_nothing(place, capfd)
+    assert "Alice" not in printed.err
+    assert "reads.py:Reads cannot be imported (ValueError in reads.py, line 3)" in printed.err
 
 
 def test_a_sampler_that_shows_what_it_saw(place, capfd):
