@@ -165,7 +165,7 @@ def test_it_reaches_the_mode_from_where_the_information_is_not_positive(noise_sc
 
 @pytest.mark.parametrize("noise_scale", [1.0, 10.0])
 def test_it_reaches_a_mode_far_from_the_start(noise_scale):
-    """Seven standard deviations of a row away, where rows' log-likelihoods rise by 24 on the way."""
+    """Seven standard deviations of a row away, where log-likelihoods rise by 24 on the way."""
     theta = np.array([4.2, -5.6])
     model = Gaussian(20_000, 100.0, [[1.0, 0.0], [0.0, 1.0]], theta.tolist())
     rows = model.simulate(np.random.default_rng(9))
