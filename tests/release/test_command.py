@@ -1,6 +1,7 @@
 """The commands, as a person sees them."""
 
 import json
+import resource
 import subprocess
 import sys
 
@@ -225,6 +226,20 @@ def test_an_output_that_is_broken_at_the_end_does_not_look_like_a_refusal(place)
         ended = subprocess.run([sys.executable, "-c", script, *of], stdout=full, check=False)
     assert ended.returncode == 1
     assert len(ledger.read("data.csv").releases) == 1
+
+
+def test_a_disk_that_is_full_while_draws_are_written_ends_in_a_line(place, made_up, capsys):
+    """HDF5 would crash; here files may have so many bytes as the others and chain.nc have not."""
+    place.ledger()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, before[1]))
+    try:
+        status = place.release("newton", 1, "out", "--draws", 5)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert status == 3
+    assert "File too large" in capsys.readouterr().err
+    assert not list(place.folder.glob(".*")) and not (place.folder / "out").exists()
 
 
 def test_nothing_is_published_beside_what_was_written(place, made_up, capsys):
