@@ -144,7 +144,7 @@ def test_what_is_known_without_the_data_is_refused_before_anything_is_spent(plac
         place, capsys, *of, "--output", "data.csv/x"
     )
     (place.folder / "data.csv").rename(place.folder / "other.csv")
-    assert "data.csv: must be a file that can be read" in refused(
+    assert "must be a file that can be read, not data.csv" in refused(
         place, capsys, *of, "--output", "out"
     )
     assert not ledger.read("data.csv").releases

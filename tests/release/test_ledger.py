@@ -132,8 +132,10 @@ def test_a_link_to_the_data_has_the_same_ledger(data, tmp_path):
 @pytest.mark.parametrize("name", ["data.txt", "."])
 def test_data_that_no_model_can_read_get_no_ledger(tmp_path, name):
     (tmp_path / "data.txt").write_text("x\n1\n")
-    with pytest.raises(JobError, match=r"must end in \.csv, \.parquet, \.npy$"):
+    with pytest.raises(JobError, match=r"ends in \.csv, \.parquet, \.npy, not "):
         ledgers.new(tmp_path / name, 2.0, 1e-5, "any", 10)
+    with pytest.raises(JobError, match=r"ends in \.csv, \.parquet, \.npy, not "):
+        ledgers.read(tmp_path / name)
     (tmp_path / "folder.csv").mkdir()
     for missing in ("missing.csv", "folder.csv"):
         with pytest.raises(JobError, match="must be a file that can be read"):

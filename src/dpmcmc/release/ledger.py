@@ -153,8 +153,16 @@ class Ledger(NamedTuple):
 
 
 def path_of(data):
-    """Path of the ledger of a file of data; links to the file have no other."""
+    """Path of the ledger of a file of data; links to the file have no other.
+
+    Raises
+    ------
+    JobError
+        If no model can read such a file.
+    """
     data = real_path(data)
+    if data.suffix not in READERS:
+        raise JobError(f"data: must be a file that ends in {', '.join(READERS)}, not {data}")
     return data.with_name(f"{data.name}.ledger")
 
 
@@ -164,11 +172,9 @@ def real_path(data):
 
 
 def require_readable(data):
-    """Raise a JobError unless a path is that of a file of data, which is not opened."""
-    if real_path(data).suffix not in READERS:
-        raise JobError(f"{data}: must end in {', '.join(READERS)}")
+    """Raise a JobError unless a path is that of a file, which is not opened."""
     if not (os.path.isfile(data) and os.access(data, os.R_OK)):
-        raise JobError(f"{data}: must be a file that can be read")
+        raise JobError(f"data: must be a file that can be read, not {data}")
 
 
 def new(data, epsilon, delta, kinds, rows, owner=None):
@@ -179,8 +185,8 @@ def new(data, epsilon, delta, kinds, rows, owner=None):
     JobError
         If there is one, or it cannot be written, or the data are no file that a model can take.
     """
-    require_readable(data)
     path = path_of(data)
+    require_readable(data)
     line = sealed(budget_line(data, epsilon, delta, kinds, rows, owner=owner), "")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
