@@ -202,8 +202,8 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
         ),
         (
             [["a", epsilon, 1, 0.04 / epsilon, True, True] for epsilon in (1, 2)],
-            "At each of the 2 ε from 1 to 2, use a. Its MMD is 2.0 times that of exact samples at "
-            "ε = 1 and 1.0 times at ε = 2.",
+            "At ε = 1 and 2, use a. Its MMD is 2.0 times that of exact samples at ε = 1 and 1.0 "
+            "times at ε = 2.",
         ),
         (
             [["a", 1, 1, 0.04, True, True], ["b", 1, 2, 0.05, True, True]],
@@ -215,8 +215,8 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
                 ["a", 2, 1, 0.03, True, True],
                 ["b", 2, 1, 0.02, True, True],
             ],
-            "At each of the 2 ε from 1 to 2, use a (at all 2) or b (at 1). The lowest MMD is 2.0 "
-            "times that of exact samples at ε = 1 and 1.0 times at ε = 2.",
+            "At ε = 1 and 2, use a (ε = 1 and 2) or b (ε = 2). The lowest MMD is 2.0 times that of "
+            "exact samples at ε = 1 and 1.0 times at ε = 2.",
         ),
         (
             [[name, epsilon, 1, 0.5, True, False] for name in "ab" for epsilon in (1, 2, 3)],
@@ -230,8 +230,17 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
                 ["b", 3, 1, 0.3, True, False],
                 ["c", 3, 2, 0.4, True, False],
             ],
-            "The closest are a (at 2) and b (at 1). The lowest MMD is 25 times that of exact "
-            "samples at ε = 1 and 15 times at ε = 3.",
+            "At each of the 3 ε from 1 to 3, **no algorithm is usable**. The closest are a (ε = 1 "
+            "and 2) and b (ε = 3). The lowest MMD is 25 times that of exact samples at ε = 1 and "
+            "15 times at ε = 3.",
+        ),
+        (  # the rows may come in any order
+            [[name, e, 1, 0.04, True, True] for e, name in ((4, "a"), (1, "a"), (2, "a"), (2, "b"))],
+            "At each of the 3 ε from 1 to 4, use a (all 3 ε) or b (ε = 2). The lowest MMD is 2.0",
+        ),
+        (  # within 3 times exact samples, which never moving is as well
+            [["a", 1, 1, 0.04, False, True], ["b", 1, 1, 0.05, True, False]],
+            "At ε = 1, **no algorithm is usable**. The closest is b.",
         ),
         (  # of a usable one and a closer one, the usable one; what ties but never moved is no help
             [
@@ -291,7 +300,7 @@ def test_readers_are_told_what_to_use_before_all_else(results):
         in page
     )
     assert "| The m | 1 | A and B |" in page
-    assert "- **A** (accountant rdp): It's" in page and "**C**" not in page
+    assert "- **A** (accounting: RDP): It's" in page and "**C**" not in page
     assert page.index("no algorithm is usable") < page.index("<details>") < page.index("## Pages")
     ranking.assign(rank=math.nan, mmd=math.nan).to_csv(results / "tables/ranking.csv", index=False)
     nothing = pages.front_page(results)  # no budget allows an iteration
