@@ -235,7 +235,10 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
             "15 times at ε = 3.",
         ),
         (  # the rows may come in any order
-            [[name, e, 1, 0.04, True, True] for e, name in ((4, "a"), (1, "a"), (2, "a"), (2, "b"))],
+            [
+                [name, e, 1, 0.04, True, True]
+                for e, name in ((4, "a"), (1, "a"), (2, "a"), (2, "b"))
+            ],
             "At each of the 3 ε from 1 to 4, use a (all 3 ε) or b (ε = 2). The lowest MMD is 2.0",
         ),
         (  # within 3 times exact samples, which never moving is as well
