@@ -12,7 +12,7 @@ import dpmcmc
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
 from dpmcmc.reporting.figures.metrics import USABLE, USABLE_LINE
 from dpmcmc.reporting.figures.strips import NOT_CLOSER, SHADES, TICKS, TIMES_EXACT, scale_bar
-from dpmcmc.reporting.figures.style import ink_on, legend_below, panel_grid
+from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
 from dpmcmc.reporting.words import listing
 
 MOST_LINES = 8  # of a figure
@@ -195,6 +195,8 @@ def curves_figure(study, table, epsilon):
                 line["n"],
                 line["times_exact"],
                 marker=markers[name],
+                markeredgecolor=NEUTRAL,
+                markeredgewidth=0.5,
                 color=study.algorithm_colour(name),
                 label=study.algorithm_label(name),
                 linewidth=2.2 if is_one_release(study, name) else 1.0,

@@ -379,6 +379,7 @@ BAD = [
     ),
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "Circle"}, "is not a valid id"),
+    ("colours/dp-hmc", "#12345", "colours.dp-hmc: '#12345' is no colour; a colour is #rrggbb or"),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
     ("seed", 10**400, "seed: must be a finite number, not 1000"),
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
@@ -534,6 +535,17 @@ def test_a_study_stands_on_the_library_and_on_what_it_extends(tmp_path):
     (tmp_path / "two.yaml").write_text("extends: nowhere.yaml\n")
     with pytest.raises(ConfigError, match=r"nowhere.yaml: cannot be read: No such file"):
         load_study(ROOT, [tmp_path / "two.yaml"])
+
+
+def test_an_algorithm_has_the_same_colour_in_all_studies():
+    files = [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]
+    found = {}
+    for file in files:
+        for name, told in load_study(ROOT, [file]).description()["algorithms"].items():
+            found.setdefault(name, set()).add(told["colour"])
+    assert len(found) > 20
+    assert {name: colours for name, colours in found.items() if len(colours) > 1} == {}
+    assert found["dp-sgld-exact"] == found["dp-sgld"]
 
 
 def test_a_title_is_of_a_study_and_not_of_what_extends_it(config, tmp_path):
