@@ -86,7 +86,7 @@ def test_an_executed_notebook_is_a_page_the_same_whenever_it_ran(executed):
     assert page.cells[0].source.endswith("Then the {rest}.")
     assert [cell.metadata.get("tags") for cell in page.cells] == [
         None,
-        ["parameters", notebooks.FOLDED],
+        ["parameters", notebooks.LEFT_OUT],
         [notebooks.FOLDED],
     ]
     assert page.cells[2].outputs[0].data["text/html"] == "<b>result</b>"

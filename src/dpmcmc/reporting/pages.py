@@ -126,7 +126,8 @@ def table_html(table, formats=None, group=None):
     for record in table.to_dict("records"):
         if group and record[group] != above:
             above = record[group]
-            heading = f'<th colspan="{len(kinds)}">{escape(text(group, above))}</th>'
+            said = f"<span>{escape(text(group, above))}</span>"
+            heading = f'<th colspan="{len(kinds)}">{said}</th>'
             lines.append(f'<tr class="group">{heading}</tr>')
         cells = [
             f"<td{classes[column]}>{escape(text(column, record[column]))}</td>" for column in kinds
