@@ -10,6 +10,7 @@ from conftest import SMALL_MODELS
 from matplotlib import colors
 
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.reporting import pages
 from dpmcmc.reporting.figures import metrics, posteriors, strips, style, verdicts
 from dpmcmc.reporting.study import Study
 
@@ -188,7 +189,8 @@ def test_a_claim_has_its_verdict_and_a_label_that_stands_alone():
         ],
         columns=columns,
     ).assign(one_decides=[False, True, False])
-    axis = verdicts.claims_figure(claims, {"2": "On the banana it does not work"}).axes[0]
+    claims = pages.with_labels(claims, {"2": "On the banana it does not work"})
+    axis = verdicts.claims_figure(claims).axes[0]
     labels = [label.get_text() for label in axis.get_yticklabels()]
     assert labels == ["1. It works", "2. On the banana it does not work"]
     assert [text.get_text() for text in axis.texts] == ["confirmed", "undecided *"]

@@ -153,6 +153,8 @@ def test_a_front_page_has_the_claims_that_are_judged(results):
     page = pages.front_page(results)
     assert "| 1 | 6.1 | It works | 3 | 4 | 2 | 1 | 0 | undecided (one decides) |" in page
     assert "It flies" not in page
+    labelled = pages.with_labels(pd.DataFrame(rows, columns=columns), {"1": "It works here"})
+    assert list(labelled["statement"]) == ["It works here", "It flies"]
 
 
 def ranked(*rows):
