@@ -7,7 +7,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import pytest
 from conftest import ROOT
 
 from dpmcmc.accounting.accountants import ACCOUNTANTS
@@ -88,49 +87,51 @@ def test_pages_depend_on_every_accountant():
     assert set(ACCOUNTANTS.values()) <= set(JOBS["notebook"].modules(study, of))
 
 
-EDITS = [
-    ("samplers/dp_penalty.py", {"dp-penalty"}),
-    ("kernels/ratios.py", {"dp-penalty", "dp-barker"}),
-    ("accounting/barker_rdp.py", {"dp-barker"}),
-    ("models/circle.py", set()),
+CODE = "\nA_NEW_CONSTANT = 1\n"
+EDITS = [  # file, what is put at its end, algorithms whose chains it concerns
+    ("samplers/dp_penalty.py", CODE, {"dp-penalty"}),
+    ("kernels/ratios.py", CODE, {"dp-penalty", "dp-barker"}),
+    ("accounting/barker_rdp.py", CODE, {"dp-barker"}),
+    ("models/circle.py", CODE, set()),
+    ("samplers/dp_penalty.py", "\n# A comment.\n\n", set()),
 ]
-RECIPE = (
-    "import json; from dpmcmc.jobs.committed import study_of; "
-    "from dpmcmc.jobs.table import recipe; print(json.dumps(recipe(study_of('tiny'))))"
-)
+RECIPES = """
+import json, sys
+from pathlib import Path
+from dpmcmc.jobs import table
+from dpmcmc.jobs.committed import study_of
+from dpmcmc.study import sources
+found = [table.recipe(study_of("tiny"))]
+for file, text in json.load(sys.stdin):
+    path = Path("src/dpmcmc", file)
+    before = path.read_text()
+    path.write_text(before + text)
+    table.digest_of.cache_clear()
+    sources.imported_directly.cache_clear()
+    found.append(table.recipe(study_of("tiny")))
+    path.write_text(before)
+print(json.dumps(found))
+"""
 
 
-@pytest.fixture(scope="module")
-def edited(tmp_path_factory):
-    """Recipe of the tiny study in a copy of the tree, after an edit of a file."""
-    tree = tmp_path_factory.mktemp("tree")
+def test_a_changed_source_concerns_what_imports_it_and_prose_in_it_nothing(tmp_path):
     for part in ("src", "studies", "notebooks", "workflow"):
-        shutil.copytree(ROOT / part, tree / part)
+        shutil.copytree(ROOT / part, tmp_path / part)
     for path in ROOT.glob("*.yaml"):
-        shutil.copy(path, tree)
-
-    def after(file=None, text=""):
-        path = tree / "src/dpmcmc" / file if file else None
-        before = path.read_text() if path else ""
-        try:
-            if path:
-                path.write_text(before + text)
-            environment = os.environ | {"PYTHONPATH": str(tree / "src")}
-            command = [sys.executable, "-c", RECIPE]
-            return json.loads(subprocess.check_output(command, env=environment, cwd=tree))
-        finally:
-            if path:
-                path.write_text(before)
-
-    return after
-
-
-def test_a_changed_source_concerns_what_imports_it_and_prose_in_it_nothing(edited):
-    before = edited()
-    for file, algorithms in EDITS:
-        after = edited(file, "\nA_NEW_CONSTANT = 1\n")
+        shutil.copy(path, tmp_path)
+    output = subprocess.run(
+        [sys.executable, "-c", RECIPES],
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "src")},
+        cwd=tmp_path,
+        input=json.dumps([edit[:2] for edit in EDITS]),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    before, *others = json.loads(output)
+    for (file, text, algorithms), after in zip(EDITS, others, strict=True):
         changed = {part for part in before if before[part] != after[part]}
         chains = {part.rpartition("/")[2] for part in changed if part.startswith("chains/")}
         assert chains == algorithms, file
-        assert ("reference/flat-banana-2d" in changed) == file.startswith(("kernels", "study"))
-    assert edited("samplers/dp_penalty.py", "\n# A comment.\n\n") == before
+        assert ("reference/flat-banana-2d" in changed) == file.startswith("kernels")
+        assert text == CODE or not changed

@@ -163,6 +163,19 @@ def test_it_reaches_the_mode_from_where_the_information_is_not_positive(noise_sc
     assert error @ error < 20.5  # the 99.9 % point of chi^2 with five degrees
 
 
+@pytest.mark.parametrize("noise_scale", [1.0, 10.0])
+def test_it_reaches_a_mode_far_from_the_start(noise_scale):
+    """Seven standard deviations of a row away, where log-likelihoods rise by 24 on the way."""
+    theta = np.array([4.2, -5.6])
+    model = Gaussian(20_000, 100.0, [[1.0, 0.0], [0.0, 1.0]], theta.tolist())
+    rows = model.simulate(np.random.default_rng(9))
+    sampler = NoisyNewton(5.0, information_clip_bound=1.5, noise_scale=noise_scale)
+    state, _ = sampler.prepare(streams(10), Target(model, rows))
+    mean, factor = state.memory
+    error = np.linalg.solve(factor, mean - theta)
+    assert error @ error < 13.8  # the 99.9 % point of chi^2 with two degrees
+
+
 def information(target, theta):
     """Summed information (d, d) of all rows; nothing is clipped."""
     summed, _ = target.clipped_information(theta, 1e6)

@@ -177,7 +177,7 @@ def outputs(path):
     return [cell.get("outputs") for cell in cells]
 
 
-@pytest.mark.parametrize("name", chosen(STUDIES, "dp-hmc-paper"))
+@pytest.mark.parametrize("name", chosen(STUDIES, "noisy-statistics"))
 def test_pages_of_a_study_from_what_is_committed(fresh, name):
     shutil.copytree(ROOT / "docs" / name, fresh / "docs" / name)
     pages = {path: outputs(path) for path in fresh.glob(f"docs/{name}/notebooks/*.ipynb")}

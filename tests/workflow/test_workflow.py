@@ -13,7 +13,7 @@ import PIL.Image
 import pytest
 import yaml
 from conftest import ROOT
-from running import QUICK, TINY, copy_tree, jobs, run, snakemake
+from running import QUICK, TINY, jobs, run, snakemake
 
 from dpmcmc import registry
 from dpmcmc.evaluation import metrics
@@ -24,6 +24,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.study.loading import read_study
 from dpmcmc.study.streams import chain_streams, generator, seed_sequence, start_point
+from dpmcmc.study.study import Study
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +56,28 @@ def test_notebooks_are_committed_without_outputs():
             assert not cell.get("outputs") and not cell.get("execution_count")
 
 
-def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(tmp_path):
-    tree = copy_tree(tmp_path)
-    counts = jobs(tree)
+def test_the_full_study_has_the_cells_of_the_chapter(config):
     cells = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8 + 7 * 6 + 3
-    assert counts["run_chain"] == cells * 20 == 5920
-    assert counts["compute_budget"] == cells == 296
+    study = Study(config, ROOT)
+    assert len(study.cells) == cells == 296
+    assert sum(len(study.seeds_of(cell)) for cell in study.cells) == 5920
+
+
+def test_a_dry_run_of_the_template_plans_a_job_for_every_chain(fresh):
+    template = jobs(fresh, "--configfile", "studies/template/study.yaml")
+    assert template["run_chain"] == 80 and sum(template.values()) < 100
+
+
+@pytest.mark.torture
+def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(fresh):
+    counts = jobs(fresh)
+    assert counts["run_chain"] == 296 * 20 and counts["compute_budget"] == 296
     assert counts["compute_accounting_curve"] == 7 and counts["precompute"] == 1
     samples = ("simulate_dataset", "draw_reference", "draw_baselines")
     assert [counts[rule] for rule in samples] == [9, 9, 9]
     renderings = [rule for rule in counts if rule.startswith("render_")]
     notebooks = yaml.safe_load((ROOT / "config.yaml").read_text())["notebooks"]
     assert len(renderings) == len(notebooks)
-    template = jobs(tree, "--configfile", "studies/template/study.yaml")
-    assert template["run_chain"] == 80 and sum(template.values()) < 100
 
 
 def read(results, name):
@@ -82,7 +91,7 @@ def test_the_table_of_chains_has_a_row_for_every_chain(results):
         "gradient_clip_fraction mmd mean_error covariance_error"
     )
     assert set(columns.split()) <= set(chains.columns)
-    compared = 7 * 3 * 2 + 3 * 2 + 1 + 4 * 3 * 2 + 2 * 2 + 2 * 3 + 4 + 3 + 1
+    compared = 4 * 3 * 2 + 3 * 3 + 3 * 2 + 1 + 4 * 3 + 2 + 2 * 3 + 4 + 3 + 1
     swept, by_iterations = 2 * 2 * 3, 3
     assert len(chains) == (compared + swept + by_iterations) * 2
     keys = ["model", "algorithm", "epsilon", "iterations", "clip_bound", "seed"]
@@ -427,7 +436,7 @@ PAGES = {
 def test_a_changed_colour_renders_pages_alone_and_a_seed_adds_chains_alone(tree, tmp_path):
     """What concerns chains is asked of the table of jobs."""
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
-    assert counts["run_chain"] == 106
+    assert counts["run_chain"] == 83
     assert not {"simulate_dataset", "draw_reference", "draw_baselines"} & counts.keys()
     changed = Path(shutil.copytree(tree, tmp_path / "tree"))
     path = changed / "src/dpmcmc/reporting/figures/style.py"

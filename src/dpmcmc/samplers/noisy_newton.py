@@ -28,10 +28,10 @@ from dpmcmc.settings import Noise, Number, Numbers, Positive, Steps
 GROWTH = 1.7
 AVERAGED = 4
 INFORMATION_SHARE = 0.1  # of the mu^2 of a step
-# Root mean square over the rows of what a step may change in a row's log-likelihood. Farther out
-# a row's information may be quite another: that of a logistic regression vanishes. Two estimates
-# bound the step: one by the information, and one by the mean gradient, which holds where the
-# information is not positive, as in a robust regression far from its mode.
+# What the first step may change in a row's log-likelihood (root mean square over the rows). Farther
+# out a row's information may be quite another: that of a logistic regression vanishes. Two
+# estimates bound a step: one by the information, and one by the mean gradient, which holds where
+# the information is not positive, as in a robust regression far from its mode.
 LONGEST = 0.5
 
 
@@ -79,8 +79,11 @@ class NoisyNewton(OneRelease):
         1 / mu: the noise's *standard deviation* over the sensitivity, for all steps together.
         By default it follows from the budget.
     num_steps : int
-        Steps from the start to the mode. Each changes a row's log-likelihood by at most 1/2 (root
-        mean square).
+        Steps from the start to the mode. The first changes a row's log-likelihood by at most 1/2
+        (root mean square). A step that goes on in the direction of one that was cut may change
+        twice as much (a trust region). So the first six of ten steps raise the mean log-likelihood
+        of a row by up to 31, and the last four stay near the mode. Give more steps if the prior has
+        likely parameters that are farther from the start.
     start : float or list of float
         A public point at which the steps start: one number for all components or one for each.
     """
@@ -103,13 +106,20 @@ class NoisyNewton(OneRelease):
         """Newton steps, each from the last release alone; then the answer of the last few."""
         n, model = target.num_rows, target.model
         theta, steps = self.start_of(model), []
+        reach, change, is_cut = LONGEST, None, False
         for share in self.shares:
             released, clip_fraction = self.release(rng, target, theta, share)
+            if is_cut and released.gradient @ change > steps[-1].gradient @ change / 2:
+                reach *= 2  # a trust region: most of the way is left
+            else:
+                reach = max(reach / 2, LONGEST)
             steps.append(released)
             change = self.answer(model, [released]).mean - theta
             by_information = math.sqrt(change @ estimated_information([released]) @ change / n)
             by_gradient = abs(released.gradient @ change) / n
-            theta = theta + change * (LONGEST / max(by_information, by_gradient, LONGEST))
+            is_cut = max(by_information, by_gradient) > reach
+            change *= reach / max(by_information, by_gradient, reach)
+            theta = theta + change
         answer = self.answer(model, steps[-AVERAGED:])
         return State(answer.mean, answer), Info(True, math.nan, clip_fraction)
 
