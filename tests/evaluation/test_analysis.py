@@ -13,6 +13,7 @@ from dpmcmc.evaluation.analysis import (
     with_stand_ins,
 )
 from dpmcmc.evaluation.intervals import median_contrast, median_of_last_axis
+from dpmcmc.evaluation.metrics import LARGEST_MMD
 
 
 def test_intervals_cover_as_often_as_they_say():
@@ -205,6 +206,7 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
         {
             "far": base + 0.5,
             "none": [np.nan] * 20,
+            "diverged": [LARGEST_MMD] * 20,
             "near": base,
             "as-near": base + noise,
             "middle": base + 0.2,
@@ -217,6 +219,7 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
     summary.loc[summary["algorithm"] == "as-near", "r_hat"] = 1.2
     summary.loc[summary["algorithm"] == "middle", "times_exact"] = 3.1
     summary.loc[summary["algorithm"] == "none", "times_exact"] = np.nan
+    summary.loc[summary["algorithm"] == "diverged", "times_exact"] = 70.0
     table = ranking(chains, summary, gains_on_start(chains, starts))
     nearer, usable = (set(table.loc[table[c], "algorithm"]) for c in ("is_nearer", "is_usable"))
     assert nearer == {"near", "as-near", "middle"}
@@ -224,7 +227,7 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
     ranks = dict(zip(table["algorithm"], table["rank"], strict=True))
     assert ranks["near"] == ranks["as-near"] == 1
     assert (ranks["middle"], ranks["far"]) == (3, 4)
-    assert ranks["none"] is pd.NA
+    assert ranks["none"] is ranks["diverged"] is pd.NA
     ties = dict(zip(table["algorithm"], table["is_tied"], strict=True))
     assert [name for name, is_tied in ties.items() if is_tied] == list(table["algorithm"][:2])
     assert ((table["mmd_low"] <= table["mmd"]) & (table["mmd"] <= table["mmd_high"]))[:4].all()

@@ -21,6 +21,7 @@ from dpmcmc.evaluation.checking.posteriors import kernels, path
 from dpmcmc.evaluation.checking.rows import between
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
+from dpmcmc.models.regression import LogisticRegression, RobustRegression
 from dpmcmc.samplers.chain import Streams
 from dpmcmc.study.entries import read_model
 
@@ -61,6 +62,14 @@ def test_models_of_the_study_pass(config, name):
 
 def test_these_are_all(config):
     assert config["models"].keys() == set(OURS)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(2, 300, 1.0, 4.0), RobustRegression(2, 300, 1.0, 3.0)]
+)
+def test_regressions_of_the_package_pass(model):
+    assert len(not_tried(check_model(model))) < 4
 
 
 @pytest.mark.parametrize("kind", chosen([PlainBananaRows, BananaRows, BananaJax], BananaRows))

@@ -203,7 +203,7 @@ def test_fewer_than_two_draws_have_no_metrics(size):
     assert all(math.isnan(value) for value in result.values()) and len(result) == 4
 
 
-@pytest.mark.parametrize("size", [1e155, 1e200, math.inf, math.nan])
+@pytest.mark.parametrize("size", [1e8, 1e92, 1e155, 1e200, math.inf, math.nan])
 def test_a_chain_that_has_diverged_is_the_worst_there_is(size):
     rng = np.random.default_rng(0)
     reference = rng.standard_normal((100, 2))
@@ -216,5 +216,5 @@ def test_a_chain_that_has_diverged_is_the_worst_there_is(size):
         assert found["mmd"] == metrics.LARGEST_MMD and found["mmd_draws"] == 60
         assert all(found[key] > near[key] for key in ("mean_error", "covariance_error", "sd_ratio"))
     assert metrics.mmd(size * draws, reference, math.inf) == metrics.LARGEST_MMD
-    far = metrics.compare(np.random.default_rng(2), 1e150 * draws, reference, Known(), 500, 60)
+    far = metrics.compare(np.random.default_rng(2), 1e4 * draws, reference, Known(), 500, 60)
     assert 0.4 < far["mmd"] < metrics.LARGEST_MMD

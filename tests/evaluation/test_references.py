@@ -180,6 +180,17 @@ def test_a_mode_that_draws_leave_out_is_missed():
     assert missed(modes[:1], 3 * wide, weights) is None
 
 
+def test_a_mode_keeps_its_draws_in_many_dimensions():
+    """Of 30 dimensions no draw is within two widths of a mode."""
+    rng, far = np.random.default_rng(4), np.full(30, 5.0)
+    modes = [Mode(place, np.eye(30), 0.0) for place in (np.zeros(30), far)]
+    draws, weights = rng.standard_normal((SIZE, 30)), np.ones(SIZE)
+    assert missed(modes[:1], draws, weights) is None
+    assert missed(modes, draws, weights) == 1
+    both = np.concatenate([draws, far + draws])
+    assert missed(modes, both, np.ones(2 * SIZE)) is None
+
+
 def test_a_long_run_without_draws_of_a_mode_that_was_found_is_refused(monkeypatch):
     """Chains leave the narrow mode, and do not find it again."""
     target = TwoWidths([3.0, 0, 0, 0, 0], 0.2)

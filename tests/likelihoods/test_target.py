@@ -144,6 +144,8 @@ def test_a_bound_whose_square_underflows_clips_nothing_and_is_refused(small_targ
         small_target.clipped_gradient(theta, bound)
     with pytest.raises(ValueError, match="gradient_clip_bound: must be at least 1e-140"):
         small_target.clipped_batch_gradient(theta, bound, batch)
+    with pytest.raises(ValueError, match="radius: must be at least 1e-140"):
+        small_target.clipped_statistics(np.zeros(1), np.eye(1), bound)
     total, _ = small_target.clipped_gradient(theta, 1e-140)
     assert np.linalg.norm(total) <= small_target.num_rows * 1e-140 * (1 + 1e-9)
 

@@ -60,6 +60,7 @@ def test_streams_are_three_different_generators():
         (0.0, r"start: must be of shape \(2,\), not \(\)"),
         ([0.0, math.nan], r"start: must be finite, not \[0.0, nan\]"),
         ([math.inf, 0.0], "start: must be finite"),
+        ("ab", "start: must be 2 numbers, not 'ab'"),
     ],
 )
 def test_a_chain_starts_at_a_point(start, message):

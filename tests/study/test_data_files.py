@@ -206,6 +206,22 @@ def test_numbers_of_parquet(tmp_path, column):
     )
 
 
+def test_decimals_of_parquet_are_the_numbers_of_the_same_csv(tmp_path):
+    texts = [f"{whole}.{cents:02d}" for whole in (0, 7, 1234567) for cents in range(100)]
+    parquet.write_table(
+        pyarrow.table({"y": [Decimal(t) for t in texts], "x": [Decimal(t) for t in texts]}),
+        tmp_path / "data.parquet",
+    )
+    lines = ["y,x", *(f"{text},{text}" for text in texts)]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    found = []
+    for path in (tmp_path / "data.parquet", tmp_path / "data.csv"):
+        model, columns = read(path)
+        found.append(data_set(model, DataFile(path), columns))
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0][:, 0], [float(text) for text in texts])
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [

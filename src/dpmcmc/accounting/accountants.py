@@ -41,6 +41,9 @@ def accountant(name):
     ValueError
         If there is none; with the valid names.
     """
+    if not isinstance(name, str):
+        valid = ", ".join(ACCOUNTANTS)
+        raise ValueError(f"accountant: must be a name ({valid}) or a file.py, not {name!r}")
     if not name.endswith(".py"):
         return import_module(module_name(name))
     module = load_file(Path(name).resolve())

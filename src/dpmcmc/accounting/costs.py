@@ -34,6 +34,8 @@ class Price:
     ):
         _require_object(sampler)
         _require_count(chains, "chains", 1)
+        power = "likelihood_power: must be a positive number"
+        _require_number(likelihood_power, power, math.inf)
         self.accountant = accountant_named(accountant)
         self.mechanism = mechanism_of(sampler, num_rows, likelihood_power)
         self.chains = chains

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation.intervals import Estimate, median_contrast
+from dpmcmc.evaluation.metrics import LARGEST_MMD
 
 # A cell is usable when a sample of it can stand for the posterior: its chains agree, and they are
 # about as near as an exact sample is.
@@ -154,7 +155,8 @@ def ranking(chains, summary, gains):
 
     From the lowest median up, an algorithm shares the rank of the best one of the present group
     as long as the interval of the difference of their medians includes 0; the first for which it
-    does not opens the next group. Algorithms whose budget leaves no MMD are not ranked.
+    does not opens the next group. Algorithms whose budget leaves no MMD, or of whose chains half
+    have diverged, are not ranked.
 
     Parameters
     ----------
@@ -176,7 +178,8 @@ def ranking(chains, summary, gains):
     for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
         cells = dict(list(group.groupby("algorithm", sort=False)))
         medians = {name: cell["mmd"].median(skipna=False) for name, cell in cells.items()}
-        ranked = sorted((name for name in cells if not np.isnan(medians[name])), key=medians.get)
+        with_rank = (name for name in cells if medians[name] < LARGEST_MMD)  # NaN has none
+        ranked = sorted(with_rank, key=medians.get)
         leader = rank = None
         for position, name in enumerate(ranked, start=1):
             mmd = cells[name]["mmd"]

@@ -5,6 +5,10 @@ import math
 import numpy as np
 
 LARGEST_MMD = math.sqrt(2)  # of any two samples, but for what the unbiased estimate adds
+# A chain has diverged if its draws are so many times as far from the posterior's mean as exact
+# draws (root mean square). Its MMD would tell nothing: any cloud that is wide enough has about 1/2,
+# as the bandwidth is a median distance.
+FARTHEST = 1e6
 BLOCK = 64  # points whose kernel values with all others are in memory at once
 
 
@@ -80,10 +84,11 @@ def kernel_pair_sum(x):
 
 
 def has_diverged(draws, reference):
-    """Whether a draw is not finite, or the squared distances from the reference sample overflow."""
+    """Whether draws are not finite, or `FARTHEST` times as far away as a reference sample."""
+    centre = reference.mean(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
-        centred = draws - reference.mean(axis=0)
-        return not np.isfinite(np.vdot(centred, centred))
+        far, near = (np.linalg.norm(x - centre) / math.sqrt(len(x)) for x in (draws, reference))
+        return not far <= FARTHEST * near
 
 
 def mean_error(draws, reference, posterior_mean=None):
@@ -146,8 +151,8 @@ def compare(rng, draws, reference, model, bandwidth_pairs, max_draws, held_out=N
     dict
         mmd, mean_error, covariance_error, sd_ratio, and mmd_draws: how many draws the MMD used;
         with held-out rows accuracy too, if the model has a function `accuracy(draws, rows)`. A
-        chain that has diverged, so that its squares overflow, gets the worst values there are:
-        `LARGEST_MMD`, infinite errors and accuracy 0.
+        chain that has diverged gets the worst values there are: `LARGEST_MMD`, infinite errors and
+        accuracy 0.
     """
     is_predicted = held_out is not None and hasattr(model, "accuracy")
     if len(draws) < 2:

@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import gammainc, gammaincinv
 
 from dpmcmc.files import JobError
 
 STARTS = 12  # of the search, in each of its two rounds
 SCALES = (0.1, 1000.0)  # of starts about the origin, and in units of its width about a mode
 LOG_MASS_CUTOFF = 10.0  # log mass below that of the best mode
+NEAR = 2.0  # widths of a mode, for d = 2; for other d the ball with the same share of a normal
 LEAST_SHARE = 0.2  # of what a mode's normal approximation says
 NOT_FINITE = 1e100  # stands for a log density that is no finite number
 
@@ -98,9 +100,10 @@ def squared_distances(mode, steps):
 def missed(modes, positions, weights):
     """The first mode that weighted positions leave out, by its number; None if they leave out none.
 
-    The weight within two widths of a mode is compared with the mass of its normal approximation,
-    both relative to all modes. A posterior is not normal about its modes: less than a fifth counts
-    as left out.
+    A position belongs to the mode whose normal approximation has the highest density there. The
+    weight near a mode, in a ball that has 86 % of a normal distribution, is compared with the mass
+    of the approximation, both relative to all modes. A posterior is not normal about its modes:
+    less than a fifth counts as left out.
 
     Parameters
     ----------
@@ -109,11 +112,17 @@ def missed(modes, positions, weights):
     weights : (k,) array
     """
     own = np.exp([mode.log_mass - modes[0].log_mass for mode in modes])
-    found = np.array(
-        [weights[squared_distances(mode, positions - mode.position) < 4].sum() for mode in modes]
-    )
+    far = np.array([squared_distances(mode, positions - mode.position) for mode in modes])
+    peaks = np.array([mode.log_mass - np.linalg.slogdet(mode.covariance)[1] / 2 for mode in modes])
+    of_mode = (peaks[:, None] - far / 2).argmax(axis=0) == np.arange(len(modes))[:, None]
+    found = (of_mode & (far < squared_radius(positions.shape[1]))) @ weights
     is_left_out = found / max(found.sum(), 1e-300) < LEAST_SHARE * own / own.sum()
     return int(is_left_out.argmax()) if is_left_out.any() else None
+
+
+def squared_radius(dimension):
+    """Squared radius of a ball with the share of N(0, I_d) that `NEAR` has for d = 2."""
+    return float(2 * gammaincinv(dimension / 2, gammainc(1.0, NEAR**2 / 2)))
 
 
 def climbed(target, origin, start):

@@ -118,7 +118,9 @@ def sample_row(spec, model, reference, held_out, chains, algorithm, stream, numb
     draws = np.concatenate(kept)
     rng = generator(spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number)
     metrics = compare(rng, draws, reference, model, **spec["mmd"], held_out=held_out)
-    of_draws = {"kept_draws": len(draws), "ess": effective_sample_size(kept)}
+    has_diverged = math.isinf(metrics["mean_error"])
+    ess = math.nan if has_diverged else effective_sample_size(kept)
+    of_draws = {"kept_draws": len(draws), "ess": ess}
     if m > 1:
         of_draws["r_hat"] = split_r_hat(kept)
     return (

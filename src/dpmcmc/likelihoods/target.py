@@ -202,8 +202,9 @@ class Target:
         Raises
         ------
         ValueError
-            If the model is no exponential family.
+            If the model is no exponential family, or the radius so small that it would not clip.
         """
+        check_bound(radius, "radius")
         if not hasattr(self.likelihood, "statistic_sum"):
             name = type(self.model).__name__
             raise ValueError(f"model: must be an ExponentialFamily to have statistics, not {name}")
@@ -268,10 +269,10 @@ class Target:
             raise ValueError(f"a mask of {self.num_rows} rows is needed, not of {len(batch)}")
 
 
-def check_bound(bound):
-    """Refuse a bound of gradients whose square underflows, so that it would not clip."""
+def check_bound(bound, name="gradient_clip_bound"):
+    """Refuse a bound of a norm whose square underflows, so that it would not clip."""
     if not bound >= LEAST_BOUND:
-        raise ValueError(f"gradient_clip_bound: must be at least {LEAST_BOUND:g}, not {bound:g}")
+        raise ValueError(f"{name}: must be at least {LEAST_BOUND:g}, not {bound:g}")
 
 
 def checked(model, data, nonfinite):

@@ -49,7 +49,9 @@ def execute(source, output, parameters, study=""):
             progress_bar=False,
         )
     except papermill.PapermillExecutionError as error:
-        raise NotebookError(f"{source}: {error.ename}: {error.evalue}".splitlines()[0]) from None
+        first = error.source.partition("\n")[0]
+        why = error.evalue or f"in the cell that begins with {first}"  # of an unknown magic, say
+        raise NotebookError(f"{source}: {error.ename}: {why}".splitlines()[0]) from None
     tidy(output, study)
 
 

@@ -203,7 +203,11 @@ def first_state(sampler, rng, target, start):
     """
     if hasattr(sampler, "prepare"):
         return sampler.prepare(rng, target)
-    start, dimension = np.array(start, dtype=float), target.model.dimension
+    dimension = target.model.dimension
+    try:
+        start = np.array(start, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"start: must be {dimension} numbers, not {start!r}") from None
     if start.shape != (dimension,):
         raise ValueError(f"start: must be of shape ({dimension},), not {start.shape}")
     if not np.isfinite(start).all():

@@ -59,6 +59,7 @@ OURS = [
     DPSGNHT(0.03, 50, 1, 3.0),
     DPSGHMC(0.01, 5, 50, 5.0, gradient_clip_bound=1, step_size_decay=0),
     SGHMC(0.015, 5, 50, 10.0, step_size_decay=0),
+    DPSGLD(0.002, 2, 5.0),
     SubsampledHMC(0.015, 5, 50, step_size_decay=0),
     MinibatchBarker(GaussianWalk(0.3), 50, UnitCorrection.compute()),
     HMC(0.15, 5),
@@ -463,7 +464,7 @@ class NormOfTheSum(DPHMC):
 class BatchesTooLarge(MinibatchDPPenalty):
     """An accountant that is told of batches of half the size."""
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def mechanism(self, num_rows, likelihood_power):
         return SubsampledGaussianMechanism(self.noise_variance, self.batch_size / num_rows / 2)
 
 
