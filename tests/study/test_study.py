@@ -553,7 +553,7 @@ def test_a_title_is_of_a_study_and_not_of_what_extends_it(config, tmp_path):
     assert study.title == "Chapter 6 of the thesis"
     told = study.description()
     assert told["title"] == study.title
-    assert told["notebooks"]["summary"]["title"].startswith("Chapter 6 of the thesis: summary")
+    assert told["notebooks"]["summary"]["title"].startswith("Summary: Chapter 6 of the thesis")
     assert told["related"]["dp-hmc-paper"]["title"] == "The paper on DP HMC"
     own = tmp_path / "own.yaml"
     own.write_text(f"extends: {ROOT / 'config.yaml'}\nstudy: mine\n")
