@@ -502,7 +502,7 @@ def test_stand_ins_double_the_cells_in_which_both_run(quick):
     study = Study(quick, ROOT)
     assert study.stand_ins["dp-barker-certified"] == "dp-barker"
     assert len(study.replaced_cells) == 2 * 3 + 1  # and DP-SGNHT on one model
-    assert all(cell.run == "epsilon-4" for cell, _ in study.replaced_cells)
+    assert {cell.run for cell, _ in study.replaced_cells} == {"epsilon-6", "epsilon-4"}
     cell, _ = study.replaced_cells[0]
     assert study.certification(cell)["accountant"] == "certified"
     assert study.certification(cell)["sampler"] == study.sampler(cell)["sampler"]
