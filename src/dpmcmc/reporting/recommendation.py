@@ -22,7 +22,7 @@ RULE = (
     f"moving, and where the split R-hat of its chains (1 if they agree) is at most "
     f"{LARGEST_R_HAT:g}. The *closest* share the first rank."
 )
-MOST_LISTED = 2  # successive ε that are listed; of more, the first and the last are told
+MOST_LISTED = 2  # successive ε that are listed; of more, the first and the last stand for all
 LEGEND = (
     "*use, or closest*: the usable algorithms. If there are none, the closest ones: those that "
     "share the first rank and are closer than never moving. The other columns describe the one of "
