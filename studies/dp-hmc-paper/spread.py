@@ -172,7 +172,7 @@ def draw_spread(axis, cell, colour):
 
 
 def samples_figure(study, target, reference, samples):
-    """Samples of a 2-dimensional posterior beside each other: a row an algorithm.
+    """Samples of a 2-dimensional posterior beside each other, a panel an algorithm.
 
     Parameters
     ----------
@@ -180,16 +180,16 @@ def samples_figure(study, target, reference, samples):
     target : Target
     reference : (size, 2) array
         Reference sample.
-    samples : dict of str to dict of str to (k, 2) array
-        By algorithm id, then by what a sample is, which heads its column.
+    samples : dict of str to (str, (k, 2) array)
+        By algorithm id: what is said of a sample, and its draws.
     """
-    columns = len(next(iter(samples.values())))
-    figure, axes = plane_grid(len(samples), columns, size=(2.2, 1.9), margin=(0.6, 0.4))
+    rows = -(-len(samples) // 2)
+    figure, axes = plane_grid(rows, 2, size=(3.0, 2.2), margin=(0.6, 0.4))
     density = posterior_density(target, reference, reference)
-    for row, (algorithm, of_algorithm) in zip(axes, samples.items(), strict=True):
-        colour = study.algorithm_colour(algorithm)
-        for axis, (title, draws) in zip(row, of_algorithm.items(), strict=True):
-            draw_sample(axis, density, draws, colour, title)
-        row[0].set_ylabel(f"{study.algorithm_label(algorithm)}\nθ₂")
+    for axis, (algorithm, (said, draws)) in zip(axes.flat, samples.items(), strict=False):
+        title = f"{study.algorithm_label(algorithm)}\n{said}"
+        draw_sample(axis, density, draws, study.algorithm_colour(algorithm), title)
+    for axis in axes.flat[len(samples) :]:
+        axis.remove()
     figure.tight_layout()
     return figure

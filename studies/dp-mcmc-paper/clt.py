@@ -7,7 +7,6 @@ limit theorem. Here is how normal it is, for proposals of a study's chains.
 import math
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -411,30 +410,25 @@ def distribution_panels(rows, sizes):
     rows : list of tuple
         A row of the figure each: title, n and the clipped ratios (k,) for each of the sizes.
     sizes : list of int
-        Of batches, a column each; the ratios on the left are those of the last one.
+        Of batches, a line each; the ratios on the left are those of the last one. Differences from
+        the normal distribution function are multiplied by √b, as they fall with it.
     """
-    figure, axes = plt.subplots(
-        len(rows),
-        1 + len(sizes),
-        figsize=(0.6 + 1.9 * (1 + len(sizes)), 0.4 + 2.1 * len(rows)),
-        squeeze=False,
-    )
-    colour = sns.color_palette("colorblind")[0]
-    for row, (title, n, by_size) in zip(axes, rows, strict=True):
-        row[0].hist(by_size[-1], bins=60, density=True, color=colour)
-        row[0].set(title=title, xlabel="Clipped ratio of a row", yticks=[])
-        row[0].locator_params(axis="x", nbins=3)
-        for axis, b, values in zip(row[1:], sizes, by_size, strict=True):
-            axis.plot(
-                SHOWN,
-                distribution(values, b, n, SHOWN) - norm.cdf(SHOWN),
-                color=colour,
-                linewidth=1,
-            )
-            axis.set(title=f"b = {b:,}", xlabel="Standardised sum")
-            axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-        row[1].set_ylabel("Difference from\nthe normal CDF")
+    figure, axes = panel_grid(2 * len(rows), 2, size=(2.9, 2.1))
+    colours = sns.color_palette("colorblind", len(sizes))
+    for (left, right), (title, n, by_size) in zip(axes.reshape(-1, 2), rows, strict=True):
+        left.hist(by_size[-1], bins=60, density=True, color=colours[-1])
+        left.set(title=title, xlabel="Clipped ratio of a row", yticks=[])
+        left.locator_params(axis="x", nbins=3)
+        for b, values, colour in zip(sizes, by_size, colours, strict=True):
+            gap = distribution(values, b, n, SHOWN) - norm.cdf(SHOWN)
+            right.plot(SHOWN, np.sqrt(b) * gap, color=colour, linewidth=1.2)
+        right.set(title=title, xlabel="Standardised sum")
+        right.set_ylabel("√b × difference\nfrom the normal CDF")
     figure.tight_layout()
+    handles = [
+        Line2D([], [], color=c, label=f"b = {b:,}") for b, c in zip(sizes, colours, strict=True)
+    ]
+    legend_below(figure, handles, len(sizes))
     return figure
 
 

@@ -5,12 +5,19 @@ import json
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
 
 import dpmcmc
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
-from dpmcmc.reporting.figures.strips import SHADES, TICKS, TIMES_EXACT
+from dpmcmc.reporting.figures.metrics import USABLE, USABLE_LINE
+from dpmcmc.reporting.figures.strips import NOT_CLOSER, SHADES, TICKS, TIMES_EXACT, scale_bar
 from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
+from dpmcmc.reporting.words import listing
 
+MOST_LINES = 8  # of a figure
+NONE = "none"  # in place of a method where all are no closer than never moving
+FRAME = {"fill": False, "lw": 2.5, "ec": "black"}  # around what is usable
 TUNED_ROWS = 10_000  # n of the models whose settings others take
 CELL = ["family", "n", "epsilon"]  # what is compared
 
@@ -60,10 +67,18 @@ def without_family(ranking, models, methods):
 
 
 def best_methods(table):
-    """The method with the lowest median MMD for each family, n and epsilon: rows of the table."""
-    ranked = table.dropna(subset="mmd")
-    best = ranked.loc[ranked.groupby(["family", "n", "epsilon"], sort=False)["mmd"].idxmin()]
-    return best.sort_values(["family", "n", "epsilon"], kind="stable")
+    """The method with the lowest median MMD for each family, n and epsilon: rows of the table.
+
+    Of those that are closer than never moving; where none is, the row's `is_nearer` is false.
+    Families are in the order of the table.
+    """
+    closer_first = table.dropna(subset="mmd").sort_values(
+        ["is_nearer", "mmd"], ascending=[False, True], kind="stable"
+    )
+    order = {family: place for place, family in enumerate(table["family"].unique())}
+    return closer_first.drop_duplicates(CELL).sort_values(
+        CELL, key=lambda values: values.map(order) if values.name == "family" else values
+    )
 
 
 def rows_needed(cells):
@@ -82,8 +97,10 @@ def rows_needed(cells):
         The least n of the study where that is enough.
     """
     cells = cells.sort_values("n")
-    times, sizes = cells["times_exact"].to_numpy(), cells["n"].to_numpy(dtype=float)
-    not_usable = np.flatnonzero(times > MOST_TIMES_EXACT)
+    is_usable, sizes = cells["is_usable"].to_numpy(), cells["n"].to_numpy(dtype=float)
+    times = cells["times_exact"].to_numpy()
+    times = np.where(is_usable, times, np.maximum(times, MOST_TIMES_EXACT))
+    not_usable = np.flatnonzero(~is_usable)
     if not len(not_usable):
         return sizes[0]
     last = not_usable[-1]
@@ -98,7 +115,7 @@ def needed_table(best):
     """`rows_needed` of every family and epsilon: a row each, with the method at that n."""
     rows = []
     for (family, epsilon), cells in best.groupby(["family", "epsilon"], sort=False):
-        usable = cells[cells["times_exact"] <= MOST_TIMES_EXACT]
+        usable = cells[cells["is_usable"]]
         method = usable["algorithm"].iloc[0] if len(usable) else None
         rows.append([family, epsilon, rows_needed(cells), method])
     return pd.DataFrame(rows, columns=["family", "epsilon", "n", "algorithm"])
@@ -113,17 +130,12 @@ def needed_rows(best, epsilons):
     table = []
     for family, cells in needed_table(best).groupby("family", sort=False):
         known = dict(zip(cells["epsilon"], cells["n"], strict=True))
-        largest = best.loc[best["family"] == family, "n"].max()
-        least = best.loc[best["family"] == family, "n"].min()
+        sizes = best.loc[best["family"] == family, "n"]
         logs = np.log(list(known)), np.log(list(known.values()))
         row = {"posterior": family}
         for epsilon in epsilons:
             n = known.get(epsilon, float(np.exp(np.interp(np.log(epsilon), *logs))))
-            if not np.isfinite(n):
-                text = f"more than {largest:,}"
-            else:
-                text = f"{least:,} or fewer" if n <= least else f"about {rounded(n):,}"
-            row[f"ε = {epsilon:g}"] = text
+            row[f"ε = {epsilon:g}"] = n_text(n, sizes)
         table.append(row)
     return table
 
@@ -131,69 +143,84 @@ def needed_rows(best, epsilons):
 def map_figure(study, best):
     """A map for each family: n across, epsilon up, the best method and its times exact in a cell.
 
-    Colours are times exact on a logarithmic scale. A thick frame is around what is usable.
+    Colours are times exact on a logarithmic scale; grey is a cell where nothing is closer than
+    never moving. A thick frame is around what is usable.
     """
     names = list(best["family"].unique())
-    figure, axes = panel_grid(len(names), len(names), size=(4.3, 2.9), margin=(0.9, 0.9))
-    shades, image = plt.get_cmap(SHADES), None
+    figure, axes = panel_grid(len(names), 1, size=(4.4, 2.6), margin=(0.6, 0.6))
+    shades = plt.get_cmap(SHADES)
     for axis, family in zip(axes, names, strict=True):
         cells = best[best["family"] == family]
         sizes, epsilons = sorted(cells["n"].unique()), sorted(cells["epsilon"].unique())
-        times = np.full((len(epsilons), len(sizes)), np.nan)
         for row in cells.to_dict("records"):
             x, y = sizes.index(row["n"]), epsilons.index(row["epsilon"])
-            times[y, x] = row["times_exact"]
-            label = study.algorithm_label(row["algorithm"]).replace(" ", "\n", 1)
-            ink = ink_on(shades(TIMES_EXACT(times[y, x])))
-            text = f"{label}\n{row['times_exact']:.1f}×"
-            axis.text(x, y, text, ha="center", va="center", color=ink)
+            colour, text = NOT_CLOSER, NONE
+            if row["is_nearer"]:
+                colour = shades(TIMES_EXACT(row["times_exact"]))
+                label = study.algorithm_label(row["algorithm"]).replace(" ", "\n", 1)
+                text = f"{label}\n{row['times_exact']:.1f}×"
+            axis.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, lw=0))
+            axis.text(x, y, text, ha="center", va="center", color=ink_on(colour))
             if row["is_usable"]:
-                axis.add_patch(
-                    plt.Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, fill=False, lw=2.5, ec="black")
-                )
-        image = axis.imshow(times, norm=TIMES_EXACT, cmap=SHADES, origin="lower", aspect="auto")
+                axis.add_patch(plt.Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, **FRAME))
         axis.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
         axis.set_yticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons])
-        axis.set_title(family)
-        axis.set_xlabel("Rows n")
+        axis.set(xlim=(-0.5, len(sizes) - 0.5), ylim=(-0.5, len(epsilons) - 0.5))
+        axis.set(title=family, ylabel="Privacy bound ε")
         axis.grid(visible=False)
-    axes[0].set_ylabel("Privacy bound ε")
+    axes[-1].set_xlabel("Rows n")
     figure.tight_layout()
-    bar = figure.colorbar(image, ax=list(axes), pad=0.01, fraction=0.02)
-    bar.set_label("MMD over that of exact samples")
-    bar.set_ticks(list(TICKS), labels=list(TICKS.values()))
+    scale_bar(figure, TIMES_EXACT, SHADES, TICKS, "MMD over that of exact samples")
+    handles = [
+        Patch(**FRAME, label="Usable"),
+        Patch(color=NOT_CLOSER, label="Nothing is closer than never moving"),
+    ]
+    legend_below(figure, handles, 2, -0.7 / figure.get_size_inches()[1])
     return figure
 
 
 def curves_figure(study, table, epsilon):
     """Times exact against n at one epsilon, a panel a family and a line a method."""
-    names = list(table["family"].unique())
-    figure, axes = panel_grid(len(names), len(names), size=(3.6, 3.0), sharey=True)
-    markers = dict(zip(table["algorithm"].unique(), "os^vDPX*<>hp" * 2, strict=False))
+    cells = table[table["epsilon"] == epsilon]
+    drawn = closest_methods(cells)
+    names = list(cells["family"].unique())
+    figure, axes = panel_grid(len(names), 1, size=(4.4, 2.3), sharex=True)
+    markers = dict(zip(drawn, "os^vDPX*", strict=False))
+    handles = {}
     for axis, family in zip(axes, names, strict=True):
-        cells = table[(table["family"] == family) & (table["epsilon"] == epsilon)]
-        for name, line in cells.groupby("algorithm", sort=False):
-            line = line.sort_values("n")
-            axis.plot(
+        of_family = cells[cells["family"] == family].sort_values("n")
+        for name in drawn:
+            line = of_family[of_family["algorithm"] == name]
+            (handles[name],) = axis.plot(
                 line["n"],
                 line["times_exact"],
                 marker=markers[name],
+                markeredgecolor=NEUTRAL,
+                markeredgewidth=0.5,
                 color=study.algorithm_colour(name),
                 label=study.algorithm_label(name),
                 linewidth=2.2 if is_one_release(study, name) else 1.0,
             )
-        axis.axhline(MOST_TIMES_EXACT, color=NEUTRAL, linestyle="--", label="usable below")
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_title(family)
-        axis.set_xlabel("Rows n")
-    axes[0].set_ylabel("MMD over that of exact samples")
+        axis.axhline(MOST_TIMES_EXACT, **USABLE_LINE)
+        axis.set(xscale="log", yscale="log", title=family, ylabel="MMD over that\nof exact samples")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter(NullFormatter())
+    axes[-1].set_xlabel("Rows n")
     figure.tight_layout()
-    handles = {}
-    for axis in axes:
-        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-    legend_below(figure, list(handles.values()), 4)
+    legend_below(figure, [*handles.values(), USABLE], 3)
     return figure
+
+
+def closest_methods(cells):
+    """The methods that lie least behind the best of each cell, in the median: at most eight ids.
+
+    They are in the order of the table.
+    """
+    of_best = cells.groupby(CELL)["mmd"].transform("min")
+    behind = (cells["mmd"] / of_best).groupby(cells["algorithm"]).median()
+    closest = behind.nsmallest(MOST_LINES).index
+    return [name for name in cells["algorithm"].unique() if name in closest]
 
 
 def is_one_release(study, algorithm):
@@ -208,12 +235,15 @@ def front_sentences(study, table, best):
     """What to use and how many rows it takes, as Markdown: an item a family."""
     chains = [name for name in table["algorithm"].unique() if not is_one_release(study, name)]
     usable = table[table["algorithm"].isin(chains) & table["is_usable"]][CELL].drop_duplicates()
-    num_releases = (~best["algorithm"].isin(chains)).sum()
-    headline = "Release once; run no chain." if num_releases > len(best) / 2 else "Run a chain."
+    closer = best[best["is_nearer"]]
+    num_releases = (~closer["algorithm"].isin(chains)).sum()
+    headline = "Release once; run no chain." if num_releases > len(closer) / 2 else "Run a chain."
     lines = [
-        f"**{headline}** {share(num_releases, len(best))} a method that makes one private release "
-        f"is the best. {share(len(usable), len(best))} some private chain is usable.",
-        "\nRows that the best method needs to be usable:\n",
+        f"**{headline}** {where_releases_are_best(num_releases, len(closer), len(best))} "
+        + ("No private chain is usable in any." if usable.empty else "")
+        + (f"Some private chain is usable in {len(usable)}." if len(usable) else "")
+        + " The method in a cell that is not usable is only the closest.",
+        "\nThe best method needs about this many rows to be usable. With fewer, nothing is:\n",
     ]
     needed = needed_table(best)
     for family, rows in needed.groupby("family", sort=False):
@@ -222,21 +252,24 @@ def front_sentences(study, table, best):
     return "\n".join(lines)
 
 
-def share(count, total):
-    """The beginning of a sentence."""
-    return f"In {count} of the {total} combinations of family, n and ε"
+def where_releases_are_best(count, closer, total):
+    """Sentences: in how many combinations a release is the best, and in how many nothing is."""
+    of_all, release = f"of the {total} combinations of family, n and ε", "one private release"
+    if closer == total:
+        return f"A method that makes {release} is the best in {count} {of_all}."
+    return (
+        f"In {total - closer} {of_all} nothing is closer than never moving. A method that makes "
+        f"{release} is the best in {count} of the other {closer}."
+    )
 
 
 def about_rows(study, row, best):
     """Rows that are needed at one epsilon, in words."""
     at = f"at ε = {row['epsilon']:g} "
     sizes = best.loc[best["family"] == row["family"], "n"]
-    if not np.isfinite(row["n"]):
-        return f"{at}more than {sizes.max():,} rows"
-    label = study.algorithm_label(row["algorithm"])
-    if row["n"] <= sizes.min():
-        return f"{at}{sizes.min():,} rows or fewer ({label})"
-    return f"{at}about {rounded(row['n']):,} ({label})"
+    is_known = pd.notna(row["algorithm"])
+    of_method = f" ({study.algorithm_label(row['algorithm'])})" if is_known else ""
+    return f"{at}{n_text(row['n'], sizes)}{of_method}"
 
 
 def rounded(n):
@@ -256,30 +289,46 @@ def lookup_table(study, best):
                 "posterior": row["family"],
                 "n": f"{row['n']:,}",
                 "ε": f"{row['epsilon']:g}",
-                "best method": study.algorithm_label(row["algorithm"]),
+                "best method": best_label(study, row),
                 "times exact": f"{row['times_exact']:.1f}",
                 "covers": f"{row['coverage']:.0%}",
                 "sd ratio": f"{row['sd_ratio']:.2f}",
                 "usable": "yes" if row["is_usable"] else "no",
-                "n needed": f"about {rounded(n):,}" if np.isfinite(n) else "more than here",
+                "n needed": n_text(n, best.loc[best["family"] == row["family"], "n"]),
             }
         )
     return rows
 
 
+def best_label(study, row):
+    """Label of the method of a row of `best_methods`, or that there is none."""
+    return study.algorithm_label(row["algorithm"]) if row["is_nearer"] else NONE
+
+
+def n_text(n, sizes):
+    """Rows that are needed, in words; of a family with these numbers of rows."""
+    if not np.isfinite(n):
+        return f"more than {sizes.max():,}"
+    return f"{sizes.min():,} or fewer" if n <= sizes.min() else f"about {rounded(n):,}"
+
+
 def others_table(study, others):
     """The best release and the best chain on each posterior without a family: rows of a table."""
     rows = []
-    for (model, epsilon), cells in others.dropna(subset="mmd").groupby(
-        ["model", "epsilon"], sort=False
-    ):
+    order = {model: place for place, model in enumerate(others["model"].unique())}
+    ranked = others.dropna(subset="mmd")
+    for (_, epsilon), cells in ranked.groupby([ranked["model"].map(order), "epsilon"]):
+        model = cells["model"].iloc[0]
         is_release = cells["algorithm"].map(lambda name: is_one_release(study, name))
         row = {"posterior": study.model_label(model), "ε": f"{epsilon:g}"}
         for kind, of_kind in (("release", cells[is_release]), ("chain", cells[~is_release])):
             if of_kind.empty:
                 row |= {f"best {kind}": "", f"{kind}: times exact": ""}
                 continue
-            best = of_kind.loc[of_kind["mmd"].idxmin()]
+            if not of_kind["is_nearer"].any():
+                row |= {f"best {kind}": NONE, f"{kind}: times exact": ""}
+                continue
+            best = of_kind.loc[of_kind["mmd"].where(of_kind["is_nearer"]).idxmin()]
             times = f"{best['times_exact']:.1f}" + ", usable" * bool(best["is_usable"])
             label = study.algorithm_label(best["algorithm"])
             row |= {f"best {kind}": label, f"{kind}: times exact": times}
@@ -295,9 +344,9 @@ def others_sentence(study, others):
         others[kind & others["is_usable"]].groupby(["model", "epsilon"]).ngroups
         for kind in (is_release, ~is_release)
     ]
-    return (
-        f"A release is usable in {counts[0]} of {problems} combinations of posterior and ε, some "
-        f"private chain in {counts[1]}."
+    chains = f"Some private chain is usable in {counts[1]}."
+    return f"A release is usable in {counts[0]} of {problems} combinations of posterior and ε. " + (
+        chains if counts[1] else "No private chain is usable in any."
     )
 
 
@@ -324,7 +373,7 @@ def method_table(study, table, best):
     """Each method over all cells: rows of a table, the best first."""
     of_best = best.set_index(CELL)["mmd"]
     behind = table["mmd"] / table.set_index(CELL).index.map(of_best)
-    wins = best["algorithm"].value_counts()
+    wins = best.loc[best["is_nearer"], "algorithm"].value_counts()
     rows = []
     for name, cells in table.assign(behind=behind).groupby("algorithm", sort=False):
         largest = cells[cells["n"] == cells["n"].max()]
@@ -349,7 +398,7 @@ def never_usable(study, table):
     if not names:
         return "Every method is usable somewhere."
     verb = "is" if len(names) == 1 else "are"
-    return f"**Nobody should use these here:** {', '.join(names)} {verb} usable nowhere."
+    return f"**Nobody should use these here:** {listing(names)} {verb} usable nowhere."
 
 
 def ties(study, table):

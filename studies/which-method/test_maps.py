@@ -7,6 +7,7 @@ import pytest
 from dpmcmc.reporting.study import Study
 from maps import (
     best_methods,
+    closest_methods,
     curves_figure,
     families,
     front_sentences,
@@ -54,6 +55,7 @@ def ranking():
                 row = {"model": f"normal-{n}", "epsilon": epsilon, "algorithm": name}
                 row |= {"mmd": factor / 30, "mmd_low": factor / 40, "mmd_high": factor / 20}
                 row |= {"times_exact": factor, "is_usable": factor <= 3, "coverage": 0.9}
+                row |= {"is_nearer": factor <= 30}
                 row |= {"sd_ratio": 1.1, "seconds": 2.0, "rank": 1 + (factor > 20)}
                 row |= {"is_tied": False, "share_first": 1.0}
                 rows.append(row)
@@ -73,13 +75,16 @@ def test_rows_that_are_needed_are_between_the_last_n_that_fails_and_the_first_th
     assert needed.loc[1.0, "n"] == pytest.approx(10**4.5)
     assert needed.loc[1.0, "algorithm"] == "release"
     assert needed.loc[0.25, "n"] == np.inf  # 4 times at the largest n
-    cells = pd.DataFrame({"n": SIZES, "times_exact": [2.0, 1.0, 1.0]})
+    cells = pd.DataFrame({"n": SIZES, "times_exact": [2.0, 1.0, 1.0], "is_usable": True})
     assert rows_needed(cells) == 1000
+    cells["is_usable"] = [True, False, True]
     cells["times_exact"] = [2.0, 6.0, 1.0]  # usable, then not: by chance or not, it takes more
     assert rows_needed(cells) > 10_000
     row = needed_rows(best, [0.25, 0.5, 1])[0]
     assert list(row.values())[1:] == ["more than 100,000", "more than 100,000", "about 30,000"]
-    usable = best.assign(times_exact=[9, 9, 1, 9, 1, 1])  # from n = 10^4.5 on, and from 10^3.5
+    times = np.array([9, 9, 1, 9, 1, 1])  # usable from n = 10^4.5 on, and from 10^3.5
+    best = best.sort_values(["epsilon", "n"])
+    usable = best.assign(times_exact=times, is_usable=times < 3)
     assert needed_rows(usable, [0.5])[0]["ε = 0.5"] == "about 10,000"
     assert [rounded(n) for n in (10**4.5, 14_499, 950)] == [30_000, 14_000, 1_000]
 
@@ -88,12 +93,12 @@ def test_sentences_and_tables_say_what_the_ranking_has():
     table = with_families(ranking(), STUDY.models)
     best = best_methods(table)
     text = front_sentences(STUDY, table, best)
-    assert "In 3 of the 6 combinations of family, n and ε a method that makes one private" in text
-    assert "In 0 of the 6 combinations of family, n and ε some private chain is usable" in text
-    assert "at ε = 0.25 more than 100,000 rows; at ε = 1 about 30,000 (Noisy Newton)" in text
+    assert "one private release is the best in 3 of the 6 combinations of family, n and ε." in text
+    assert "No private chain is usable in any." in text
+    assert "at ε = 0.25 more than 100,000; at ε = 1 about 30,000 (Noisy Newton)" in text
     rows = lookup_table(STUDY, best)
     assert [row["usable"] for row in rows] == ["no"] * 5 + ["yes"]
-    assert {row["n needed"] for row in rows} == {"about 30,000", "more than here"}
+    assert {row["n needed"] for row in rows} == {"about 30,000", "more than 100,000"}
     assert "ε = 1: the best release is 9.0 times" in prices(STUDY, table)
     of_chain = method_table(STUDY, table, best)[-1]
     assert (of_chain["method"], of_chain["best on"]) == ("DP penalty", "50%")
@@ -107,8 +112,35 @@ def test_the_map_has_a_frame_around_what_is_usable_and_the_curves_a_line_a_metho
     frames = [p for p in axis.patches if not p.get_fill()]
     assert len(frames) == 1 and len(axis.texts) == len(best)
     table = with_families(ranking(), STUDY.models)
-    lines = curves_figure(STUDY, table, 1.0).axes[0].get_lines()
-    assert {line.get_label() for line in lines} == {"Noisy Newton", "DP penalty", "usable below"}
+    *lines, usable = curves_figure(STUDY, table, 1.0).axes[0].get_lines()
+    assert {line.get_label() for line in lines} == {"Noisy Newton", "DP penalty"}
+    assert list(usable.get_ydata()) == [3, 3]
+
+
+def test_of_many_methods_the_curves_have_the_eight_that_lie_least_behind():
+    table = with_families(ranking(), STUDY.models)
+    chain = table[table["algorithm"] == "chain"]
+    more = [chain.assign(algorithm=f"m{i}", mmd=chain["mmd"] * (12 - i)) for i in range(9)]
+    drawn = closest_methods(pd.concat([table, *more]))
+    assert drawn == ["release", "chain", *(f"m{i}" for i in range(3, 9))]
+
+
+def test_a_cell_where_nothing_is_closer_than_never_moving_is_grey_and_has_no_method():
+    table = with_families(ranking(), STUDY.models)
+    stuck = table["n"] == 1000
+    table.loc[stuck, ["is_nearer", "is_usable"]] = [False, True]
+    table["is_usable"] &= table["is_nearer"]
+    best = best_methods(table)
+    assert list(best["is_nearer"]) == [False, False, True, True, True, True]
+    figure = map_figure(STUDY, best)
+    assert [text.get_text() for text in figure.axes[0].texts].count("none") == 2
+    text = front_sentences(STUDY, table, best)
+    assert "In 2 of the 6 combinations of family, n and ε nothing is closer than never" in text
+    assert "release is the best in 3 of the other 4" in text
+    assert lookup_table(STUDY, best)[0]["best method"] == "none"
+    nearer = table[~stuck | (table["algorithm"] == "chain")].assign(is_nearer=True)
+    both = pd.concat([nearer, table[stuck & (table["algorithm"] == "release")].assign(mmd=1e-9)])
+    assert set(best_methods(both)["algorithm"].iloc[:2]) == {"chain"}
 
 
 def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
@@ -116,10 +148,13 @@ def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
     others = without_family(ranking(), STUDY.models, table["algorithm"].unique())
     assert set(others["model"]) == {"alone"}
     chain = others.iloc[0].to_dict() | {"algorithm": "chain", "mmd": 0.1, "times_exact": 2.5}
-    both = pd.concat([others, pd.DataFrame([chain | {"is_usable": True}])])
+    chain |= {"is_nearer": True, "is_usable": True}
+    both = pd.concat([others.assign(is_nearer=True), pd.DataFrame([chain])])
     (row,) = others_table(STUDY, both)
     assert (row["best release"], row["best chain"]) == ("Noisy Newton", "DP penalty")
     assert row["release: times exact"] == "120.0"
     assert row["chain: times exact"] == "2.5, usable"
-    assert others_table(STUDY, others)[0]["best chain"] == ""
+    row = others_table(STUDY, others)[0]
+    assert (row["best release"], row["best chain"]) == ("none", "")
     assert "usable in 0 of 1 combinations" in others_sentence(STUDY, both)
+    assert others_sentence(STUDY, others).endswith("No private chain is usable in any.")

@@ -10,6 +10,7 @@ from conftest import SMALL_MODELS
 from matplotlib import colors
 
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.reporting import pages
 from dpmcmc.reporting.figures import metrics, posteriors, strips, style, verdicts
 from dpmcmc.reporting.study import Study
 
@@ -168,6 +169,16 @@ def test_thin_strips_have_a_dot_where_usable_in_place_of_numbers(four, ranking):
     assert not axis.texts and len(axis.lines) == 8 and len(axis.patches) == 3 * 8
 
 
+def test_many_algorithms_are_in_maps_below_each_other_with_the_rows_that_they_need(four, ranking):
+    other = ranking[ranking["algorithm"] == "dp-hmc"].assign(model="other")
+    figure = strips.times_exact_map(four, pd.concat([ranking, other]), most_columns=2)
+    upper, lower, _ = figure.axes
+    heads = [[label.get_text() for label in axis.get_xticklabels()] for axis in (upper, lower)]
+    assert heads == [["DP HMC", "dp-penalty"], ["a", "b"]]
+    assert [len(axis.get_yticklabels()) for axis in (upper, lower)] == [2, 1]
+    assert lower.get_position().y1 < upper.get_position().y0
+
+
 def test_a_claim_has_its_verdict_and_a_label_that_stands_alone():
     columns = ["claim", "statement", "comparisons", "for", "open", "against", "verdict"]
     claims = pd.DataFrame(
@@ -178,7 +189,8 @@ def test_a_claim_has_its_verdict_and_a_label_that_stands_alone():
         ],
         columns=columns,
     ).assign(one_decides=[False, True, False])
-    axis = verdicts.claims_figure(claims, {"2": "On the banana it does not work"}).axes[0]
+    claims = pages.with_labels(claims, {"2": "On the banana it does not work"})
+    axis = verdicts.claims_figure(claims).axes[0]
     labels = [label.get_text() for label in axis.get_yticklabels()]
     assert labels == ["1. It works", "2. On the banana it does not work"]
     assert [text.get_text() for text in axis.texts] == ["confirmed", "undecided *"]

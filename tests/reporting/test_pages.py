@@ -86,7 +86,7 @@ def test_an_executed_notebook_is_a_page_the_same_whenever_it_ran(executed):
     assert page.cells[0].source.endswith("Then the {rest}.")
     assert [cell.metadata.get("tags") for cell in page.cells] == [
         None,
-        ["parameters", notebooks.FOLDED],
+        ["parameters", notebooks.LEFT_OUT],
         [notebooks.FOLDED],
     ]
     assert page.cells[2].outputs[0].data["text/html"] == "<b>result</b>"
@@ -153,6 +153,8 @@ def test_a_front_page_has_the_claims_that_are_judged(results):
     page = pages.front_page(results)
     assert "| 1 | 6.1 | It works | 3 | 4 | 2 | 1 | 0 | undecided (one decides) |" in page
     assert "It flies" not in page
+    labelled = pages.with_labels(pd.DataFrame(rows, columns=columns), {"1": "It works here"})
+    assert list(labelled["statement"]) == ["It works here", "It flies"]
 
 
 def ranked(*rows):
@@ -202,8 +204,8 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
         ),
         (
             [["a", epsilon, 1, 0.04 / epsilon, True, True] for epsilon in (1, 2)],
-            "At each of the 2 ε from 1 to 2, use a. Its MMD is 2.0 times that of exact samples at "
-            "ε = 1 and 1.0 times at ε = 2.",
+            "At ε = 1 and 2, use a. Its MMD is 2.0 times that of exact samples at ε = 1 and 1.0 "
+            "times at ε = 2.",
         ),
         (
             [["a", 1, 1, 0.04, True, True], ["b", 1, 2, 0.05, True, True]],
@@ -215,8 +217,8 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
                 ["a", 2, 1, 0.03, True, True],
                 ["b", 2, 1, 0.02, True, True],
             ],
-            "At each of the 2 ε from 1 to 2, use a (at all 2) or b (at 1). The lowest MMD is 2.0 "
-            "times that of exact samples at ε = 1 and 1.0 times at ε = 2.",
+            "At ε = 1 and 2, use a (ε = 1 and 2) or b (ε = 2). The lowest MMD is 2.0 times that of "
+            "exact samples at ε = 1 and 1.0 times at ε = 2.",
         ),
         (
             [[name, epsilon, 1, 0.5, True, False] for name in "ab" for epsilon in (1, 2, 3)],
@@ -230,8 +232,20 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
                 ["b", 3, 1, 0.3, True, False],
                 ["c", 3, 2, 0.4, True, False],
             ],
-            "The closest are a (at 2) and b (at 1). The lowest MMD is 25 times that of exact "
-            "samples at ε = 1 and 15 times at ε = 3.",
+            "At each of the 3 ε from 1 to 3, **no algorithm is usable**. The closest are a (ε = 1 "
+            "and 2) and b (ε = 3). The lowest MMD is 25 times that of exact samples at ε = 1 and "
+            "15 times at ε = 3.",
+        ),
+        (  # the rows may come in any order
+            [
+                [name, e, 1, 0.04, True, True]
+                for e, name in ((4, "a"), (1, "a"), (2, "a"), (2, "b"))
+            ],
+            "At each of the 3 ε from 1 to 4, use a (all 3 ε) or b (ε = 2). The lowest MMD is 2.0",
+        ),
+        (  # within 3 times exact samples, which never moving is as well
+            [["a", 1, 1, 0.04, False, True], ["b", 1, 1, 0.05, True, False]],
+            "At ε = 1, **no algorithm is usable**. The closest is b.",
         ),
         (  # of a usable one and a closer one, the usable one; what ties but never moved is no help
             [
@@ -291,7 +305,7 @@ def test_readers_are_told_what_to_use_before_all_else(results):
         in page
     )
     assert "| The m | 1 | A and B |" in page
-    assert "- **A** (accountant rdp): It's" in page and "**C**" not in page
+    assert "- **A** (accounting: RDP): It's" in page and "**C**" not in page
     assert page.index("no algorithm is usable") < page.index("<details>") < page.index("## Pages")
     ranking.assign(rank=math.nan, mmd=math.nan).to_csv(results / "tables/ranking.csv", index=False)
     nothing = pages.front_page(results)  # no budget allows an iteration

@@ -379,6 +379,7 @@ BAD = [
     ),
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "Circle"}, "is not a valid id"),
+    ("colours/dp-hmc", "#12345", "colours.dp-hmc: '#12345' is no colour; a colour is #rrggbb or"),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
     ("seed", 10**400, "seed: must be a finite number, not 1000"),
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
@@ -501,7 +502,7 @@ def test_stand_ins_double_the_cells_in_which_both_run(quick):
     study = Study(quick, ROOT)
     assert study.stand_ins["dp-barker-certified"] == "dp-barker"
     assert len(study.replaced_cells) == 2 * 3 + 1  # and DP-SGNHT on one model
-    assert all(cell.run == "epsilon-4" for cell, _ in study.replaced_cells)
+    assert {cell.run for cell, _ in study.replaced_cells} == {"epsilon-6", "epsilon-4"}
     cell, _ = study.replaced_cells[0]
     assert study.certification(cell)["accountant"] == "certified"
     assert study.certification(cell)["sampler"] == study.sampler(cell)["sampler"]
@@ -536,12 +537,23 @@ def test_a_study_stands_on_the_library_and_on_what_it_extends(tmp_path):
         load_study(ROOT, [tmp_path / "two.yaml"])
 
 
+def test_an_algorithm_has_the_same_colour_in_all_studies():
+    files = [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]
+    found = {}
+    for file in files:
+        for name, told in load_study(ROOT, [file]).description()["algorithms"].items():
+            found.setdefault(name, set()).add(told["colour"])
+    assert len(found) > 20
+    assert {name: colours for name, colours in found.items() if len(colours) > 1} == {}
+    assert found["dp-sgld-exact"] == found["dp-sgld"]
+
+
 def test_a_title_is_of_a_study_and_not_of_what_extends_it(config, tmp_path):
     study = Study(config, ROOT)
     assert study.title == "Chapter 6 of the thesis"
     told = study.description()
     assert told["title"] == study.title
-    assert told["notebooks"]["summary"]["title"].startswith("Chapter 6 of the thesis: summary")
+    assert told["notebooks"]["summary"]["title"].startswith("Summary: Chapter 6 of the thesis")
     assert told["related"]["dp-hmc-paper"]["title"] == "The paper on DP HMC"
     own = tmp_path / "own.yaml"
     own.write_text(f"extends: {ROOT / 'config.yaml'}\nstudy: mine\n")

@@ -8,6 +8,7 @@ import nbformat
 import papermill
 
 FOLDED = "hide-input"  # tag of a cell whose code a page folds away
+LEFT_OUT = "remove-cell"  # tag of a cell that the site does not show: parameters alone
 
 
 class NotebookError(Exception):
@@ -65,5 +66,7 @@ def tidy(path, study):
             cell.metadata.pop(key, None)
         if cell.cell_type == "code":
             cell.execution_count = None
-            cell.metadata["tags"] = [*cell.metadata.get("tags", []), FOLDED]
+            tags = cell.metadata.get("tags", [])
+            has_parameters = any(tag.endswith("parameters") for tag in tags)
+            cell.metadata["tags"] = [*tags, LEFT_OUT if has_parameters else FOLDED]
     nbformat.write(notebook, path)

@@ -48,7 +48,9 @@ def front_page(directory):
         values["problem_table"] = problem_table(*labels, best)
         values["algorithms"] = described(study["algorithms"], ranking)
     if "claims" in tables:
-        values["claim_table"] = claim_table(read_csv(tables["claims"]))
+        values["claim_table"] = claim_table(
+            with_labels(read_csv(tables["claims"]), study.get("claim_labels"))
+        )
     site = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)
     site.filters["numbered"] = number_of_figure
     template = site.from_string(TEMPLATE.read_text(encoding="utf-8"))
@@ -69,6 +71,12 @@ def number_of_figure(name):
     """What the caption of a figure begins with whose name has its number: "Figure 6.3. "."""
     found = re.fullmatch(r"figure-(?:[a-z-]+-)?(\d+\.\d+)", name)
     return f"Figure {found[1]}. " if found else ""
+
+
+def with_labels(claims, labels):
+    """A table of claims, with labels in place of some statements, by number in `claim_labels`."""
+    numbered = zip(claims["claim"].map(str), claims["statement"], strict=True)
+    return claims.assign(statement=[(labels or {}).get(*claim) for claim in numbered])
 
 
 def claim_table(claims):
@@ -126,7 +134,8 @@ def table_html(table, formats=None, group=None):
     for record in table.to_dict("records"):
         if group and record[group] != above:
             above = record[group]
-            heading = f'<th colspan="{len(kinds)}">{escape(text(group, above))}</th>'
+            said = f"<span>{escape(text(group, above))}</span>"
+            heading = f'<th colspan="{len(kinds)}">{said}</th>'
             lines.append(f'<tr class="group">{heading}</tr>')
         cells = [
             f"<td{classes[column]}>{escape(text(column, record[column]))}</td>" for column in kinds

@@ -3,19 +3,26 @@
 A problem is a posterior at one ε.
 """
 
-from collections import Counter
 from itertools import groupby
 
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import KEYS, LARGEST_R_HAT, MOST_TIMES_EXACT
-from dpmcmc.reporting.words import interval, listing, markdown_table, number
+from dpmcmc.reporting.words import (
+    accountant_label,
+    interval,
+    listing,
+    markdown_table,
+    number,
+)
 
 RULE = (
-    f"An algorithm is *usable* where the split R-hat of its chains (1 where they agree) is at most "
-    f"{LARGEST_R_HAT:g} and their median MMD (maximum mean discrepancy from the posterior) is at "
-    f"most {MOST_TIMES_EXACT:g} times that of exact samples. The *closest* share the first rank."
+    f"An algorithm is *usable* where its median MMD (maximum mean discrepancy from the posterior) "
+    f"is at most {MOST_TIMES_EXACT:g} times that of exact samples and lower than that of never "
+    f"moving, and where the split R-hat of its chains (1 if they agree) is at most "
+    f"{LARGEST_R_HAT:g}. The *closest* share the first rank."
 )
+MOST_LISTED = 2  # successive ε that are listed; of more, the first and the last stand for all
 LEGEND = (
     "*use, or closest*: the usable algorithms. If there are none, the closest ones: those that "
     "share the first rank and are closer than never moving. The other columns describe the one of "
@@ -28,9 +35,13 @@ LEGEND = (
 
 
 def with_seconds(ranking, timings):
-    """The ranking with `seconds`, the median CPU time of a chain of each cell."""
+    """The ranking with `seconds`, the median CPU time of a chain of each cell.
+
+    What is no closer than never moving is not usable here, however near exact samples are to that.
+    """
     seconds = timings.groupby(KEYS)["cpu_seconds"].median().rename("seconds").reset_index()
-    return ranking.merge(seconds, on=KEYS, how="left")
+    is_usable = ranking["is_usable"] & ranking["is_nearer"]
+    return ranking.assign(is_usable=is_usable).merge(seconds, on=KEYS, how="left")
 
 
 def problems(ranking, timings):
@@ -44,13 +55,16 @@ def problems(ranking, timings):
     Returns
     -------
     DataFrame
-        `best`, a list of ids: the usable algorithms; if there are none, those of the first rank
-        that are closer than never moving. The other columns are the ranking's, with `seconds`, of
-        the one of these with the lowest median MMD; missing if `best` is empty.
+        In the order of the models, by increasing epsilon. `best`, a list of ids: the usable
+        algorithms; if there are none, those of the first rank that are closer than never moving.
+        The other columns are the ranking's, with `seconds`, of the one of these with the lowest
+        median MMD; missing if `best` is empty.
     """
     ranking = with_seconds(ranking.dropna(subset="rank"), timings)
     rows = []
-    for (model, epsilon), problem in ranking.groupby(["model", "epsilon"], sort=False):
+    places = ranking["model"].map({name: i for i, name in enumerate(ranking["model"].unique())})
+    for (_, epsilon), problem in ranking.groupby([places, "epsilon"]):
+        model = problem["model"].iloc[0]
         best = problem[problem["is_usable"]]
         if best.empty:
             best = problem[(problem["rank"] == 1) & problem["is_nearer"]]
@@ -106,7 +120,7 @@ def described(algorithms, ranking):
     """What the algorithms are that are ranked: items of Markdown."""
     return [
         f"- **{entry['label']}**"
-        + (f" (accountant {entry['accountant']})" if entry["accountant"] else "")
+        + (f" (accounting: {accountant_label(entry['accountant'])})" if entry["accountant"] else "")
         + (f": {entry['about']}" if entry["about"] else ".")
         for name, entry in algorithms.items()
         if (ranking["algorithm"] == name).any()
@@ -155,15 +169,18 @@ def how_many_usable(count, total):
 def stretch(algorithms, rows):
     """Sentences on successive ε of one posterior, rows of `problems` that are usable alike."""
     epsilons = [row["epsilon"] for row in rows]
-    at = f"At ε = {epsilons[0]:g}"
-    if len(rows) > 1:
+    at = f"At {epsilons_text(epsilons)}"
+    if len(rows) > MOST_LISTED:
         at = f"At each of the {len(rows)} ε from {epsilons[0]:g} to {epsilons[-1]:g}"
-    counts = Counter(algorithms[name]["label"] for row in rows for name in row["best"])
-    if not counts:
+    found = {}
+    for row in rows:
+        for name in row["best"]:
+            found.setdefault(algorithms[name]["label"], []).append(row["epsilon"])
+    if not found:
         return f"{at}, **no algorithm is usable**, and none is closer than never moving."
-    names = list(counts)
-    if min(counts.values()) < len(rows):
-        names = [f"{name} (at {of_all(n, len(rows))})" for name, n in counts.most_common()]
+    names = sorted(found, key=lambda name: -len(found[name]))
+    if min(map(len, found.values())) < len(rows):
+        names = [f"{name} ({where(found[name], epsilons)})" for name in names]
     answer = f"use {listing(names, 'or')}"
     if not rows[0]["is_usable"]:
         verb = "is" if len(names) == 1 else "are"
@@ -176,9 +193,16 @@ def stretch(algorithms, rows):
     return f"{at}, {answer}. {whose} MMD is {listing(far)}."
 
 
-def of_all(count, total):
-    """A count of several: "all 6", or the number."""
-    return f"all {total}" if count == total else f"{count}"
+def epsilons_text(epsilons):
+    """Some ε as a list: "ε = 0.25 and 1"."""
+    return f"ε = {listing([f'{epsilon:g}' for epsilon in epsilons])}"
+
+
+def where(some, epsilons):
+    """At which of several ε: the list of them, or all."""
+    if len(some) == len(epsilons) > MOST_LISTED:
+        return f"all {len(some)} ε"
+    return epsilons_text(some)
 
 
 def times(ratio):

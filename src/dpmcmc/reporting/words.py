@@ -18,7 +18,7 @@ ACCOUNTANTS = {
 
 def accountant_label(accountant):
     """Name of an accountant on pages."""
-    return ACCOUNTANTS.get(accountant, accountant)
+    return ACCOUNTANTS.get(accountant, accountant.replace("_", " "))
 
 
 def interval(value, low, high, spec=".3f"):

@@ -10,6 +10,25 @@ COLOURS += ["#3E7CB1", "#B0477F", "#3B8D6B", "#332288", "#E69F00"]
 COLOURS += ["#6A3D9A", "#B59BD6", "#1B9E77", "#8FD3B6", "#999999", "#7A6A58", "#E377C2"]
 
 
+def colours_of(algorithms, given):
+    """Colours of algorithms: what the configuration gives, or by place.
+
+    Parameters
+    ----------
+    algorithms : list of str
+        Ids, in the order of the configuration.
+    given : dict of str to str
+        The section `colours`: #rrggbb, or the id of another algorithm, which has the same.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    by_place = {name: colour(index) for index, name in enumerate(algorithms)}
+    own = by_place | {name: value for name, value in given.items() if value.startswith("#")}
+    return {name: own.get(given.get(name), own[name]) for name in algorithms}
+
+
 def colour(index):
     """Colour of an algorithm by its place in the configuration, as #rrggbb; none comes twice."""
     if index < len(COLOURS):

@@ -22,6 +22,13 @@ Label = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(min_length=1, max_length=1000)]
 UNIQUE = Meta(min_length=1, extra={"unique": True})  # no entry twice
 Ids = Annotated[list[Id], UNIQUE]
+Colour = Annotated[
+    str,
+    Meta(
+        pattern=r"^(#[0-9A-Fa-f]{6}|[a-z0-9][a-z0-9.-]{0,63})\Z",
+        description="is no colour; a colour is #rrggbb or the id of an algorithm that has it too",
+    ),
+]
 Epsilon = Annotated[float, Meta(ge=1e-6, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -159,6 +166,7 @@ class Config(Table):
     runs: Annotated[list[Run], Some]
     models: Annotated[dict[Id, Model], Some]
     algorithms: Annotated[dict[Id, Algorithm], Some]
+    colours: dict[Id, Colour] = {}
     data_sets: whole(1, 10_000) = None
     chains_per_sample: whole(1, 1000) = None
     max_iterations: Iterations = None

@@ -16,7 +16,7 @@ from dpmcmc.study.checks import (
     read_curves,
 )
 from dpmcmc.study.claims import check_claims, entries
-from dpmcmc.study.colours import colour
+from dpmcmc.study.colours import colours_of
 from dpmcmc.study.config import check_type, read_config
 from dpmcmc.study.entries import read_algorithm, read_model
 from dpmcmc.study.job_settings import JobSettings
@@ -241,7 +241,7 @@ class Study(JobSettings):
 
     def description(self):
         """What notebooks and pages are told of the study, beside its tables."""
-        colours = {name: colour(i) for i, name in enumerate(self.algorithms)}
+        colours = colours_of(list(self.algorithms), self.config.get("colours", {}))
         models, algorithms = {}, {}
         for name in self.model_ids:
             entry = self.models[name]

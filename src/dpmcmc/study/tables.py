@@ -16,9 +16,9 @@ TABLES = {
     "starts": "Metrics of chains that would never leave their start points",
     "mixing": "Split R-hat of the chains of each cell",
     "budgets": "Iterations run and allowed (10,000,001 a chain means that or more), and their cost",
-    "accounting": "Iterations against epsilon by each accountant (Figure 6.1)",
+    "accounting": "Iterations against epsilon by each accountant",
     "audit": "Bounds on each sampler's epsilon: below by runs of its code, above by its accountant",
     "intervals": "Coverage and width of credible intervals over data sets drawn from the prior",
-    "models": "The models (Table 5.1)",
+    "models": "The models",
     "timings": "What each chain cost in seconds and memory",
 }

@@ -21,13 +21,19 @@ USABLE = f"{MOST_TIMES_EXACT:g} (usable)"
 TICKS = {0.3: "0.3", 1: "1", MOST_TIMES_EXACT: USABLE, 10: "10", 30: "30 or more"}
 NOT_CLOSER = "#B8B8B8"  # no closer than never moving
 EDGE = "#FFFFFF"
+MOST_COLUMNS = 8  # of one map
 WIDTH = 5.6  # of all columns together, in inches
+STRIP = 0.45  # the widest, in inches
+GAP = 0.12  # between columns, over the strips of a column
+BETWEEN_MAPS = 1.3  # in inches: headings may be turned
 LETTERS_PER_INCH = 12  # of a label
 LEAST_WIDTH = 0.27  # of a strip that holds a number
 
 
-def strip_map(rows, columns, strips, height=0.36):
+def strip_map(rows, columns, strips, height=0.36, most_columns=MOST_COLUMNS):
     """Strips of colour in cells, with a number each where there is room.
+
+    Of many columns several maps are drawn, one below the other, each with the rows that it needs.
 
     Parameters
     ----------
@@ -38,23 +44,52 @@ def strip_map(rows, columns, strips, height=0.36):
         None, of a strip that stays empty.
     height : float
         Of a row, in inches.
+    most_columns : int
+        Of one map.
 
     Returns
     -------
-    figure, axis
+    figure, axes
     """
-    widths = [
-        max(len(cell) for (_, of), cell in strips.items() if of == column) for column in columns
-    ]
-    gap = 0.12 * max(widths)  # between columns, in strips
-    total = sum(widths) + gap * (len(widths) - 1)
-    width = min(WIDTH, 0.6 * total)
-    figure = plt.figure(figsize=(width, height * len(rows)))
-    axis = figure.add_axes([0, 0, 1, 1])  # labels and legends lie beyond the figure's own edges
-    left = np.cumsum([0, *(width + gap for width in widths[:-1])])
+    maps = []
+    for names in np.array_split(list(columns), -(-len(columns) // most_columns)):
+        of_map = {name: columns[name] for name in names.tolist()}
+        needed = {row: label for row, label in rows.items() if is_drawn(row, of_map, strips)}
+        maps.append((needed or rows, of_map))
+    heights = [height * len(of_rows) for of_rows, _ in maps]
+    whole = sum(heights) + BETWEEN_MAPS * (len(maps) - 1)
+    widths = [map_size(of_columns, strips)[0] for _, of_columns in maps]
+    figure = plt.figure(figsize=(max(widths), whole))
+    top, axes = whole, []
+    for (of_rows, of_columns), tall, width in zip(maps, heights, widths, strict=True):
+        # Labels and legends lie beyond the figure's own edges.
+        place = [0, (top - tall) / whole, width / max(widths), tall / whole]
+        axes.append(figure.add_axes(place))
+        draw_map(axes[-1], of_rows, of_columns, strips)
+        top -= tall + BETWEEN_MAPS
+    return figure, axes
+
+
+def is_drawn(row, columns, strips):
+    """Whether a row has a strip with a colour in any of some columns."""
+    return any(colour is not None for name in columns for colour, *_ in strips.get((row, name), []))
+
+
+def map_size(columns, strips):
+    """Width of a map in inches, strips in each column, and between two columns."""
+    sizes = [max(len(cell) for (_, of), cell in strips.items() if of == name) for name in columns]
+    gap = GAP * max(sizes)
+    return min(WIDTH, STRIP * (sum(sizes) + gap * (len(sizes) - 1))), sizes, gap
+
+
+def draw_map(axis, rows, columns, strips):
+    """Draw one map; parameters as for `strip_map`."""
+    width, sizes, gap = map_size(columns, strips)
+    total = sum(sizes) + gap * (len(sizes) - 1)
+    left = np.cumsum([0, *(size + gap for size in sizes[:-1])])
     has_texts = width / total >= LEAST_WIDTH
     for y, row in enumerate(rows):
-        for x0, size, column in zip(left, widths, columns, strict=True):
+        for x0, size, column in zip(left, sizes, columns, strict=True):
             cell = strips.get((row, column), [])
             for i, (colour, text, is_marked) in enumerate(cell):
                 if colour is None:
@@ -72,8 +107,8 @@ def strip_map(rows, columns, strips, height=0.36):
                     axis.plot(*place, "o", color=ink, markersize=2)
     axis.set(xlim=(-0.05, total + 0.05), ylim=(len(rows) - 0.5, -0.5))
     axis.set_yticks(range(len(rows)), rows.values())
-    centres = [x0 + width / 2 for x0, width in zip(left, widths, strict=True)]
-    rooms = [LETTERS_PER_INCH * width * (size + gap) / total for size in widths]
+    centres = [x0 + size / 2 for x0, size in zip(left, sizes, strict=True)]
+    rooms = [LETTERS_PER_INCH * width * (size + gap) / total for size in sizes]
     turned = {}
     if any(len(label) > room for label, room in zip(columns.values(), rooms, strict=True)):
         turned = {"rotation": 30, "ha": "left", "rotation_mode": "anchor"}
@@ -82,10 +117,9 @@ def strip_map(rows, columns, strips, height=0.36):
     axis.tick_params(length=0, labelsize="small")
     axis.grid(visible=False)
     axis.spines[:].set_visible(False)
-    return figure, axis
 
 
-def times_exact_map(study, ranking):
+def times_exact_map(study, ranking, most_columns=MOST_COLUMNS):
     """How far each algorithm is from each posterior: times exact, a strip for each epsilon.
 
     Parameters
@@ -93,6 +127,8 @@ def times_exact_map(study, ranking):
     study : Study
     ranking : DataFrame
         Table `ranking` of the study.
+    most_columns : int
+        Algorithms beside each other.
     """
     shades = plt.get_cmap(SHADES)
     rows, strips = {}, {}
@@ -106,11 +142,11 @@ def times_exact_map(study, ranking):
             ]
     present = set(ranking["algorithm"])
     columns = {name: study.algorithm_label(name) for name in study.algorithms if name in present}
-    figure, axis = strip_map(rows, columns, strips)
+    figure, axes = strip_map(rows, columns, strips, most_columns=most_columns)
     label = "MMD over that of exact samples; in each cell, ε grows from left to right"
     scale_bar(figure, TIMES_EXACT, SHADES, TICKS, label)
     marker = {"marker": "o", "markersize": 3}
-    if axis.texts:
+    if any(axis.texts for axis in axes):
         marker = {"marker": "$\\mathbf{1.2}$", "markersize": 12, "markeredgewidth": 0}
     handles = [
         Line2D([], [], linestyle="", color="black", **marker, label="Usable"),
@@ -134,7 +170,8 @@ def times_exact_strip(row, shades):
         return None, "", False
     ratio = row["times_exact"]
     colour = shades(TIMES_EXACT(ratio)) if row["is_nearer"] else NOT_CLOSER
-    return colour, f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}", bool(row["is_usable"])
+    is_usable = bool(row["is_usable"] and row["is_nearer"])
+    return colour, f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}", is_usable
 
 
 def scale_bar(figure, norm, shades, ticks, label):

@@ -11,20 +11,17 @@ SIDES = {"for": "#0067A5", "open": "#D9D9D9", "against": "#D2551B"}
 MOST_LETTERS = 52  # of a line of a statement
 
 
-def claims_figure(claims, labels=None):
+def claims_figure(claims):
     """Each claim with its verdict, and the shares of its comparisons for and against it.
 
     Parameters
     ----------
     claims : DataFrame
         Table `claims` of the study; claims of which no comparison counts are left out.
-    labels : dict of str to str, optional
-        What stands for the statements of some claims, by number (`claim_labels` of the study).
     """
     claims = claims[claims["comparisons"] > 0]
-    labels = labels or {}
     texts = [
-        textwrap.fill(f"{number}. {labels.get(str(number), statement)}", MOST_LETTERS)
+        textwrap.fill(f"{number}. {statement}", MOST_LETTERS)
         for number, statement in zip(claims["claim"], claims["statement"], strict=True)
     ]
     heights = np.array([0.12 + 0.16 * (1 + text.count("\n")) for text in texts])

@@ -10,6 +10,11 @@ import os
 import re
 from pathlib import Path
 
+import PIL.Image
+from docutils import nodes
+
+from dpmcmc.reporting.figures.style import PIXEL_RATIO
+
 CHECKOUT = Path(__file__).parents[4]
 # Files of the checkout that pages of the site include.
 OUTSIDE = {"README.md": "index", "CONTRIBUTING.md": "contributing"}
@@ -92,6 +97,15 @@ def list_pages(app, docname, source):
         source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
+def size_images(app, doctree):
+    """Show a picture at the size of a page; Sphinx then makes it a link to its file."""
+    for image in doctree.findall(nodes.image):
+        path = Path(app.srcdir, image["uri"])
+        if path.suffix == ".png" and "width" not in image and path.exists():
+            with PIL.Image.open(path) as picture:
+                image["width"] = f"{picture.width // PIXEL_RATIO}px"
+
+
 OPENING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title>
 <meta http-equiv="refresh" content="0; url=README.html"><a href="README.html">Results</a></html>
 """
@@ -115,4 +129,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_bars, priority=400)  # before napoleon
     app.connect("include-read", move_links)
     app.connect("source-read", list_pages)
+    app.connect("doctree-read", size_images)
     app.connect("build-finished", open_folders)
