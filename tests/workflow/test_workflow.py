@@ -91,7 +91,7 @@ def test_the_table_of_chains_has_a_row_for_every_chain(results):
         "gradient_clip_fraction mmd mean_error covariance_error"
     )
     assert set(columns.split()) <= set(chains.columns)
-    compared = 4 * 3 * 2 + 3 * 3 + 3 * 2 + 1 + 4 * 3 + 2 + 2 * 3 + 4 + 3 + 1
+    compared = 4 * 3 * 2 + 3 * 3 + 3 * 2 + 1 + 4 * 3 + 2 + 3 + 4 + 3 + 1
     swept, by_iterations = 2 * 2 * 3, 3
     assert len(chains) == (compared + swept + by_iterations) * 2
     keys = ["model", "algorithm", "epsilon", "iterations", "clip_bound", "seed"]
@@ -193,7 +193,7 @@ def test_the_audit_has_a_row_for_every_case_below_the_accountant(results):
     audit = read(results, "audit")
     section = yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text())["audit"]
     named = section.pop("cases")
-    assert list(audit["case"]) == named and len(named) > 5
+    assert list(audit["case"]) == named and len(named) > 3
     assert list(audit["sampler"]) == [type(cases()[name].sampler).__name__ for name in named]
     assert all((audit[key] == value).all() for key, value in section.items())
     bounds = audit[["epsilon_by_values", "epsilon_by_positions"]]
@@ -436,7 +436,7 @@ PAGES = {
 def test_a_changed_colour_renders_pages_alone_and_a_seed_adds_chains_alone(tree, tmp_path):
     """What concerns chains is asked of the table of jobs."""
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
-    assert counts["run_chain"] == 83
+    assert counts["run_chain"] == 80
     assert not {"simulate_dataset", "draw_reference", "draw_baselines"} & counts.keys()
     changed = Path(shutil.copytree(tree, tmp_path / "tree"))
     path = changed / "src/dpmcmc/reporting/figures/style.py"
