@@ -13,7 +13,9 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -181,27 +183,19 @@ class RunsOutOfMemory(Plain):
 class SendsItself(Plain):
     """Writes what it likes where the answer is expected."""
 
+    texts = (b'{"end": "failed", "kind": "987654321.125", "place": ["987654321.125", 1]}\n',)
+
     def leak(self, rows):
-        text = b'{"end": "failed", "kind": "987654321.125", "place": ["987654321.125", 1]}\n'
-        for descriptor in range(3, 20):
-            try:
+        for text, descriptor in product(self.texts, range(3, 20)):
+            with suppress(OSError):
                 os.write(descriptor, text)
-            except OSError:
-                continue
         os._exit(0)
 
 
-class VoidsItsCost(Plain):
+class VoidsItsCost(SendsItself):
     """Says that the data were not looked at."""
 
-    def leak(self, rows):
-        for text in (b"changed\n", b'{"end": "changed"}\n'):
-            for descriptor in range(3, 20):
-                try:
-                    os.write(descriptor, text)
-                except OSError:
-                    continue
-        os._exit(0)
+    texts = (b"changed\n", b'{"end": "changed"}\n')
 
 
 class AsksForInput(Plain):

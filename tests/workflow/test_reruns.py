@@ -1,7 +1,7 @@
 """Snakemake runs what the table of jobs says has changed, and no more (see tests/jobs)."""
 
 import yaml
-from running import TINY, planned
+from running import TINY, jobs, planned
 
 FROM_CHAINS = ["budgets", "chains", "claim-comparisons", "claims", "mixing", "models", "ranking"]
 FROM_CHAINS += ["baselines", "starts", "summary", "timings"]
@@ -31,3 +31,4 @@ def test_a_setting_a_touched_file_and_a_deleted_table(finished):
         *(f"chains/{MODEL}/dp-penalty/epsilon-{e}/seed-{s}.npz" for e in (2, 4) for s in range(3)),
     ]
     assert planned(finished, *TINY, "overlay.yaml") == sorted(expected)
+    assert jobs(finished, *TINY, "overlay.yaml")["run_chain"] == 2 * 3  # the dry run says the same
