@@ -70,15 +70,12 @@ def best_methods(table):
     """The method with the lowest median MMD for each family, n and epsilon: rows of the table.
 
     Of those that are closer than never moving; where none is, the row's `is_nearer` is false.
-    Families are in the order of the table.
+    They are in the order of the table.
     """
     closer_first = table.dropna(subset="mmd").sort_values(
         ["is_nearer", "mmd"], ascending=[False, True], kind="stable"
     )
-    order = {family: place for place, family in enumerate(table["family"].unique())}
-    return closer_first.drop_duplicates(CELL).sort_values(
-        CELL, key=lambda values: values.map(order) if values.name == "family" else values
-    )
+    return closer_first.drop_duplicates(CELL).sort_index()
 
 
 def rows_needed(cells):
@@ -315,10 +312,8 @@ def n_text(n, sizes):
 def others_table(study, others):
     """The best release and the best chain on each posterior without a family: rows of a table."""
     rows = []
-    order = {model: place for place, model in enumerate(others["model"].unique())}
     ranked = others.dropna(subset="mmd")
-    for (_, epsilon), cells in ranked.groupby([ranked["model"].map(order), "epsilon"]):
-        model = cells["model"].iloc[0]
+    for (model, epsilon), cells in ranked.groupby(["model", "epsilon"], sort=False):
         is_release = cells["algorithm"].map(lambda name: is_one_release(study, name))
         row = {"posterior": study.model_label(model), "ε": f"{epsilon:g}"}
         for kind, of_kind in (("release", cells[is_release]), ("chain", cells[~is_release])):

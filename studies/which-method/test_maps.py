@@ -49,8 +49,8 @@ STUDY = Study(
 def ranking():
     """A release that is 30, 9 and 1 times as far as exact samples at epsilon 1; a chain at 20."""
     rows = []
-    for epsilon in EPSILONS:
-        for n, times in zip(SIZES, (30.0, 9.0, 1.0), strict=True):
+    for n, times in zip(SIZES, (30.0, 9.0, 1.0), strict=True):
+        for epsilon in EPSILONS:
             for name, factor in (("release", times / epsilon), ("chain", 20.0)):
                 row = {"model": f"normal-{n}", "epsilon": epsilon, "algorithm": name}
                 row |= {"mmd": factor / 30, "mmd_low": factor / 40, "mmd_high": factor / 20}
@@ -128,8 +128,7 @@ def test_of_many_methods_the_curves_have_the_eight_that_lie_least_behind():
 def test_a_cell_where_nothing_is_closer_than_never_moving_is_grey_and_has_no_method():
     table = with_families(ranking(), STUDY.models)
     stuck = table["n"] == 1000
-    table.loc[stuck, ["is_nearer", "is_usable"]] = [False, True]
-    table["is_usable"] &= table["is_nearer"]
+    table.loc[stuck, ["is_nearer", "is_usable"]] = False
     best = best_methods(table)
     assert list(best["is_nearer"]) == [False, False, True, True, True, True]
     figure = map_figure(STUDY, best)

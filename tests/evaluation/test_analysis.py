@@ -223,7 +223,7 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
     table = ranking(chains, summary, gains_on_start(chains, starts))
     nearer, usable = (set(table.loc[table[c], "algorithm"]) for c in ("is_nearer", "is_usable"))
     assert nearer == {"near", "as-near", "middle"}
-    assert usable == {"near", "far"}
+    assert usable == {"near"}  # "far" is as near as exact samples, and so is never moving
     ranks = dict(zip(table["algorithm"], table["rank"], strict=True))
     assert ranks["near"] == ranks["as-near"] == 1
     assert (ranks["middle"], ranks["far"]) == (3, 4)
@@ -232,6 +232,27 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
     assert [name for name, is_tied in ties.items() if is_tied] == list(table["algorithm"][:2])
     assert ((table["mmd_low"] <= table["mmd"]) & (table["mmd"] <= table["mmd_high"]))[:4].all()
     assert list(table["iterations"].unique()) == [7]
+
+
+def test_a_ranking_has_the_models_in_their_order_and_epsilon_grows_within_each():
+    parts = [("z", 4.0), ("a", 1.0), ("z", 0.5), ("a", 2.0), ("z", 1.0)]
+    chains = pd.concat(cells({"x": 0.1, "y": 0.2}, *part) for part in parts)
+    chains = chains.assign(clip_fraction=0.1, iterations=7)
+    starts = cells({"x": 0.1}).drop(columns=["algorithm", "epsilon"])
+    starts = pd.concat([starts.assign(model=model) for model in "za"])
+    summary = chains.groupby(["model", "algorithm", "epsilon"]).size().index.to_frame(index=False)
+    scale = ["times_exact", "way_from_start", "sd_ratio", "mean_error", "r_hat", "ess"]
+    summary = summary.assign(**dict.fromkeys(scale, 1.0))
+    table = ranking(chains, summary, gains_on_start(chains, starts))
+    problems = table[["model", "epsilon"]].drop_duplicates()
+    assert list(problems.itertuples(index=False, name=None)) == [
+        ("z", 0.5),
+        ("z", 1.0),
+        ("z", 4.0),
+        ("a", 1.0),
+        ("a", 2.0),
+    ]
+    assert list(table["algorithm"]) == ["x", "y"] * 5
 
 
 def cells(medians, model="banana", epsilon=4.0):

@@ -207,6 +207,17 @@ def test_whatever_happens_after_the_line_is_no_refusal(
     assert not list(place.folder.glob(".*")) and not (place.folder / "out").exists()
 
 
+def test_an_interrupt_of_a_command_that_spends_nothing_says_no_more(place, monkeypatch, capsys):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    place.ledger()
+    monkeypatch.setattr(ledger, "read", interrupted)
+    capsys.readouterr()
+    assert place.run("ledger", "show", "data.csv") == 1
+    assert capsys.readouterr().err == "ledger: interrupted.\n"
+
+
 def test_an_output_that_is_broken_at_the_end_does_not_look_like_a_refusal(place):
     """/dev/full takes nothing that is written; neither does it change the exit status."""
     place.ledger()

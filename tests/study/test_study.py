@@ -380,6 +380,7 @@ BAD = [
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "Circle"}, "is not a valid id"),
     ("colours/dp-hmc", "#12345", "colours.dp-hmc: '#12345' is no colour; a colour is #rrggbb or"),
+    ("colours/dp-hmc", "dp-hcm", "colours.dp-hmc: unknown algorithm dp-hcm; valid algorithms: "),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
     ("seed", 10**400, "seed: must be a finite number, not 1000"),
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),

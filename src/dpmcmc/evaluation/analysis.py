@@ -7,7 +7,7 @@ from dpmcmc.evaluation.intervals import Estimate, median_contrast
 from dpmcmc.evaluation.metrics import LARGEST_MMD
 
 # A cell is usable when a sample of it can stand for the posterior: its chains agree, and they are
-# about as near as an exact sample is.
+# about as near as an exact sample is, and nearer than never moving.
 LARGEST_R_HAT = 1.1
 MOST_TIMES_EXACT = 3
 
@@ -170,12 +170,14 @@ def ranking(chains, summary, gains):
     Returns
     -------
     DataFrame
-        One row a model, epsilon and algorithm, in that order and by rank; medians over the seeds;
-        `is_nearer` where that is nearer to the posterior than never moving, and `is_usable`. Where
-        chains have several data sets, `share_first` of `shares_first`.
+        One row a model, epsilon and algorithm, by increasing epsilon within a model and by rank;
+        medians over the seeds; `is_nearer` where that is nearer to the posterior than never
+        moving, and `is_usable`. Where chains have several data sets, `share_first` of
+        `shares_first`.
     """
-    rows = []
-    for (model, epsilon), group in chains.groupby(["model", "epsilon"], sort=False):
+    rows, places = [], {name: place for place, name in enumerate(chains["model"].unique())}
+    for (_, epsilon), group in chains.groupby([chains["model"].map(places), "epsilon"]):
+        model = group["model"].iloc[0]
         cells = dict(list(group.groupby("algorithm", sort=False)))
         medians = {name: cell["mmd"].median(skipna=False) for name, cell in cells.items()}
         with_rank = (name for name in cells if medians[name] < LARGEST_MMD)  # NaN has none
@@ -206,7 +208,7 @@ def ranking(chains, summary, gains):
     agree, are_near = table["r_hat"] <= LARGEST_R_HAT, table["times_exact"] <= MOST_TIMES_EXACT
     if "data_set" in chains:
         agree |= table["r_hat"].isna()  # of chains that are not of the same data
-    return table.assign(is_usable=agree & are_near)
+    return table.assign(is_usable=agree & are_near & table["is_nearer"])
 
 
 def shares_first(chains):

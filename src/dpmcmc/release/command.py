@@ -20,7 +20,7 @@ from dpmcmc.release.plan import DRAWS, plan, require_libraries
 from dpmcmc.release.reading import data_of, read_part
 from dpmcmc.study.config import ConfigError
 
-REFUSED, SPENT = 1, 3  # exit statuses: nothing is spent, something is or may be
+REFUSED, SPENT = 1, 3  # exit statuses: nothing is spent; something is, or may be
 LEAST_DELTA = 1e-100  # far more than the theorem of docs/release.md adds
 IS_SPENT = "Its planned cost is spent."
 MAY_BE = "`ledger show` says what is spent."
@@ -31,8 +31,8 @@ def main(name, arguments):
     try:
         return COMMANDS[name](arguments)
     except KeyboardInterrupt:
-        tell(f"{name}: interrupted. {MAY_BE}")
-        return SPENT
+        tell(f"{name}: interrupted." + f" {MAY_BE}" * (name == "release"))
+        return SPENT if name == "release" else REFUSED
     except (JobError, OSError, ValueError) as error:
         tell(f"{name}: {error}")
         return REFUSED

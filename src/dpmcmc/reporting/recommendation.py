@@ -35,13 +35,9 @@ LEGEND = (
 
 
 def with_seconds(ranking, timings):
-    """The ranking with `seconds`, the median CPU time of a chain of each cell.
-
-    What is no closer than never moving is not usable here, however near exact samples are to that.
-    """
+    """The ranking with `seconds`, the median CPU time of a chain of each cell."""
     seconds = timings.groupby(KEYS)["cpu_seconds"].median().rename("seconds").reset_index()
-    is_usable = ranking["is_usable"] & ranking["is_nearer"]
-    return ranking.assign(is_usable=is_usable).merge(seconds, on=KEYS, how="left")
+    return ranking.merge(seconds, on=KEYS, how="left")
 
 
 def problems(ranking, timings):
@@ -55,16 +51,14 @@ def problems(ranking, timings):
     Returns
     -------
     DataFrame
-        In the order of the models, by increasing epsilon. `best`, a list of ids: the usable
+        In the order of the ranking. `best`, a list of ids: the usable
         algorithms; if there are none, those of the first rank that are closer than never moving.
         The other columns are the ranking's, with `seconds`, of the one of these with the lowest
         median MMD; missing if `best` is empty.
     """
     ranking = with_seconds(ranking.dropna(subset="rank"), timings)
     rows = []
-    places = ranking["model"].map({name: i for i, name in enumerate(ranking["model"].unique())})
-    for (_, epsilon), problem in ranking.groupby([places, "epsilon"]):
-        model = problem["model"].iloc[0]
+    for (model, epsilon), problem in ranking.groupby(["model", "epsilon"], sort=False):
         best = problem[problem["is_usable"]]
         if best.empty:
             best = problem[(problem["rank"] == 1) & problem["is_nearer"]]
@@ -138,7 +132,7 @@ def recommendations(models, algorithms, solved):
     items = [f"**{how_many_usable(solved['is_usable'].sum(), len(solved))}** {RULE}\n"]
     for model, rows in solved.groupby("model", sort=False):
         stretches = groupby(
-            rows.sort_values("epsilon").to_dict("records"),
+            rows.to_dict("records"),
             lambda row: (row["is_usable"], bool(row["best"])),
         )
         sentences = " ".join(stretch(algorithms, list(rows)) for _, rows in stretches)

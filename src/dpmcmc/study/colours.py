@@ -2,6 +2,8 @@
 
 from colorsys import hls_to_rgb
 
+from dpmcmc.study.config import check_known
+
 # One an algorithm, in the order of the configuration; the first seven, which meet in one figure,
 # differ in lightness (L* 24 to 88), so in grey and to any eye as well.
 COLOURS = ["#0067A5", "#84BFE6", "#D2551B", "#661A44", "#F2AFC3", "#2BB58B", "#F5DF4D"]
@@ -18,12 +20,21 @@ def colours_of(algorithms, given):
     algorithms : list of str
         Ids, in the order of the configuration.
     given : dict of str to str
-        The section `colours`: #rrggbb, or the id of another algorithm, which has the same.
+        The section `colours`: #rrggbb, or the id of another algorithm, which has the same. It may
+        have more algorithms than these.
 
     Returns
     -------
     dict of str to str
+
+    Raises
+    ------
+    ConfigError
+        If one takes the colour of an algorithm that is not there.
     """
+    for name in given.keys() & set(algorithms):
+        if not given[name].startswith("#"):
+            check_known([given[name]], algorithms, f"colours.{name}", "algorithm")
     by_place = {name: colour(index) for index, name in enumerate(algorithms)}
     own = by_place | {name: value for name, value in given.items() if value.startswith("#")}
     return {name: own.get(given.get(name), own[name]) for name in algorithms}

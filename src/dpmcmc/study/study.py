@@ -68,6 +68,7 @@ class Study(JobSettings):
             name: read_algorithm(name, carried(entry, self.models), folders)
             for name, entry in config["algorithms"].items()
         }
+        self.colours = colours_of(list(self.algorithms), config.get("colours", {}))
         check_seeds(self)
         check_runs(config["runs"], self.models, self.algorithms)
         self.runs = all_cells(config["runs"])
@@ -241,7 +242,6 @@ class Study(JobSettings):
 
     def description(self):
         """What notebooks and pages are told of the study, beside its tables."""
-        colours = colours_of(list(self.algorithms), self.config.get("colours", {}))
         models, algorithms = {}, {}
         for name in self.model_ids:
             entry = self.models[name]
@@ -258,7 +258,7 @@ class Study(JobSettings):
             algorithms[name] = {
                 "label": entry.label,
                 "about": entry.about or replaced.about,
-                "colour": colours[name],
+                "colour": self.colours[name],
                 "sampler": entry.sampler_class.__name__,
                 "accountant": entry.accountant and name_in_tables(entry.accountant),
                 "in_place_of": entry.in_place_of,

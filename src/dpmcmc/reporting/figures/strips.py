@@ -170,8 +170,7 @@ def times_exact_strip(row, shades):
         return None, "", False
     ratio = row["times_exact"]
     colour = shades(TIMES_EXACT(ratio)) if row["is_nearer"] else NOT_CLOSER
-    is_usable = bool(row["is_usable"] and row["is_nearer"])
-    return colour, f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}", is_usable
+    return colour, f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}", bool(row["is_usable"])
 
 
 def scale_bar(figure, norm, shades, ticks, label):
