@@ -114,9 +114,12 @@ def test_modes_of_unequal_mass_keep_it():
 
 
 class TwoWidths:
-    """Two normal modes of half the mass: of width 1 at 0, and narrower elsewhere; as a target."""
+    """Two normal modes of half the mass: of width 1 at 0, and narrower elsewhere; as a target.
 
-    likelihood_power = 1.0
+    All of its density is that of its prior.
+    """
+
+    likelihood_power, num_rows = 1.0, 1
 
     def __init__(self, place, width):
         self.model, self.true_theta, self.dimension = self, None, len(place)
@@ -133,6 +136,17 @@ class TwoWidths:
         weights = np.exp(self.parts(theta) - self.parts(theta).max())
         pulls = (self.centres - theta) / self.widths[:, None] ** 2
         return weights / weights.sum() @ pulls
+
+    log_prior_ratio = log_density_ratio
+
+    def grad_log_prior(self, theta):
+        return self.gradient(theta)
+
+    def clipped_gradient(self, theta, bound):
+        return np.zeros(self.dimension), 0
+
+    def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
+        return 0.0, 0
 
     def sample_prior(self, rng):
         i = rng.integers(2)
@@ -200,6 +214,12 @@ def test_a_long_run_without_draws_of_a_mode_that_was_found_is_refused(monkeypatc
     monkeypatch.setattr(long_run.Chain, "step", lambda *_: wide.standard_normal(5))
     with pytest.raises(JobError, match="leaves out mode 2 of 2 that a search has found"):
         long_run.sample(np.random.default_rng(0), target, SIZE)
+
+
+def test_a_narrow_peak_that_all_near_starts_stay_in_is_refused():
+    """Half of the mass is in a mode as wide as 33 of its widths, about the same place."""
+    with pytest.raises(JobError, match="is not what chains from 10 widths of its modes come to"):
+        long_run.sample(np.random.default_rng(1), TwoWidths(np.zeros(10), 0.03), SIZE)
 
 
 def test_modes_too_far_apart_for_hmc_fail_with_one_line(monkeypatch):

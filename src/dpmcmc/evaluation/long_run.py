@@ -18,6 +18,9 @@ MAX_LEAPFROG_STEPS = 512
 LARGEST_R_HAT = 1.01
 MIN_EFFECTIVE_DRAWS = 1000  # however few are asked for
 DOUBLINGS = 5  # of the length of the chains
+NEAR, FAR = 2.0, 10.0  # widths of a mode at which chains start, and those that try the result
+TRIAL = 250  # iterations of each chain that tries it, after its warm-up
+LARGEST_R_HAT_FROM_AFAR = 1.1
 ADVICE = (
     "modes may be too far apart, or some directions too narrow for HMC: rescale or rewrite theta, "
     "give the model sample_posterior, or, for d = 2, take reference: grid"
@@ -34,8 +37,10 @@ def sample(rng, target, size):
 
     A run is accepted with a rank-normalised split R-hat of at most 1.01, and bulk and tail
     effective sample sizes of at least 1000 and at least `size`, in every component (Vehtari et al.
-    2021). Otherwise the chains go on to twice their length, at most 5 times. The draws
-    must also have each mode that the search found.
+    2021). Otherwise the chains go on to twice their length, at most 5 times. The draws must also
+    have each mode that the search found, and four more chains, with a warm-up of their own, must
+    come to the same posterior from ten widths away: a narrow peak within a wide one has all
+    searches and near starts, and may have hardly any mass.
 
     Parameters
     ----------
@@ -46,22 +51,18 @@ def sample(rng, target, size):
     Raises
     ------
     JobError
-        If that is not reached, or no mode is found, or one is left out; the line says what was
-        reached.
+        If that is not reached, or no mode is found, or one is left out, or chains from afar do not
+        come to the same; the line says what was reached.
     """
     modes = find_modes(rng, target)
-    chains = [Chain(child, target, modes[i % len(modes)]) for i, child in enumerate(rng.spawn(4))]
-    samplers = warmed_up(rng, chains, np.mean([mode.covariance for mode in modes], axis=0))
+    covariance = np.mean([mode.covariance for mode in modes], axis=0)
+    chains = started(rng, target, modes, NEAR)
+    samplers = warmed_up(rng, chains, covariance)
     needed = max(MIN_EFFECTIVE_DRAWS, size)
     draws = np.empty((CHAINS, 0, target.model.dimension))
     for doubling in range(DOUBLINGS + 1):
         length = math.ceil(1.25 * needed / CHAINS) * 2**doubling
-        more = length - draws.shape[1]
-        chosen = rng.integers(len(samplers), size=(CHAINS, more))
-        new = [
-            [chain.step(samplers[i]) for i in row]
-            for chain, row in zip(chains, chosen, strict=True)
-        ]
+        new = advanced(rng, chains, samplers, length - draws.shape[1])
         draws = np.concatenate([draws, new], axis=1)
         measured = diagnose(draws)
         if measured["R-hat"].max() <= LARGEST_R_HAT and measured["ESS"].min() >= needed:
@@ -71,6 +72,13 @@ def sample(rng, target, size):
                 raise JobError(
                     f"the long run for its reference leaves out mode {number + 1} of {len(modes)} "
                     f"that a search has found; {ADVICE}"
+                )
+            far_off = r_hat_from_afar(*rng.spawn(1), target, modes, covariance, draws)
+            if far_off > LARGEST_R_HAT_FROM_AFAR:
+                raise JobError(
+                    f"the long run for its reference is not what chains from {FAR:g} widths of its "
+                    f"modes come to: R-hat of both is {far_off:.3g}, where "
+                    f"{LARGEST_R_HAT_FROM_AFAR} is the most; {ADVICE}"
                 )
             spaced = np.linspace(0, len(pooled) - 1, size).round().astype(int)
             return pooled[rng.permutation(spaced)]
@@ -84,6 +92,31 @@ def sample(rng, target, size):
     )
 
 
+def r_hat_from_afar(rng, target, modes, covariance, draws):
+    """The largest R-hat of a run's chains, draws (m, k, d), and of others that start far away."""
+    chains = started(rng, target, modes, FAR)
+    samplers = warmed_up(rng, chains, FAR**2 * covariance)
+    places = np.linspace(0, draws.shape[1] - 1, TRIAL).round().astype(int)
+    both = np.concatenate([draws[:, places], advanced(rng, chains, samplers, TRIAL)])
+    return diagnose(both)["R-hat"].max()
+
+
+def started(rng, target, modes, widths):
+    """Chains about the modes in turn, so many widths away."""
+    return [
+        Chain(child, target, modes[i % len(modes)], widths)
+        for i, child in enumerate(rng.spawn(CHAINS))
+    ]
+
+
+def advanced(rng, chains, samplers, count):
+    """So many further positions of each chain, (m, count, d), by samplers in random order."""
+    chosen = rng.integers(len(samplers), size=(len(chains), count))
+    return [
+        [chain.step(samplers[i]) for i in row] for chain, row in zip(chains, chosen, strict=True)
+    ]
+
+
 class Chain:
     """A chain: where it is, and its random streams.
 
@@ -92,13 +125,16 @@ class Chain:
     rng : numpy.random.Generator
     target : Target
     mode : Mode
-        About which it starts: at Normal(mode, 2^2 covariance), or as near as the density asks for.
+        About which it starts: at Normal(mode, widths^2 covariance), or as near as the density asks
+        for.
+    widths : float
     """
 
-    def __init__(self, rng, target, mode):
+    def __init__(self, rng, target, mode, widths):
         self.target = target
         self.streams = Streams(*rng.spawn(3))
-        step = 2 * np.linalg.cholesky(mode.covariance) @ rng.standard_normal(target.model.dimension)
+        factor = widths * np.linalg.cholesky(mode.covariance)
+        step = factor @ rng.standard_normal(target.model.dimension)
         with np.errstate(all="ignore"):
             while not np.isfinite(target.log_density_ratio(mode.position, mode.position + step)):
                 step = step / 2
