@@ -27,16 +27,18 @@ def coverage_map(study, intervals, level=90):
     figure = interval_map(
         study, intervals, lambda row: row[name], norm, "{:.2f}", lambda row: row[f"exact_{name}"]
     )
+    ticks = {least: f"{least:g} or less", share: f"{share:g} (as stated)", 1: "1"}
     label = f"Coverage of {level} % intervals; in each cell, ε grows from left to right"
-    return scale_bar(figure, norm, SHADES, {least: "or less", share: "as stated", 1: None}, label)
+    return scale_bar(figure, norm, SHADES, ticks, label)
 
 
 def width_map(study, intervals):
     """Width of 90 % intervals over that of the exact posterior, likewise."""
     norm = LogNorm(0.25, 4, clip=True)
     figure = interval_map(study, intervals, lambda row: row["width_90"], norm, "{:.2f}")
+    ticks = {0.25: "0.25 or less", 1: "1 (as wide)", 4: "4 or more"}
     label = "Width over the exact posterior's; in each cell, ε grows from left to right"
-    return scale_bar(figure, norm, SHADES, {0.25: None, 1: "as wide", 4: "or more"}, label)
+    return scale_bar(figure, norm, SHADES, ticks, label)
 
 
 def rank_map(study, intervals):
@@ -54,7 +56,7 @@ def rank_map(study, intervals):
     }
     figure, _ = strip_map(rows, columns, strips)
     label = "Density of the rank; from left to right, none to all of the draws are below the true θ"
-    ticks = {0.25: "or less", 1: "uniform", 4: "or more"}
+    ticks = {0.25: "0.25 or less", 1: "1 (uniform)", 4: "4 or more"}
     return scale_bar(figure, norm, f"{SHADES}_r", ticks, label)
 
 

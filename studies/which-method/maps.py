@@ -15,6 +15,7 @@ from dpmcmc.reporting.figures.strips import NOT_CLOSER, SHADES, TICKS, TIMES_EXA
 from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
 from dpmcmc.reporting.words import listing
 
+LEAST_SPENT = 0.9  # of its budget, by a chain that is not called short
 MOST_LINES = 8  # of a figure
 NONE = "none"  # in place of a method where all are no closer than never moving
 FRAME = {"fill": False, "lw": 2.5, "ec": "black"}  # around what is usable
@@ -257,6 +258,31 @@ def where_releases_are_best(count, closer, total):
     return (
         f"In {total - closer} {of_all} nothing is closer than never moving. A method that makes "
         f"{release} is the best in {count} of the other {closer}."
+    )
+
+
+def limits_of_chains(study, table, budgets):
+    """Where no chain ran, and how many chains stop before their budget is spent: sentences.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows of the ranking.
+    budgets : DataFrame
+        Table `budgets` of the study.
+    """
+    is_chain = ~table["algorithm"].map(lambda name: is_one_release(study, name))
+    problem = ["model", "epsilon"]
+    without = len(table[problem].drop_duplicates()) - len(
+        table[is_chain][problem].drop_duplicates()
+    )
+    chains = table[is_chain].merge(budgets, on=[*problem, "algorithm"])
+    capped = (chains["spent_epsilon"] < LEAST_SPENT * chains["epsilon"]).sum()
+    missing = f"No chain ran in {without} of these combinations. " if without else ""
+    return missing + (
+        f"The study limits the length of chains: {capped} of the {len(chains)} cells of a chain "
+        f"method, a posterior and an ε spend less than {LEAST_SPENT:.0%} of ε. Longer chains may "
+        "come closer."
     )
 
 

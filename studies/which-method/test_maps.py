@@ -11,6 +11,7 @@ from maps import (
     curves_figure,
     families,
     front_sentences,
+    limits_of_chains,
     lookup_table,
     map_figure,
     method_table,
@@ -104,6 +105,18 @@ def test_sentences_and_tables_say_what_the_ranking_has():
     assert (of_chain["method"], of_chain["best on"]) == ("DP penalty", "50%")
     assert never_usable(STUDY, table).endswith("here:** DP penalty is usable nowhere.")
     assert ties(STUDY, table).startswith("In 0 of 6 combinations")
+
+
+def test_chains_that_the_study_cuts_short_are_counted_and_so_are_those_that_did_not_run():
+    table = with_families(ranking(), STUDY.models)
+    budgets = table[["model", "algorithm", "epsilon"]].assign(spent_epsilon=table["epsilon"])
+    is_short = (budgets["algorithm"] == "chain") & (budgets["model"] == "normal-1000")
+    budgets.loc[is_short, "spent_epsilon"] *= 0.8
+    text = limits_of_chains(STUDY, table, budgets)
+    assert text.startswith("The study limits") and "2 of the 6 cells" in text and "90%" in text
+    fewer = table[(table["algorithm"] == "release") | (table["epsilon"] == 1)]
+    text = limits_of_chains(STUDY, fewer, budgets)
+    assert text.startswith("No chain ran in 3 of these") and "1 of the 3 cells" in text
 
 
 def test_the_map_has_a_frame_around_what_is_usable_and_the_curves_a_line_a_method():

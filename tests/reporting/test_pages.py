@@ -308,6 +308,18 @@ def test_readers_are_told_what_to_use_before_all_else(results):
     assert "No algorithm has a rank" in nothing and "| posterior |" not in nothing
 
 
+def test_a_notebook_can_give_the_answer_of_its_study(results):
+    output = {"output_type": "display_data", "data": {"text/markdown": ["**Take", " b.**"]}}
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": []},
+        {"cell_type": "code", "metadata": {"tags": ["answer"]}, "outputs": [output, {}]},
+    ]
+    (results / "notebooks").mkdir()
+    (results / "notebooks/second.ipynb").write_text(json.dumps({"cells": cells}))
+    page = pages.front_page(results)
+    assert "*A < b's.*\n\n**Take b.**\n\n<details><summary>Each posterior in words" in page
+
+
 def test_provenance_names_what_digits_hang_on(config):
     record = provenance.record(config, {"chains/m/a": "0123"})
     assert record["study"] == config["study"] and record["recipe"] == {"chains/m/a": "0123"}

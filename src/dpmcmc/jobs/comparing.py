@@ -104,7 +104,8 @@ def spot_check(study):
     text = (
         f"{len(drawn)} of {len(table)} rows of chains.csv run again, "
         f"{'which differ' if lines else 'all identical'} (drawn by commit {commit} from "
-        f"{len(quick)} of {len(study.cells)} cells: a chain takes {MOST_SECONDS:g} s at most)"
+        f"{len(places)} rows in {len(quick)} of {len(study.cells)} cells, whose chains take "
+        f"{MOST_SECONDS:g} s at most)"
     )
     return say(study, text, lines)
 

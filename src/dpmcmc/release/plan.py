@@ -134,8 +134,8 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
         iterations = min(price.iterations(*ideal, chains * (MOST_ITERATIONS + 1)), MOST_ITERATIONS)
     if iterations < 1:
         raise JobError(
-            f"epsilon {epsilon:g} at delta {delta:g} allows no iteration of "
-            f"{part.algorithm.id} on {part.model.id}: each needs more noise"
+            f"epsilon {epsilon:g} at delta {delta:g} allows no iteration of {part.algorithm.id} on "
+            f"{part.model.id}: one iteration already costs more; use more noise"
         )
     total = iterations * price.chains
     mu, delta0 = mu_and_delta0(price.mechanism, total, DELTA0_SHARE * delta)

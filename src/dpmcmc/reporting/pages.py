@@ -19,6 +19,7 @@ from dpmcmc.reporting.recommendation import (
 from dpmcmc.reporting.words import NUMBER, about_seeds, markdown_table
 from dpmcmc.study.tables import TABLES
 
+ANSWER = "answer"  # tag of the cell of a notebook whose first output is the study's answer
 CLAIMS_FIGURE = "figure-claims"  # stands beside the claims
 TEMPLATE = Path(__file__).with_name("site") / "study.md.j2"
 SCROLLED = "pst-scrollable-table-container"  # class of a table's own box: the theme's for its own
@@ -39,6 +40,7 @@ def front_page(directory):
     tables = {name: directory / f"tables/{name}.csv" for name in TABLES}
     tables = {name: path for name, path in tables.items() if path.exists()}
     values = {"answers": [], "problem_table": "", "algorithms": [], "claim_table": ""}
+    values["own_answer"] = own_answer(directory, study["notebooks"])
     if "ranking" in tables:
         ranking, timings = (read_csv(tables[name]) for name in ("ranking", "timings"))
         labels = study["models"], study["algorithms"]
@@ -65,6 +67,16 @@ def front_page(directory):
         captions={name: TABLES[name] for name in tables},
         **values,
     )
+
+
+def own_answer(directory, notebooks):
+    """Markdown that a page's cell with the tag `answer` has put out; empty if there is no such."""
+    files = [directory / f"notebooks/{name}.ipynb" for name in notebooks]
+    for file in filter(Path.exists, files):
+        for cell in read_json(file)["cells"]:
+            if ANSWER in cell["metadata"].get("tags", []):
+                return "".join(cell["outputs"][0]["data"]["text/markdown"])
+    return ""
 
 
 def number_of_figure(name):

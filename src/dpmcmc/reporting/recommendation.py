@@ -17,20 +17,21 @@ from dpmcmc.reporting.words import (
 )
 
 RULE = (
-    f"An algorithm is *usable* where its median MMD (maximum mean discrepancy from the posterior) "
-    f"is at most {MOST_TIMES_EXACT:g} times that of exact samples and lower than that of never "
-    f"moving, and where the split R-hat of its chains (1 if they agree) is at most "
-    f"{LARGEST_R_HAT:g}. The *closest* share the first rank."
+    f"An algorithm is *usable* if it meets three conditions. Its median MMD (maximum mean "
+    f"discrepancy from the posterior) is at most {MOST_TIMES_EXACT:g} times that of exact samples. "
+    f"It is lower than that of never moving. The split R-hat of its chains (1 if they agree) is at "
+    f"most {LARGEST_R_HAT:g}, where several chains have the same data."
 )
 MOST_LISTED = 2  # successive ε that are listed; of more, the first and the last stand for all
 LEGEND = (
-    "*use, or closest*: the usable algorithms. If there are none, the closest ones: those that "
-    "share the first rank and are closer than never moving. The other columns describe the one of "
+    "*use, or closest*: the usable algorithms. If none is usable, the closest ones, which share "
+    "the first rank and are closer than never moving. The other columns describe the one of "
     "them with the lowest median MMD. *distance closed*: 0 % means that the chain never moved, "
     "100 % means exact. *mean error* is the distance between the means of the sample and the "
     "posterior, in posterior standard deviations. *sd ratio* is the standard deviation of the "
-    "sample over that of the posterior: below 1, intervals are too short. *ESS* (effective sample "
-    "size), iterations and seconds are those of one chain."
+    "sample over that of the posterior: below 1, intervals are too short. *covers* is the share of "
+    "90 % intervals that contain the true parameter, where each chain has data of its own. *ESS* "
+    "(effective sample size), iterations and seconds are those of one chain."
 )
 
 
@@ -96,18 +97,18 @@ def problem_table(models, algorithms, solved):
 
 def worth(row):
     """What a median MMD is worth, of a row of the ranking: texts of columns."""
-    if pd.isna(row["mmd"]):
-        columns = "times exact", "distance closed", "mean error", "sd ratio", "R-hat", "ESS"
-        return dict.fromkeys([*columns, "usable"], "–")
-    return {
+    is_known = pd.notna(row["mmd"])
+    texts = {
         "times exact": f"{row['times_exact']:.1f}",
         "distance closed": f"{row['way_from_start']:.0%}" if row["is_nearer"] else "none",
         "mean error": number(row["mean_error"], ".2f"),
         "sd ratio": number(row["sd_ratio"], ".2f"),
+        **({"covers": number(row["coverage"], ".0%")} if "coverage" in row else {}),
         "R-hat": number(row["r_hat"], ".2f"),
         "ESS": number(row["ess"], ".1f"),
         "usable": "yes" if row["is_usable"] else "no",
     }
+    return texts if is_known else dict.fromkeys(texts, "–")
 
 
 def described(algorithms, ranking):

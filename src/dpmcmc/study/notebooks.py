@@ -15,6 +15,9 @@ data, chains
 kept
     Names of small files that it computes from chains, so that it can be rendered without them.
 
+The front page of a study opens with its recommendations or, where a cell of a notebook has the tag
+`answer`, with the first output of that cell, which is Markdown.
+
 A page is left out where the study does not make one of its tables, or has none of its figures. Its
 first cell is its title, in which `{study}` stands for that of the study, and the question that it
 answers. This module is imported whenever the

@@ -65,7 +65,7 @@ def functions_of_rows(case, rng):
         ratios = jax.jit(jax.vmap(lambda row: of_row(b, row) - of_row(a, row)))
         gradients = jax.jit(jax.vmap(lambda row: jax.grad(of_row)(a, row)))
         return [(rows[:BLOCK], ratios), (rows[:BLOCK], gradients)]
-    raise NotTried("it is of no kind whose functions of rows are known")
+    raise NotTried("check does not know which of its functions read rows")
 
 
 def bits(terms):
