@@ -222,14 +222,12 @@ def frame_differences(name, was, now):
         one, other = was[column], now[column]
         is_other = (one.to_numpy() != other.to_numpy()) & ~(one.isna() & other.isna()).to_numpy()
         if is_other.any():
-            gaps = [
-                pd.to_numeric(values[is_other], errors="coerce").to_numpy()
+            numbers = [
+                pd.to_numeric(values[is_other], errors="coerce").to_numpy(dtype=float)
                 for values in (one, other)
             ]
-            by, rows = (
-                np.abs(gaps[0] - gaps[1]).max(),
-                list(map(str, was.index[is_other][:MOST_NAMED])),
-            )
+            by = np.abs(numbers[0] - numbers[1]).max()
+            rows = list(map(str, was.index[is_other][:MOST_NAMED]))
             far = f", by at most {by:.3g}" if by > 0 else ""
             count = f"{is_other.sum()} of {len(was)} rows"
             lines.append(f"{name}: {column} differs in {count}{far}: {'; '.join(rows)}")
