@@ -5,7 +5,7 @@
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick/study.yaml)
 # make which-method, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis,
-# make noisy-statistics  other studies (studies/*/study.yaml)
+# make noisy-statistics, make chapter-6-data-sets  other studies (studies/*/study.yaml)
 # make site   one site of docs/, the pages of all studies and the public names: results/site
 # make docs   run all studies and put their pages, figures and tables into docs/
 # With STUDY=name, or else for all studies in docs/:
@@ -35,7 +35,7 @@ BUILD_REQUIRES = import tomllib; \
     print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 # Studies beside chapter 6 whose pages are in docs/.
-OTHERS = which-method dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics
+OTHERS = which-method dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics chapter-6-data-sets
 
 .PHONY: study quick test torture test-cluster cluster release site docs pages extend docs-status \
     docs-mark attest spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
