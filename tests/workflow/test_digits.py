@@ -15,11 +15,12 @@ from dpmcmc import machine
 from dpmcmc.study.loading import load_study
 
 QEMU = shutil.which("qemu-x86_64")
-# One cell of each kind: gradients and a Cholesky factor, a batch with certified accounting, Barker.
+# One cell of each kind, and its iterations: gradients and a Cholesky factor, a batch, Barker's
+# test with certified accounting.
 RUNS = [
-    ("gauss-30d", "dp-hmc", 1),
-    ("tempered-banana-10d", "minibatch-dp-penalty", 1),
-    ("flat-banana-2d", "dp-barker", 2),
+    ("gauss-30d", "dp-hmc", 20),
+    ("tempered-banana-10d", "minibatch-dp-penalty", 50),
+    ("flat-banana-2d", "dp-barker", 200),
 ]
 # Choices that a user's shell may force on libraries, of which none must reach a job.
 FORCED = {
@@ -38,10 +39,13 @@ def study():
         "study": "digits",
         "seeds": 1,
         "models": {model: {"num_rows": 20_000} for model, *_ in RUNS},
-        "algorithms": {"minibatch-dp-penalty": {"accountant": "certified"}},
+        "algorithms": {
+            "minibatch-dp-penalty": {"accountant": "rdp"},
+            "dp-barker": {"accountant": "certified"},
+        },
         "runs": [
-            {"models": [model], "algorithms": [algorithm], "epsilons": [epsilon]}
-            for model, algorithm, epsilon in RUNS
+            {"models": [model], "algorithms": [algorithm], "iterations": [iterations]}
+            for model, algorithm, iterations in RUNS
         ],
         "notebooks": None,
         "accounting_curves": None,
