@@ -10,7 +10,7 @@
 # make docs   run all studies and put their pages, figures and tables into docs/
 # With STUDY=name, or else for all studies in docs/:
 # make pages        render the pages anew from the committed tables, without a chain
-# make extend       run what a study has more than its committed tables, and put it into these
+# make update       run the parts of the tables that have changed, and put their rows into these
 # make docs-status  whether code or settings have changed since tables and pages were made
 # make docs-mark    let pages say so where they have
 # make attest       where they have: run the first chains of what changed, and compare
@@ -37,7 +37,7 @@ BUILD_REQUIRES = import tomllib; \
 # Studies beside chapter 6 whose pages are in docs/.
 OTHERS = which-method dp-hmc-paper dp-mcmc-paper sghmc-thesis noisy-statistics chapter-6-data-sets
 
-.PHONY: study quick test torture test-cluster cluster release site docs pages extend docs-status \
+.PHONY: study quick test torture test-cluster cluster release site docs pages update docs-status \
     docs-mark attest spot-check verify bench lock docs-chapter-6 $(OTHERS) $(OTHERS:%=docs-%)
 
 study: .venv/ready
@@ -85,7 +85,7 @@ $(OTHERS:%=docs-%): docs-%: %
 	$(DPMCMC) docs publish $*
 
 # Of one study, or of all that are committed.
-pages extend docs-status docs-mark attest spot-check verify: .venv/ready
+pages update docs-status docs-mark attest spot-check verify: .venv/ready
 	@$(DPMCMC) docs $(@:docs-%=%) $(STUDY)
 
 bench: study

@@ -11,12 +11,18 @@ from matplotlib.ticker import LogLocator, NullFormatter
 import dpmcmc
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
 from dpmcmc.reporting.figures.metrics import USABLE, USABLE_LINE
-from dpmcmc.reporting.figures.strips import NOT_CLOSER, SHADES, TICKS, TIMES_EXACT, scale_bar
+from dpmcmc.reporting.figures.strips import (
+    NOT_CLOSER,
+    SHADES,
+    TICKS,
+    TIMES_EXACT,
+    closest_algorithms,
+    scale_bar,
+)
 from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
 from dpmcmc.reporting.words import listing
 
 LEAST_SPENT = 0.9  # of its budget, by a chain that is not called short
-MOST_LINES = 8  # of a figure
 NONE = "none"  # in place of a method where all are no closer than never moving
 FRAME = {"fill": False, "lw": 2.5, "ec": "black"}  # around what is usable
 TUNED_ROWS = 10_000  # n of the models whose settings others take
@@ -46,6 +52,14 @@ def families(models):
             first = models[names[0]]["label"]
             labels |= dict.fromkeys(names, first.rpartition(", n = ")[0] or first)
     return labels
+
+
+def with_kinds(study, ranking):
+    """The ranking with `is_release`, whether the algorithm makes no chain: its steps release
+    nothing."""
+    samplers = {name: getattr(dpmcmc, of["sampler"]) for name, of in study.algorithms.items()}
+    is_release = {name: not hasattr(cls, "mechanism") for name, cls in samplers.items()}
+    return ranking.assign(is_release=ranking["algorithm"].map(is_release))
 
 
 def with_families(ranking, models):
@@ -180,7 +194,8 @@ def map_figure(study, best):
 def curves_figure(study, table, epsilon):
     """Times exact against n at one epsilon, a panel a family and a line a method."""
     cells = table[table["epsilon"] == epsilon]
-    drawn = closest_methods(cells)
+    drawn = closest_algorithms(cells, CELL)
+    of_release = set(cells.loc[cells["is_release"], "algorithm"])
     names = list(cells["family"].unique())
     figure, axes = panel_grid(len(names), 1, size=(4.4, 2.3), sharex=True)
     markers = dict(zip(drawn, "os^vDPX*", strict=False))
@@ -197,7 +212,7 @@ def curves_figure(study, table, epsilon):
                 markeredgewidth=0.5,
                 color=study.algorithm_colour(name),
                 label=study.algorithm_label(name),
-                linewidth=2.2 if is_one_release(study, name) else 1.0,
+                linewidth=2.2 if name in of_release else 1.0,
             )
         axis.axhline(MOST_TIMES_EXACT, **USABLE_LINE)
         axis.set(xscale="log", yscale="log", title=family, ylabel="MMD over that\nof exact samples")
@@ -210,37 +225,19 @@ def curves_figure(study, table, epsilon):
     return figure
 
 
-def closest_methods(cells):
-    """The methods that lie least behind the best of each cell, in the median: at most eight ids.
-
-    They are in the order of the table.
-    """
-    of_best = cells.groupby(CELL)["mmd"].transform("min")
-    behind = (cells["mmd"] / of_best).groupby(cells["algorithm"]).median()
-    closest = behind.nsmallest(MOST_LINES).index
-    return [name for name in cells["algorithm"].unique() if name in closest]
-
-
-def is_one_release(study, algorithm):
-    """Whether an algorithm makes no chain: its steps release nothing."""
-    return not hasattr(getattr(dpmcmc, study.algorithms[algorithm]["sampler"]), "mechanism")
-
-
 # -- In words and tables ---------------------------------------------------------------------------
 
 
 def front_sentences(study, table, best):
     """What to use and how many rows it takes, as Markdown: an item a family."""
-    chains = [name for name in table["algorithm"].unique() if not is_one_release(study, name)]
-    usable = table[table["algorithm"].isin(chains) & table["is_usable"]][CELL].drop_duplicates()
+    usable = table[~table["is_release"] & table["is_usable"]][CELL].drop_duplicates()
     closer = best[best["is_nearer"]]
-    num_releases = (~closer["algorithm"].isin(chains)).sum()
+    num_releases = closer["is_release"].sum()
     headline = "Release once; run no chain." if num_releases > len(closer) / 2 else "Run a chain."
     lines = [
         f"**{headline}** {where_releases_are_best(num_releases, len(closer), len(best))} "
         + ("No private chain is usable in any." if usable.empty else "")
-        + (f"Some private chain is usable in {len(usable)}." if len(usable) else "")
-        + " The method in a cell that is not usable is only the closest.",
+        + (f"Some private chain is usable in {len(usable)}." if len(usable) else ""),
         "\nThe best method needs about this many rows to be usable. With fewer, nothing is:\n",
     ]
     needed = needed_table(best)
@@ -251,17 +248,17 @@ def front_sentences(study, table, best):
 
 
 def where_releases_are_best(count, closer, total):
-    """Sentences: in how many combinations a release is the best, and in how many nothing is."""
-    of_all, release = f"of the {total} combinations of family, n and ε", "one private release"
-    if closer == total:
-        return f"A method that makes {release} is the best in {count} {of_all}."
-    return (
-        f"In {total - closer} {of_all} nothing is closer than never moving. A method that makes "
-        f"{release} is the best in {count} of the other {closer}."
+    """A sentence: in how many combinations a release is the best, and in how many nothing is."""
+    best = (
+        f"A method that makes one private release is the best in {count} of the {total} "
+        "combinations of family, n and ε"
     )
+    if closer == total:
+        return f"{best}."
+    return f"{best}; in {total - closer} nothing is closer than never moving."
 
 
-def limits_of_chains(study, table, budgets):
+def limits_of_chains(table, budgets):
     """Where no chain ran, and how many chains stop before their budget is spent: sentences.
 
     Parameters
@@ -271,12 +268,10 @@ def limits_of_chains(study, table, budgets):
     budgets : DataFrame
         Table `budgets` of the study.
     """
-    is_chain = ~table["algorithm"].map(lambda name: is_one_release(study, name))
     problem = ["model", "epsilon"]
-    without = len(table[problem].drop_duplicates()) - len(
-        table[is_chain][problem].drop_duplicates()
-    )
-    chains = table[is_chain].merge(budgets, on=[*problem, "algorithm"])
+    of_chains = table[~table["is_release"]]
+    without = table.groupby(problem).ngroups - of_chains.groupby(problem).ngroups
+    chains = of_chains.merge(budgets, on=[*problem, "algorithm"])
     capped = (chains["spent_epsilon"] < LEAST_SPENT * chains["epsilon"]).sum()
     missing = f"No chain ran in {without} of these combinations. " if without else ""
     return missing + (
@@ -340,7 +335,7 @@ def others_table(study, others):
     rows = []
     ranked = others.dropna(subset="mmd")
     for (model, epsilon), cells in ranked.groupby(["model", "epsilon"], sort=False):
-        is_release = cells["algorithm"].map(lambda name: is_one_release(study, name))
+        is_release = cells["is_release"]
         row = {"posterior": study.model_label(model), "ε": f"{epsilon:g}"}
         for kind, of_kind in (("release", cells[is_release]), ("chain", cells[~is_release])):
             if of_kind.empty:
@@ -357,13 +352,12 @@ def others_table(study, others):
     return rows
 
 
-def others_sentence(study, others):
+def others_sentence(others):
     """On how many posteriors without a family a release, or a chain, is usable; as Markdown."""
-    is_release = others["algorithm"].map(lambda name: is_one_release(study, name))
-    problems = others.groupby(["model", "epsilon"]).ngroups
+    problem, usable = ["model", "epsilon"], others[others["is_usable"]]
+    problems = others.groupby(problem).ngroups
     counts = [
-        others[kind & others["is_usable"]].groupby(["model", "epsilon"]).ngroups
-        for kind in (is_release, ~is_release)
+        usable[usable["is_release"] == kind].groupby(problem).ngroups for kind in (True, False)
     ]
     chains = f"Some private chain is usable in {counts[1]}."
     return f"A release is usable in {counts[0]} of {problems} combinations of posterior and ε. " + (
@@ -371,14 +365,12 @@ def others_sentence(study, others):
     )
 
 
-def prices(study, table):
+def prices(table):
     """What privacy and what a chain cost, in words: medians over the cells of each epsilon."""
-    is_release = table["algorithm"].map(lambda name: is_one_release(study, name))
     lines = []
     for epsilon, cells in table.groupby("epsilon"):
-        lowest = (
-            cells.dropna(subset="mmd").groupby([is_release, "family", "n"])["times_exact"].min()
-        )
+        found = cells.dropna(subset="mmd")
+        lowest = found.groupby(["is_release", "family", "n"])["times_exact"].min()
         release, chain = lowest[True], lowest[False]
         both = (chain / release).dropna()
         lines.append(

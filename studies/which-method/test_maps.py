@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpmcmc.reporting.figures.strips import closest_algorithms
 from dpmcmc.reporting.study import Study
 from maps import (
+    CELL,
     best_methods,
-    closest_methods,
     curves_figure,
     families,
     front_sentences,
@@ -25,6 +26,7 @@ from maps import (
     rows_needed,
     ties,
     with_families,
+    with_kinds,
     without_family,
 )
 
@@ -60,7 +62,7 @@ def ranking():
                 row |= {"sd_ratio": 1.1, "seconds": 2.0, "rank": 1 + (factor > 20)}
                 row |= {"is_tied": False, "share_first": 1.0}
                 rows.append(row)
-    return pd.DataFrame([*rows, rows[0] | {"model": "alone"}])
+    return with_kinds(STUDY, pd.DataFrame([*rows, rows[0] | {"model": "alone"}]))
 
 
 def test_a_family_is_of_models_that_differ_by_their_rows_alone():
@@ -100,7 +102,7 @@ def test_sentences_and_tables_say_what_the_ranking_has():
     rows = lookup_table(STUDY, best)
     assert [row["usable"] for row in rows] == ["no"] * 5 + ["yes"]
     assert {row["n needed"] for row in rows} == {"about 30,000", "more than 100,000"}
-    assert "ε = 1: the best release is 9.0 times" in prices(STUDY, table)
+    assert "ε = 1: the best release is 9.0 times" in prices(table)
     of_chain = method_table(STUDY, table, best)[-1]
     assert (of_chain["method"], of_chain["best on"]) == ("DP penalty", "50%")
     assert never_usable(STUDY, table).endswith("here:** DP penalty is usable nowhere.")
@@ -112,10 +114,10 @@ def test_chains_that_the_study_cuts_short_are_counted_and_so_are_those_that_did_
     budgets = table[["model", "algorithm", "epsilon"]].assign(spent_epsilon=table["epsilon"])
     is_short = (budgets["algorithm"] == "chain") & (budgets["model"] == "normal-1000")
     budgets.loc[is_short, "spent_epsilon"] *= 0.8
-    text = limits_of_chains(STUDY, table, budgets)
+    text = limits_of_chains(table, budgets)
     assert text.startswith("The study limits") and "2 of the 6 cells" in text and "90%" in text
     fewer = table[(table["algorithm"] == "release") | (table["epsilon"] == 1)]
-    text = limits_of_chains(STUDY, fewer, budgets)
+    text = limits_of_chains(fewer, budgets)
     assert text.startswith("No chain ran in 3 of these") and "1 of the 3 cells" in text
 
 
@@ -134,7 +136,7 @@ def test_of_many_methods_the_curves_have_the_eight_that_lie_least_behind():
     table = with_families(ranking(), STUDY.models)
     chain = table[table["algorithm"] == "chain"]
     more = [chain.assign(algorithm=f"m{i}", mmd=chain["mmd"] * (12 - i)) for i in range(9)]
-    drawn = closest_methods(pd.concat([table, *more]))
+    drawn = closest_algorithms(pd.concat([table, *more]), CELL)
     assert drawn == ["release", "chain", *(f"m{i}" for i in range(3, 9))]
 
 
@@ -147,8 +149,7 @@ def test_a_cell_where_nothing_is_closer_than_never_moving_is_grey_and_has_no_met
     figure = map_figure(STUDY, best)
     assert [text.get_text() for text in figure.axes[0].texts].count("none") == 2
     text = front_sentences(STUDY, table, best)
-    assert "In 2 of the 6 combinations of family, n and ε nothing is closer than never" in text
-    assert "release is the best in 3 of the other 4" in text
+    assert "best in 3 of the 6 combinations of family, n and ε; in 2 nothing is closer" in text
     assert lookup_table(STUDY, best)[0]["best method"] == "none"
     nearer = table[~stuck | (table["algorithm"] == "chain")].assign(is_nearer=True)
     both = pd.concat([nearer, table[stuck & (table["algorithm"] == "release")].assign(mmd=1e-9)])
@@ -160,7 +161,7 @@ def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
     others = without_family(ranking(), STUDY.models, table["algorithm"].unique())
     assert set(others["model"]) == {"alone"}
     chain = others.iloc[0].to_dict() | {"algorithm": "chain", "mmd": 0.1, "times_exact": 2.5}
-    chain |= {"is_nearer": True, "is_usable": True}
+    chain |= {"is_nearer": True, "is_usable": True, "is_release": False}
     both = pd.concat([others.assign(is_nearer=True), pd.DataFrame([chain])])
     (row,) = others_table(STUDY, both)
     assert (row["best release"], row["best chain"]) == ("Noisy Newton", "DP penalty")
@@ -168,5 +169,6 @@ def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
     assert row["chain: times exact"] == "2.5, usable"
     row = others_table(STUDY, others)[0]
     assert (row["best release"], row["best chain"]) == ("none", "")
-    assert "usable in 0 of 1 combinations" in others_sentence(STUDY, both)
-    assert others_sentence(STUDY, others).endswith("No private chain is usable in any.")
+    assert others_sentence(both).startswith("A release is usable in 0 of 1 combinations")
+    assert others_sentence(both).endswith("Some private chain is usable in 1.")
+    assert others_sentence(others).endswith("No private chain is usable in any.")

@@ -181,7 +181,7 @@ def answers():
     def answers(ranking):
         timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5)
         labels = {"m": {"label": "The m", "num_rows": 5000}}, {a: {"label": a} for a in "abc"}
-        solved = recommendation.problems(ranking, timings)
+        solved = recommendation.problems(recommendation.joined(ranking, timings))
         table = recommendation.problem_table(*labels, solved).replace("\N{NO-BREAK SPACE}", " ")
         return recommendation.recommendations(*labels, solved), table.splitlines()[2:-2]
 
@@ -256,14 +256,13 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
     ],
 )
 def test_what_to_use_is_said_for_one_and_for_many(answers, rows, sentences):
-    (first, item), _ = answers(ranked(*rows))
+    (item,), _ = answers(ranked(*rows))
     assert item.startswith("- **The m**, n = 5,000. At ") and sentences in item
-    assert "at most 1.1" in first and "at most 3 times" in first
 
 
 def test_where_nothing_is_closer_than_never_moving_no_numbers_are_shown(answers):
     ranking = ranked(["a", 1, 1, 0.5, False, False], ["a", 2, 1, 0.4, True, False])
-    (_, item), rows = answers(ranking)
+    (item,), rows = answers(ranking)
     assert "At ε = 1, **no algorithm is usable**, and none is closer than never moving. At" in item
     assert rows == [
         f"| The m | 1 {'| – ' * 11}|",
@@ -296,6 +295,8 @@ def test_readers_are_told_what_to_use_before_all_else(results):
     timings.to_csv(results / "tables/timings.csv", index=False)
     page = pages.front_page(results)
     assert "*A < b's.*\n\n**This study has only one sample per cell" in page
+    assert "has no usable algorithm.** An algorithm is *usable* if" in page
+    assert "at most 1.1" in page and "at most 3 times" in page
     assert (
         "- **The m**, n = 5,000. At ε = 1, **no algorithm is usable**. The closest are A and B."
         in page
@@ -317,7 +318,23 @@ def test_a_notebook_can_give_the_answer_of_its_study(results):
     (results / "notebooks").mkdir()
     (results / "notebooks/second.ipynb").write_text(json.dumps({"cells": cells}))
     page = pages.front_page(results)
-    assert "*A < b's.*\n\n**Take b.**\n\n<details><summary>Each posterior in words" in page
+    assert "*A < b's.*\n\n**Take b.**\n\nAn algorithm is *usable* if" in page
+    assert "in words</summary>" in page and page.count("An algorithm is *usable* if") == 1
+    cells[1]["outputs"] = [{"output_type": "stream", "text": "b"}]
+    (results / "notebooks/second.ipynb").write_text(json.dumps({"cells": cells}))
+    with pytest.raises(JobError, match=r"second\.ipynb: a cell with the tag `answer` must show"):
+        pages.front_page(results)
+
+
+def test_coverage_is_that_over_many_data_sets_where_a_cell_has_it():
+    ranking = ranked(["a", 1, 1, 0.5, True, False], ["b", 1, 1, 0.6, True, False])
+    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5)
+    intervals = timings[:1].assign(coverage_90=0.89)
+    found = recommendation.joined(ranking.assign(coverage=0.7), timings, intervals)
+    assert list(found["coverage"]) == [0.89, 0.7]
+    found = recommendation.joined(ranking, timings, intervals)
+    assert found["coverage"].iloc[0] == 0.89 and np.isnan(found["coverage"].iloc[1])
+    assert "coverage" not in recommendation.joined(ranking, timings)
 
 
 def test_provenance_names_what_digits_hang_on(config):

@@ -143,32 +143,37 @@ def test_a_number_changed_by_hand_fails_the_spot_check(published, tmp_path):
 
 
 def without_rows(directory, algorithm):
-    """Take the last rows of an algorithm out of the committed tables of the small study."""
+    """Take half of the rows of an algorithm out of the committed tables of the small study."""
     for path in (directory / f"docs/mini/tables/{name}.csv" for name in OF_CHAINS):
         header, *rows = path.read_text().splitlines(keepends=True)
         path.write_text("".join([header, *(r for r in rows if f",{algorithm},4.0," not in r)]))
 
 
-def test_cells_that_tables_lack_are_run_and_put_into_them(published, tmp_path):
+def test_parts_that_changed_are_run_and_their_rows_put_in_place(published, tmp_path):
     directory = Path(shutil.copytree(published, tmp_path / "tree"))
     tables = directory / "docs/mini/tables"
     before = {path: path.read_bytes() for path in tables.glob("*.csv")}
-    without_rows(directory, "dp-penalty")
-    found = docs(directory, "extend", "mini", check=False)
-    assert found.returncode and "must come after all others of it" in found.stderr
-    for path, text in before.items():
-        path.write_bytes(text)
-    without_rows(directory, "dp-hmc")
-    record = directory / "docs/mini/provenance.json"
-    digest = re.search(r'"chains/flat-banana-2d/dp-hmc": "(\w+)"', record.read_text()).group(1)
-    change(record, digest, "0" * 16)
-    assert "cells put into the tables: 1;" in docs(directory, "extend", "mini").stdout
+    without_rows(directory, "dp-penalty")  # which come before those of the other algorithm
+    record, part = directory / "docs/mini/provenance.json", "chains/flat-banana-2d/dp-penalty"
+    change(record, recipe_of(record)[part], "0" * 16)
+    found = docs(directory, "update", "mini").stdout
+    assert "2 cells in 1 changed parts" in found and "cells put into the tables: 2;" in found
     again = {path: path.read_bytes() for path in before}
     assert [path.stem for path in before if before[path] != again[path]] == ["timings"]
-    status = docs(directory, "status").stdout  # of its other cell nothing is known
-    assert "chains/flat-banana-2d/dp-hmc" in status
-    assert "Older than the code" in (directory / "docs/mini/README.md").read_text()
+    assert part not in docs(directory, "status").stdout
+    file = directory / "studies/mini/study.yaml"
+    change(file, "[2, 4]", "[2]")
+    found = docs(directory, "update", "mini", check=False)
+    assert found.returncode and "the study lost a cell; `make docs-mini`" in found.stderr
+    change(record, recipe_of(record)["reference/flat-banana-2d"], "0" * 16)
+    found = docs(directory, "update", "mini", check=False)
+    assert found.returncode and "reference/flat-banana-2d: has changed" in found.stderr
     assert not list(directory.glob("docs/.*"))
+
+
+def recipe_of(record):
+    """Digests of the parts of a study's tables, by name."""
+    return json.loads(record.read_text())["recipe"]
 
 
 def outputs(path):

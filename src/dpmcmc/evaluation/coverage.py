@@ -18,16 +18,21 @@ def of_data_set(truth, draws, exact):
     ----------
     truth : (d,) array
         theta that the data were drawn at.
-    draws, exact : (k, d), (l, d) arrays
-        The sample, and exact draws of the posterior.
+    draws : (k, d) array
+        The sample.
+    exact : (l, d) array or None
+        Exact draws of the posterior, if there are any.
 
     Returns
     -------
     dict of str to float or array
         Means over the components but for ranks, counts in bins (RANKS,); widths, and the mean's
-        error, are in units of the exact posterior's width and standard deviations.
+        error, are in units of the exact posterior's width and standard deviations. All that takes
+        exact draws is NaN without them.
     """
     found = {}
+    if exact is None:
+        exact = np.full((2, len(truth)), np.nan)
     for level in LEVELS:
         tails = [(1 - level) / 2, (1 + level) / 2]
         (low, high), (exact_low, exact_high) = (
@@ -35,11 +40,13 @@ def of_data_set(truth, draws, exact):
         )
         name = f"{100 * level:.0f}"
         found[f"coverage_{name}"] = ((low <= truth) & (truth <= high)).mean()
-        found[f"exact_coverage_{name}"] = ((exact_low <= truth) & (truth <= exact_high)).mean()
+        exactly = (exact_low <= truth) & (truth <= exact_high)
+        found[f"exact_coverage_{name}"] = np.where(np.isnan(exact_low), np.nan, exactly).mean()
         found[f"width_{name}"] = np.mean((high - low) / (exact_high - exact_low))
     expected, sd = exact.mean(axis=0), exact.std(axis=0, ddof=1)
     found["mean_error"] = np.sqrt(np.mean(((draws.mean(axis=0) - expected) / sd) ** 2))
-    found["sd_ratio"] = np.exp(np.mean(np.log(draws.std(axis=0, ddof=1) / sd)))
+    with np.errstate(divide="ignore"):  # of a chain that never moves
+        found["sd_ratio"] = np.exp(np.mean(np.log(draws.std(axis=0, ddof=1) / sd)))
     below = (draws < truth).mean(axis=0)
     bins = np.minimum((RANKS * below).astype(int), RANKS - 1)
     return found | {"ranks": np.bincount(bins, minlength=RANKS)}
@@ -52,10 +59,11 @@ def summary(found):
     -------
     dict of str to float
         Coverages, means over the data sets, with standard errors (`_se`, between data sets);
-        medians over the data sets of all else; ranks as shares of each bin.
+        medians over the data sets of all else; ranks as shares of each bin. Without a data set
+        there is `data_sets` alone.
     """
     row = {"data_sets": len(found)}
-    for name in found[0]:
+    for name in found[0] if found else ():
         values = np.array([one[name] for one in found])
         if name == "ranks":
             shares = values.sum(axis=0) / values.sum()

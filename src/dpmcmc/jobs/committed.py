@@ -32,6 +32,7 @@ MANY_ROWS = 50_000  # a reference sample of fewer takes seconds, but for a long 
 CHECKED = ["precompute", "compute_budget", "run_chain", "draw_baselines", "tabulate_baselines"]
 CHECKED += ["compute_accounting_curve", "tabulate_accounting_curves", "audit_case"]
 CHECKED += ["tabulate_audit", "certify_budget", "tabulate_certifications", "try_intervals"]
+WITHOUT_CHAINS = ("accounting", "certified", "audit")  # tables of jobs that touch no chain
 
 
 def file_of(name):

@@ -20,6 +20,7 @@ from dpmcmc.jobs.committed import (
     CHECKED,
     DOCS,
     ROOT,
+    WITHOUT_CHAINS,
     changed_parts,
     committed_chains,
     derive,
@@ -38,7 +39,6 @@ from dpmcmc.jobs.data import held_out
 from dpmcmc.jobs.metrics import read_chain, sample_row
 from dpmcmc.jobs.table import recipe
 
-WITHOUT_CHAINS = ("accounting", "certified", "audit")  # tables of jobs that touch no chain
 SPOT_CHECK_CHAINS = 40  # of a study
 # CPU time of a chain, in the median of its cell, that is run again.
 MOST_SECONDS = 2.0

@@ -3,12 +3,12 @@
 from dpmcmc.files import JobError
 from dpmcmc.jobs.committed import DOCS, mark, status, study_of
 from dpmcmc.jobs.comparing import attest, spot_check, verify
-from dpmcmc.jobs.publishing import extend, pages, publish
+from dpmcmc.jobs.publishing import pages, publish, update
 
 ACTIONS = {
     "publish": publish,
     "pages": pages,
-    "extend": extend,
+    "update": update,
     "status": status,
     "mark": mark,
     "verify": verify,

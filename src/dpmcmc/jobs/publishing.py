@@ -13,6 +13,8 @@ from dpmcmc.jobs.committed import (
     CHECKED,
     DOCS,
     ROOT,
+    WITHOUT_CHAINS,
+    changed_parts,
     committed_chains,
     derive,
     make_samples,
@@ -28,6 +30,7 @@ from dpmcmc.jobs.committed import (
 from dpmcmc.jobs.metrics import chain_table
 from dpmcmc.jobs.reports import describe_study
 from dpmcmc.jobs.stale import FRONT, page_recipe
+from dpmcmc.jobs.table import recipe
 
 # Tables of a job that reads chains, in its order, and the column of whole numbers that each has.
 OF_CHAINS = {"chains": "changed_decisions", "timings": None, "budgets": "allowed_iterations"}
@@ -105,66 +108,98 @@ def pages(study):
     return 0
 
 
-def extend(study):
-    """Run the cells that the committed tables lack, and put their rows into these.
+def update(study):
+    """Run the parts of the recipe that have changed, and put their rows into the committed tables.
 
-    They must be of models that the tables have, and come after all others of their model in the
-    configuration, as their rows do. A part of the recipe is of the present code only if all of its
-    cells ran here.
+    Reference samples stay as they are: where these have changed, the study has to run. So has one
+    that lost a cell, as the tables do not say which rows were its.
     """
-    committed, record = DOCS / study.name, record_of(study)
-    table, _ = committed_chains(study)
-    known = {place.rpartition(",")[0] for place in table.index}
-    new = {
-        model: [cell for cell in study.cells_of(model) if "/".join(cell) not in known]
-        for model in study.model_ids
-    }
-    new = {model: cells for model, cells in new.items() if cells}
-    for model, cells in new.items():
-        if model not in set(table["model"]):
-            raise JobError(f"runs: {model} is a new model; `make docs-{study.name}` runs the study")
-        if study.cells_of(model)[-len(cells) :] != cells:
-            raise JobError(f"runs: new cells of {model} must come after all others of it")
-    ran = [cell for cells in new.values() for cell in cells]
-    parts = {part_of(cell) for cell in ran}
-    parts -= {part_of(cell) for cell in study.cells if cell not in ran}
+    committed, record, parts = DOCS / study.name, record_of(study), changed_parts(study)
+    if wrong := [part for part in parts if part.partition("/")[0] in ("reference", "baselines")]:
+        raise JobError(f"{', '.join(wrong)}: has changed; `make docs-{study.name}` runs the study")
+    ran = [cell for cell in study.cells if part_of(cell) in parts]
+    tried = [model for model in study.interval_models if f"intervals/{model}" in parts]
+    tables = [name for name in WITHOUT_CHAINS if name in parts]
+    print(f"{len(ran)} cells in {len(parts)} changed parts run anew", flush=True)
     with scratch() as directory:
         results = directory / "results" / study.name
         shutil.copytree(committed, results)
-        make_samples(study, directory, new)
+        for name in tables:
+            (results / f"tables/{name}.csv").unlink(missing_ok=True)
+        make_samples(study, directory, {cell.model for cell in ran})
         targets = [
             f"chains/{'/'.join(cell)}/seed-{seed}.npz"
             for cell in ran
             for seed in study.seeds_of(cell)
         ]
+        targets += [f"tables/models/{model}/intervals.csv" for model in tried]
+        targets += [f"tables/{name}.csv" for name in tables]
         run_workflow(study, directory, targets, CHECKED)
-        for model, cells in new.items():
-            add_rows(study, model, cells, results)
+        put_chain_rows(study, ran, results)
+        if tried:
+            put_interval_rows(study, tried, results)
         derive(study, results / "tables", results / "tables")
         copy = DOCS / f".{study.name}.new"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(committed, copy)
-        shutil.copytree(results / "tables", copy / "tables", dirs_exist_ok=True)
-        write_json(renewed(record, study, ["tables", *parts]), copy / "provenance.json")
+        for name in study.all_tables:
+            shutil.copy(results / f"tables/{name}.csv", copy / "tables")
+        write_json(renewed(record, study, recipe(study)), copy / "provenance.json")
         put_in_place(copy, study)
     set_marks(study)
     return say(study, f"cells put into the tables: {len(ran)}; `make pages` renders them")
 
 
-def add_rows(study, model, cells, results):
-    """Put the rows of new cells of a model into the tables of a study's results."""
-    made = results / "new"
-    made.mkdir(exist_ok=True)
-    chain_table(
-        study.chain_table(model, cells),
-        results / f"reference/{model}.npy",
-        results / f"chains/{model}",
-        results / f"budgets/{model}",
-        *(made / f"{name}.csv" for name in OF_CHAINS),
-    )
+def put_chain_rows(study, ran, results):
+    """Put the rows of cells that ran into the tables of chains, in the order of the study.
+
+    The tables have the rows of one cell after another, all in the same order.
+    """
+    table, _ = committed_chains(study)
+    old = table.index.str.rpartition(",").get_level_values(0)
+    if not set(old) <= {"/".join(cell) for cell in study.cells}:
+        raise JobError(f"the study lost a cell; `make docs-{study.name}` runs the study")
+    rows = {name: rows_by_cell(study, results / "tables", name, old) for name in OF_CHAINS}
+    for model in dict.fromkeys(cell.model for cell in ran):
+        cells, made = [cell for cell in ran if cell.model == model], results / "new"
+        made.mkdir(exist_ok=True)
+        chain_table(
+            study.chain_table(model, cells),
+            results / f"reference/{model}.npy",
+            results / f"chains/{model}",
+            results / f"budgets/{model}",
+            *(made / f"{name}.csv" for name in OF_CHAINS),
+        )
+        m = study.chains_per_sample
+        new = ["/".join(cell) for cell in cells for _ in range(len(study.seeds_of(cell)) // m)]
+        for name in OF_CHAINS:
+            rows[name] |= rows_by_cell(study, made, name, new)
     for name, counts in OF_CHAINS.items():
-        path = results / f"tables/{name}.csv"
-        old, new = read_csv(path), read_csv(made / f"{name}.csv")
-        place = int(np.flatnonzero(old["model"] == model)[-1]) + 1
-        table = pd.concat([old[:place], new, old[place:]], ignore_index=True)
-        write_csv(whole(table, counts)[[*old, *new.columns.difference(old.columns)]], path)
+        was = read_csv(results / f"tables/{name}.csv")
+        of_models = [study.cells_of(model) for model in study.model_ids]
+        of_cells = [rows[name]["/".join(cell)] for cells in of_models for cell in cells]
+        put = pd.concat(of_cells, ignore_index=True)
+        columns = [*was, *put.columns.difference(was.columns)]
+        write_csv(whole(put[columns], counts), results / f"tables/{name}.csv")
+
+
+def rows_by_cell(study, tables, name, cells):
+    """Rows of a table of chains by cell; `cells` are those of the rows of `chains`, in order."""
+    cells = {
+        "chains": list(cells),
+        "timings": np.repeat(cells, study.chains_per_sample),
+    }.get(name, list(dict.fromkeys(cells)))
+    return dict(list(read_csv(tables / f"{name}.csv").groupby(cells, sort=False)))
+
+
+def put_interval_rows(study, models, results):
+    """Put the rows of some models into the table of intervals."""
+    path = results / "tables/intervals.csv"
+    was = read_csv(path) if path.exists() else pd.DataFrame(columns=["model"])
+    parts = [
+        read_csv(results / f"tables/models/{model}/intervals.csv")
+        if model in models
+        else was[was["model"] == model]
+        for model in study.interval_models
+    ]
+    write_csv(pd.concat(parts, ignore_index=True), path)

@@ -8,10 +8,13 @@ import jinja2
 import pandas as pd
 
 from dpmcmc.evaluation.claims import ABSENT
-from dpmcmc.files import read_json
+from dpmcmc.files import JobError, read_json
 from dpmcmc.frames import read_csv
 from dpmcmc.reporting.recommendation import (
+    RULE,
     described,
+    headline,
+    joined,
     problem_table,
     problems,
     recommendations,
@@ -39,14 +42,22 @@ def front_page(directory):
     study = read_json(directory / "study.json")
     tables = {name: directory / f"tables/{name}.csv" for name in TABLES}
     tables = {name: path for name, path in tables.items() if path.exists()}
-    values = {"answers": [], "problem_table": "", "algorithms": [], "claim_table": ""}
+    values = {
+        "headline": "",
+        "answers": [],
+        "problem_table": "",
+        "algorithms": [],
+        "claim_table": "",
+    }
     values["own_answer"] = own_answer(directory, study["notebooks"])
     if "ranking" in tables:
-        ranking, timings = (read_csv(tables[name]) for name in ("ranking", "timings"))
+        parts = (name for name in ("ranking", "timings", "intervals") if name in tables)
+        ranking = joined(*(read_csv(tables[name]) for name in parts))
         labels = study["models"], study["algorithms"]
-        best = problems(ranking, timings)
+        best = problems(ranking)
         warning = about_seeds(study["seeds"] // study["chains_per_sample"])
-        values["answers"] = [*filter(None, [warning]), *recommendations(*labels, best)]
+        values["headline"] = warning + headline(best)
+        values["answers"] = recommendations(*labels, best)
         values["problem_table"] = problem_table(*labels, best)
         values["algorithms"] = described(study["algorithms"], ranking)
     if "claims" in tables:
@@ -63,6 +74,7 @@ def front_page(directory):
         study=study,
         figures=list(figures.items()),
         claims_figure=CLAIMS_FIGURE,
+        rule=RULE,
         provenance=read_json(directory / "provenance.json"),
         captions={name: TABLES[name] for name in tables},
         **values,
@@ -70,12 +82,24 @@ def front_page(directory):
 
 
 def own_answer(directory, notebooks):
-    """Markdown that a page's cell with the tag `answer` has put out; empty if there is no such."""
+    """Markdown that a page's cell with the tag `answer` has put out; empty if there is no such.
+
+    Raises
+    ------
+    JobError
+        If the first output of such a cell is no Markdown.
+    """
     files = [directory / f"notebooks/{name}.ipynb" for name in notebooks]
     for file in filter(Path.exists, files):
         for cell in read_json(file)["cells"]:
-            if ANSWER in cell["metadata"].get("tags", []):
-                return "".join(cell["outputs"][0]["data"]["text/markdown"])
+            if ANSWER not in cell["metadata"].get("tags", []):
+                continue
+            shown = [output.get("data", {}).get("text/markdown") for output in cell["outputs"]]
+            if not shown or shown[0] is None:
+                raise JobError(
+                    f"{file.name}: a cell with the tag `{ANSWER}` must show Markdown first"
+                )
+            return "".join(shown[0])
     return ""
 
 

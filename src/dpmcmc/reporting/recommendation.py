@@ -5,6 +5,7 @@ A problem is a posterior at one ε.
 
 from itertools import groupby
 
+import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation.analysis import KEYS, LARGEST_R_HAT, MOST_TIMES_EXACT
@@ -30,35 +31,52 @@ LEGEND = (
     "100 % means exact. *mean error* is the distance between the means of the sample and the "
     "posterior, in posterior standard deviations. *sd ratio* is the standard deviation of the "
     "sample over that of the posterior: below 1, intervals are too short. *covers* is the share of "
-    "90 % intervals that contain the true parameter, where each chain has data of its own. *ESS* "
+    "90 % intervals that contain the true parameter. It is over the many data sets of the table "
+    "`intervals` where that has the cell, and else over the chains if each data set has its own "
+    "parameter or chain. *ESS* "
     "(effective sample size), iterations and seconds are those of one chain."
 )
 
 
-def with_seconds(ranking, timings):
-    """The ranking with `seconds`, the median CPU time of a chain of each cell."""
+def joined(ranking, timings, intervals=None):
+    """The ranking with what other tables say of its cells.
+
+    Parameters
+    ----------
+    ranking, timings, intervals : DataFrame
+        Tables of the study, which may lack the last.
+
+    Returns
+    -------
+    DataFrame
+        With `seconds`, the median CPU time of a chain. `coverage` of 90 % intervals is that over
+        the data sets of `intervals` in cells that this table has.
+    """
     seconds = timings.groupby(KEYS)["cpu_seconds"].median().rename("seconds").reset_index()
-    return ranking.merge(seconds, on=KEYS, how="left")
+    table = ranking.merge(seconds, on=KEYS, how="left")
+    if intervals is None:
+        return table
+    covered = table[KEYS].merge(intervals, on=KEYS, how="left")["coverage_90"]
+    return table.assign(coverage=covered.fillna(table.get("coverage", np.nan)))
 
 
-def problems(ranking, timings):
+def problems(ranking):
     """What to use on each problem: a row each.
 
     Parameters
     ----------
-    ranking, timings : DataFrame
-        Tables of the study.
+    ranking : DataFrame
+        From `joined`.
 
     Returns
     -------
     DataFrame
         In the order of the ranking. `best`, a list of ids: the usable
         algorithms; if there are none, those of the first rank that are closer than never moving.
-        The other columns are the ranking's, with `seconds`, of the one of these with the lowest
-        median MMD; missing if `best` is empty.
+        The other columns are the ranking's, of the one of these with the lowest median MMD;
+        missing if `best` is empty.
     """
-    ranking = with_seconds(ranking.dropna(subset="rank"), timings)
-    rows = []
+    ranking, rows = ranking.dropna(subset="rank"), []
     for (model, epsilon), problem in ranking.groupby(["model", "epsilon"], sort=False):
         best = problem[problem["is_usable"]]
         if best.empty:
@@ -123,14 +141,8 @@ def described(algorithms, ranking):
 
 
 def recommendations(models, algorithms, solved):
-    """What to use on each model, in words, as Markdown; parameters as for `problem_table`.
-
-    Returns
-    -------
-    list of str
-        How many problems have a usable algorithm, then an item a model.
-    """
-    items = [f"**{how_many_usable(solved['is_usable'].sum(), len(solved))}** {RULE}\n"]
+    """What to use on each model, in words: items of Markdown; parameters as for `problem_table`."""
+    items = []
     for model, rows in solved.groupby("model", sort=False):
         stretches = groupby(
             rows.to_dict("records"),
@@ -147,8 +159,13 @@ def heading(model):
     return f"**{label}**." if label.endswith(rows) else f"**{label}**, {rows}."
 
 
+def headline(solved):
+    """How many problems have a usable algorithm: a sentence in bold."""
+    return f"**{how_many_usable(solved['is_usable'].sum(), len(solved))}**"
+
+
 def how_many_usable(count, total):
-    """A sentence: how many of the problems have a usable algorithm."""
+    """The same as plain text."""
     if total == 0:
         return "No algorithm has a rank, so there is nothing to compare."
     if total == 1:

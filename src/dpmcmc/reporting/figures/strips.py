@@ -157,6 +157,29 @@ def times_exact_map(study, ranking, most_columns=MOST_COLUMNS):
     return figure
 
 
+def closest_algorithms(ranking, problem, count=MOST_COLUMNS):
+    """Ids of the algorithms that lie least behind the best of each problem, in the median.
+
+    Parameters
+    ----------
+    ranking : DataFrame
+        Rows of the table `ranking`.
+    problem : list of str
+        Its columns that say what is compared.
+    count : int
+        Of these ids, at most.
+
+    Returns
+    -------
+    list of str
+        In the order of the table.
+    """
+    of_best = ranking.groupby(problem)["mmd"].transform("min")
+    behind = (ranking["mmd"] / of_best).groupby(ranking["algorithm"]).median()
+    closest = behind.nsmallest(count).index
+    return [name for name in ranking["algorithm"].unique() if name in closest]
+
+
 def epsilons_text(epsilons):
     """The values of epsilon of a row, in few letters."""
     if len(epsilons) == 1:
