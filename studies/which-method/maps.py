@@ -1,6 +1,7 @@
 """Which method for which n and epsilon: families of posteriors, a map, and rows that it takes."""
 
 import json
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,9 +24,12 @@ from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_
 from dpmcmc.reporting.words import listing
 
 LEAST_SPENT = 0.9  # of its budget, by a chain that is not called short
+NO_CHAIN = "\n(no chain tried)"
 NONE = "none"  # in place of a method where all are no closer than never moving
 FRAME = {"fill": False, "lw": 2.5, "ec": "black"}  # around what is usable
 TUNED_ROWS = 10_000  # n of the models whose settings others take
+SHORT_SEARCH = 16  # trials
+SEARCHES = Path(__file__).with_name("tuning")  # what `snakemake tune` found
 CELL = ["family", "n", "epsilon"]  # what is compared
 
 
@@ -55,8 +59,10 @@ def families(models):
 
 
 def with_kinds(study, ranking):
-    """The ranking with `is_release`, whether the algorithm makes no chain: its steps release
-    nothing."""
+    """The ranking with `is_release`: whether the algorithm makes no chain.
+
+    The steps of such an algorithm release nothing.
+    """
     samplers = {name: getattr(dpmcmc, of["sampler"]) for name, of in study.algorithms.items()}
     is_release = {name: not hasattr(cls, "mechanism") for name, cls in samplers.items()}
     return ranking.assign(is_release=ranking["algorithm"].map(is_release))
@@ -85,10 +91,13 @@ def best_methods(table):
     """The method with the lowest median MMD for each family, n and epsilon: rows of the table.
 
     Of those that are closer than never moving; where none is, the row's `is_nearer` is false.
-    They are in the order of the table.
+    They are in the order of the table. `has_chain` says whether any chain was tried there.
     """
-    closer_first = table.dropna(subset="mmd").sort_values(
-        ["is_nearer", "mmd"], ascending=[False, True], kind="stable"
+    has_chain = (~table["is_release"]).groupby([table[key] for key in CELL]).transform("any")
+    closer_first = (
+        table.assign(has_chain=has_chain)
+        .dropna(subset="mmd")
+        .sort_values(["is_nearer", "mmd"], ascending=[False, True], kind="stable")
     )
     return closer_first.drop_duplicates(CELL).sort_index()
 
@@ -170,7 +179,7 @@ def map_figure(study, best):
             if row["is_nearer"]:
                 colour = shades(TIMES_EXACT(row["times_exact"]))
                 label = study.algorithm_label(row["algorithm"]).replace(" ", "\n", 1)
-                text = f"{label}\n{row['times_exact']:.1f}×"
+                text = f"{label}\n{row['times_exact']:.1f}×" + NO_CHAIN * (not row["has_chain"])
             axis.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, lw=0))
             axis.text(x, y, text, ha="center", va="center", color=ink_on(colour))
             if row["is_usable"]:
@@ -434,6 +443,49 @@ def ties(study, table):
         f"{text}: the intervals of their differences include 0. To tell the first two of them "
         f"apart would take {more} data sets, in the median."
     )
+
+
+def searched(study):
+    """The committed searches on the families: tables of their trials, and of what they found."""
+    names = ("trials", "summary")
+    trials, found = (pd.read_csv(SEARCHES / f"{name}.csv") for name in names)
+    models = list(families(study.models))
+    return trials[trials["model"].isin(models)], found[found["model"].isin(models)]
+
+
+def gain_of_search(study, trials, found, examples):
+    """What a longer search gains, as Markdown.
+
+    Parameters
+    ----------
+    study : Study
+    trials, found : DataFrame
+        From `searched`.
+    examples : list of (str, str)
+        Models and algorithms.
+    """
+    search = ["model", "algorithm"]
+    feasible = trials[trials["is_feasible"]]
+    least = feasible.groupby(search)["mmd"].min()
+    short = feasible[feasible["trial"] <= SHORT_SEARCH].groupby(search)["mmd"].min()
+    most, confirmed = trials["trial"].max(), found["best_mmd"] / found["own_mmd"]
+    found = found.set_index(search)
+    lines = [
+        f"Each search had {most} trials. The best of {most} has {(least / short).median():.2f} "
+        f"times the MMD of the best of the first {SHORT_SEARCH}, in the median of the "
+        f"{len(found)} searches. This flatters the longer search, which takes the least of more "
+        "numbers. In new chains the settings that were found have "
+        f"{confirmed.median():.2f} times the MMD of those that the search began with. For example:",
+        "",
+    ]
+    for model, algorithm in examples:
+        row, of = found.loc[(model, algorithm)], (model, algorithm)
+        lines.append(
+            f"- {study.algorithm_label(algorithm)}, {study.model_label(model)}: MMD "
+            f"{short[of]:.2f} after {SHORT_SEARCH} trials, {least[of]:.2f} after {most}. In new "
+            f"chains {row['own_mmd']:.2f} before the search and {row['best_mmd']:.2f} after it."
+        )
+    return "\n".join(lines)
 
 
 def settings_table(study):

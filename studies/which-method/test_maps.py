@@ -12,6 +12,7 @@ from maps import (
     curves_figure,
     families,
     front_sentences,
+    gain_of_search,
     limits_of_chains,
     lookup_table,
     map_figure,
@@ -148,12 +149,30 @@ def test_a_cell_where_nothing_is_closer_than_never_moving_is_grey_and_has_no_met
     assert list(best["is_nearer"]) == [False, False, True, True, True, True]
     figure = map_figure(STUDY, best)
     assert [text.get_text() for text in figure.axes[0].texts].count("none") == 2
+    best = best_methods(table[(table["algorithm"] == "release") | (table["n"] < 100_000)])
+    texts = [text.get_text() for text in map_figure(STUDY, best).axes[0].texts]
+    assert sum("no chain tried" in text for text in texts) == 2
     text = front_sentences(STUDY, table, best)
     assert "best in 3 of the 6 combinations of family, n and ε; in 2 nothing is closer" in text
     assert lookup_table(STUDY, best)[0]["best method"] == "none"
     nearer = table[~stuck | (table["algorithm"] == "chain")].assign(is_nearer=True)
     both = pd.concat([nearer, table[stuck & (table["algorithm"] == "release")].assign(mmd=1e-9)])
     assert set(best_methods(both)["algorithm"].iloc[:2]) == {"chain"}
+
+
+def test_what_a_longer_search_gains_counts_feasible_trials_alone():
+    of = {"model": "normal-1000", "algorithm": "chain"}
+    trials = pd.DataFrame(
+        [
+            of | {"trial": trial, "mmd": mmd, "is_feasible": is_feasible}
+            for trial, mmd, is_feasible in ((1, 0.5, True), (2, 0.1, False), (20, 0.2, True))
+        ]
+    )
+    found = pd.DataFrame([of | {"own_mmd": 0.6, "best_mmd": 0.3}])
+    text = gain_of_search(STUDY, trials, found, [("normal-1000", "chain")])
+    assert "The best of 20 has 0.40 times the MMD of the best of the first 16" in text
+    assert "0.50 times the MMD of those that the search began with" in text
+    assert "MMD 0.50 after 16 trials, 0.20 after 20. In new chains 0.60 before" in text
 
 
 def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():

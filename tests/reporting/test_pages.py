@@ -4,10 +4,12 @@ import json
 import math
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 
 from dpmcmc.evaluation.intervals import Estimate
+from dpmcmc.files import JobError
 from dpmcmc.reporting import certified, notebooks, pages, provenance, recommendation, words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading

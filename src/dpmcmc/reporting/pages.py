@@ -42,13 +42,8 @@ def front_page(directory):
     study = read_json(directory / "study.json")
     tables = {name: directory / f"tables/{name}.csv" for name in TABLES}
     tables = {name: path for name, path in tables.items() if path.exists()}
-    values = {
-        "headline": "",
-        "answers": [],
-        "problem_table": "",
-        "algorithms": [],
-        "claim_table": "",
-    }
+    values = dict.fromkeys(("headline", "problem_table", "claim_table"), "")
+    values |= {"answers": [], "algorithms": []}
     values["own_answer"] = own_answer(directory, study["notebooks"])
     if "ranking" in tables:
         parts = (name for name in ("ranking", "timings", "intervals") if name in tables)
