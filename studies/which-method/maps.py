@@ -24,7 +24,7 @@ from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_
 from dpmcmc.reporting.words import listing
 
 LEAST_SPENT = 0.9  # of its budget, by a chain that is not called short
-NO_CHAIN = "\n(no chain tried)"
+NO_CHAIN = "*"  # beside the number of a cell where no chain was tried
 NONE = "none"  # in place of a method where all are no closer than never moving
 FRAME = {"fill": False, "lw": 2.5, "ec": "black"}  # around what is usable
 TUNED_ROWS = 10_000  # n of the models whose settings others take
@@ -165,7 +165,7 @@ def map_figure(study, best):
     """A map for each family: n across, epsilon up, the best method and its times exact in a cell.
 
     Colours are times exact on a logarithmic scale; grey is a cell where nothing is closer than
-    never moving. A thick frame is around what is usable.
+    never moving. A thick frame is around what is usable. An asterisk says that no chain was tried.
     """
     names = list(best["family"].unique())
     figure, axes = panel_grid(len(names), 1, size=(4.4, 2.6), margin=(0.6, 0.6))
@@ -195,6 +195,7 @@ def map_figure(study, best):
     handles = [
         Patch(**FRAME, label="Usable"),
         Patch(color=NOT_CLOSER, label="Nothing is closer than never moving"),
+        Patch(alpha=0, label=f"{NO_CHAIN} No chain was tried"),
     ]
     legend_below(figure, handles, 2, -0.7 / figure.get_size_inches()[1])
     return figure

@@ -1,0 +1,33 @@
+"""Intervals over many data sets: of models without exact draws too, and of short budgets."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from dpmcmc.evaluation.coverage import of_data_set
+from dpmcmc.frames import read_csv
+from dpmcmc.jobs.coverage import LEAST_ITERATIONS, intervals
+from dpmcmc.jobs.table import JOBS
+from dpmcmc.study.loading import load_study
+
+
+def test_a_model_without_exact_draws_has_coverage_and_a_short_budget_has_none(tmp_path):
+    study = load_study(ROOT, [ROOT / "studies/which-method/study.yaml"])
+    spec = json.loads(JOBS["intervals"].settings(study, SimpleNamespace(model="robust-1000")))
+    tried = {("noisy-newton", 4), ("dp-hmc", 0.25)}
+    cells = [cell for cell in spec["cells"] if (cell["algorithm"], cell["epsilon"]) in tried]
+    intervals(spec | {"cells": cells, "data_sets": 10}, tmp_path / "intervals.csv")
+    newton, hmc = read_csv(tmp_path / "intervals.csv").to_dict("records")
+    assert newton["data_sets"] == 10 and 0.7 <= newton["coverage_90"] <= 1
+    assert np.isnan([newton[name] for name in ("exact_coverage_90", "width_90", "sd_ratio")]).all()
+    assert hmc["iterations"] < LEAST_ITERATIONS and hmc["data_sets"] == 0
+    assert np.isnan(hmc["coverage_90"])
+
+
+def test_a_chain_that_never_moves_covers_nothing_and_has_no_width():
+    found = of_data_set(np.zeros(2), np.ones((9, 2)), np.random.default_rng(1).normal(size=(50, 2)))
+    assert (found["coverage_90"], found["width_90"], found["sd_ratio"]) == (0, 0, 0)
+    assert found["exact_coverage_90"] == pytest.approx(1)
