@@ -562,8 +562,10 @@ def main():
     print("| fault | file | caught | by | s |\n|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         for i, mutant in enumerate([None, *chosen]):
-            package = Path(directory, str(i), "dpmcmc")
+            copy = Path(directory, str(i))
+            package = copy / "src/dpmcmc"
             shutil.copytree(tree / "src/dpmcmc", package)
+            shutil.copy(tree / "library.yaml", copy)  # a release reads it, from two levels up
             if mutant is None:  # the package as it is passes
                 tests = " ".join(sorted({file for m in chosen for file in m.tests.split()}))
                 passes, failed = run_tests(tree, package, tests)
@@ -578,7 +580,7 @@ def main():
             caught = "missed" if passes else "yes"
             row = mutant.name, mutant.file, caught, failed, f"{seconds:.0f}"
             print(f"| {' | '.join(row)} |", flush=True)
-            shutil.rmtree(package.parent)
+            shutil.rmtree(copy)
     print(f"\n{len(chosen) - missed} of {len(chosen)} caught", flush=True)
     return missed > 0
 
