@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,8 @@ def copy_results(results, study):
     files += [f"tables/{table}.csv" for table in study.all_tables]
     files += [f"figures/{figure}.png" for page in pages for figure in page.figures]
     files += [f"reference/{model}.npy" for model in slow_references(study)]
-    files += [path.relative_to(results) for path in results.glob("kept/**/*.*")]
+    kept = filter(Path.is_file, results.glob("kept/**/*"))
+    files += [path.relative_to(results) for path in kept]
     new = DOCS / f".{study.name}.new"
     shutil.rmtree(new, ignore_errors=True)
     for file in files:
