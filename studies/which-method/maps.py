@@ -176,12 +176,13 @@ def map_figure(study, best):
         for row in cells.to_dict("records"):
             x, y = sizes.index(row["n"]), epsilons.index(row["epsilon"])
             colour, text = NOT_CLOSER, NONE
+            mark = NO_CHAIN * (not row["has_chain"])
             if row["is_nearer"]:
                 colour = shades(TIMES_EXACT(row["times_exact"]))
                 label = study.algorithm_label(row["algorithm"]).replace(" ", "\n", 1)
-                text = f"{label}\n{row['times_exact']:.1f}×" + NO_CHAIN * (not row["has_chain"])
+                text = f"{label}\n{row['times_exact']:.1f}×"
             axis.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, lw=0))
-            axis.text(x, y, text, ha="center", va="center", color=ink_on(colour))
+            axis.text(x, y, text + mark, ha="center", va="center", color=ink_on(colour))
             if row["is_usable"]:
                 axis.add_patch(plt.Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, **FRAME))
         axis.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])

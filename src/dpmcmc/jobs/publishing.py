@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -114,14 +115,16 @@ def update(study):
     """Run the parts of the recipe that have changed, and put their rows into the committed tables.
 
     Reference samples stay as they are: where these have changed, the study has to run. So has one
-    that lost a cell, as the tables do not say which rows were its.
+    that lost a cell, as the tables do not say which rows were its. What pages keep of chains that
+    ran anew is dropped, so that these pages stay old until the study runs.
     """
     committed, record, parts = DOCS / study.name, record_of(study), changed_parts(study)
     if wrong := [part for part in parts if part.partition("/")[0] in ("reference", "baselines")]:
-        raise JobError(f"{', '.join(wrong)}: has changed; `make docs-{study.name}` runs the study")
+        text = f"reference samples or baselines are others ({', '.join(wrong)})"
+        raise JobError(f"{text}; `make docs-{study.name}` runs the study")
     ran = [cell for cell in study.cells if part_of(cell) in parts]
     tried = [model for model in study.interval_models if f"intervals/{model}" in parts]
-    tables = [name for name in WITHOUT_CHAINS if name in parts]
+    tables = [name for name in WITHOUT_CHAINS if name in parts and name in study.all_tables]
     print(f"{len(ran)} cells in {len(parts)} changed parts run anew", flush=True)
     with scratch() as directory:
         results = directory / "results" / study.name
@@ -138,18 +141,30 @@ def update(study):
         targets += [f"tables/{name}.csv" for name in tables]
         run_workflow(study, directory, targets, CHECKED)
         put_chain_rows(study, ran, results)
-        if tried:
+        if study.interval_models:
             put_interval_rows(study, tried, results)
         derive(study, results / "tables", results / "tables")
         copy = DOCS / f".{study.name}.new"
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(committed, copy)
+        shutil.copytree(committed, copy, ignore=shutil.ignore_patterns("tables"))
+        (copy / "tables").mkdir()
         for name in study.all_tables:
             shutil.copy(results / f"tables/{name}.csv", copy / "tables")
-        write_json(renewed(record, study, recipe(study)), copy / "provenance.json")
+        for file in kept_of(study, {cell.model for cell in ran}):
+            for path in copy.glob(f"kept/{file}*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        entry = {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "parts": parts}
+        more = {"updated": [*record.get("updated", []), entry], "config": study.config}
+        write_json(renewed(record, study, recipe(study), **more), copy / "provenance.json")
         put_in_place(copy, study)
     set_marks(study)
     return say(study, f"cells put into the tables: {len(ran)}; `make pages` renders them")
+
+
+def kept_of(study, models):
+    """Names of the files that pages keep of chains of some models."""
+    pages = [page for page in study.notebooks.values() if models.intersection(page.chain_models)]
+    return [file for page in pages for file in page.kept]
 
 
 def put_chain_rows(study, ran, results):
@@ -191,7 +206,7 @@ def rows_by_cell(study, tables, name, cells):
         "chains": list(cells),
         "timings": np.repeat(cells, study.chains_per_sample),
     }.get(name, list(dict.fromkeys(cells)))
-    return dict(list(read_csv(tables / f"{name}.csv").groupby(cells, sort=False)))
+    return dict(list(read_csv(tables / f"{name}.csv").groupby(pd.Series(cells), sort=False)))
 
 
 def put_interval_rows(study, models, results):

@@ -56,7 +56,8 @@ def joined(ranking, timings, intervals=None):
     table = ranking.merge(seconds, on=KEYS, how="left")
     if intervals is None:
         return table
-    covered = table[KEYS].merge(intervals, on=KEYS, how="left")["coverage_90"]
+    found = intervals.reindex(columns=[*KEYS, "coverage_90"])
+    covered = table[KEYS].merge(found, on=KEYS, how="left")["coverage_90"]
     return table.assign(coverage=covered.fillna(table.get("coverage", np.nan)))
 
 
