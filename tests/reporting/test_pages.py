@@ -320,6 +320,12 @@ def test_a_notebook_can_give_the_answer_of_its_study(results):
     (results / "notebooks").mkdir()
     (results / "notebooks/second.ipynb").write_text(json.dumps({"cells": cells}))
     page = pages.front_page(results)
+    assert "*A < b's.*\n\n**Take b.**\n\n## What" in page  # nothing is ranked here
+    ranking = ranked(["a", 1, 1, 0.5, True, False])
+    ranking.to_csv(results / "tables/ranking.csv", index=False)
+    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
+    timings.to_csv(results / "tables/timings.csv", index=False)
+    page = pages.front_page(results)
     assert "*A < b's.*\n\n**Take b.**\n\nAn algorithm is *usable* if" in page
     assert "in words</summary>" in page and page.count("An algorithm is *usable* if") == 1
     cells[1]["outputs"] = [{"output_type": "stream", "text": "b"}]
