@@ -11,6 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 import dpmcmc
 from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
+from dpmcmc.frames import read_csv
 from dpmcmc.reporting.figures.metrics import USABLE, USABLE_LINE
 from dpmcmc.reporting.figures.strips import (
     NOT_CLOSER,
@@ -450,7 +451,7 @@ def ties(study, table):
 def searched(study):
     """The committed searches on the families: tables of their trials, and of what they found."""
     names = ("trials", "summary")
-    trials, found = (pd.read_csv(SEARCHES / f"{name}.csv") for name in names)
+    trials, found = (read_csv(SEARCHES / f"{name}.csv") for name in names)
     models = list(families(study.models))
     return trials[trials["model"].isin(models)], found[found["model"].isin(models)]
 

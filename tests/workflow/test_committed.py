@@ -157,14 +157,18 @@ def test_parts_that_changed_are_run_and_their_rows_put_in_place(published, tmp_p
     record, part = directory / "docs/mini/provenance.json", "chains/flat-banana-2d/dp-penalty"
     change(record, recipe_of(record)[part], "0" * 16)
     found = docs(directory, "update", "mini").stdout
-    assert "2 cells in 1 changed parts" in found and "cells put into the tables: 2;" in found
+    assert (
+        "parts that changed: 1; cells that run anew: 2" in found
+        and "cells put into the tables: 2;" in found
+    )
     again = {path: path.read_bytes() for path in before}
     assert [path.stem for path in before if before[path] != again[path]] == ["timings"]
     assert part not in docs(directory, "status").stdout
     file, more = directory / "studies/mini/study.yaml", "chains/flat-banana-2d/dp-penalty-ocu-gwmh"
     of_one = "{models: [flat-banana-2d], algorithms: [dp-penalty-ocu-gwmh], epsilons: [2]}"
     change(file, "[2, 4]}]", f"[2, 4]}}, {of_one}]")
-    assert "1 cells in 1 changed parts" in docs(directory, "update", "mini").stdout
+    found = docs(directory, "update", "mini").stdout
+    assert "parts that changed: 1; cells that run anew: 1" in found
     rows = {name: (tables / f"{name}.csv").read_text() for name in ("mixing", "budgets")}
     for name, text in rows.items():  # of a single cell, new and then changed
         assert text.count("dp-penalty-ocu-gwmh") == 1

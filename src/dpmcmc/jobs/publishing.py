@@ -125,7 +125,7 @@ def update(study):
     ran = [cell for cell in study.cells if part_of(cell) in parts]
     tried = [model for model in study.interval_models if f"intervals/{model}" in parts]
     tables = [name for name in WITHOUT_CHAINS if name in parts and name in study.all_tables]
-    print(f"{len(ran)} cells in {len(parts)} changed parts run anew", flush=True)
+    print(f"parts that changed: {len(parts)}; cells that run anew: {len(ran)}", flush=True)
     with scratch() as directory:
         results = directory / "results" / study.name
         shutil.copytree(committed, results)
@@ -152,7 +152,10 @@ def update(study):
             shutil.copy(results / f"tables/{name}.csv", copy / "tables")
         for file in kept_of(study, {cell.model for cell in ran}):
             for path in copy.glob(f"kept/{file}*"):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
         entry = {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "parts": parts}
         more = {"updated": [*record.get("updated", []), entry], "config": study.config}
         write_json(renewed(record, study, recipe(study), **more), copy / "provenance.json")
