@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -56,6 +57,11 @@ def record_of(study):
     if not path.exists():
         raise JobError(f"{path} is missing; `make docs-{study.name}` runs the study and writes it")
     return read_json(path)
+
+
+def date():
+    """The present date, as records have it."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def renewed(record, study, parts, **more):

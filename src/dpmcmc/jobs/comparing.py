@@ -8,7 +8,6 @@ cells drawn at random. Both run Snakemake's own workflow in a directory apart.
 import random
 import shutil
 import subprocess
-from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -23,6 +22,7 @@ from dpmcmc.jobs.committed import (
     WITHOUT_CHAINS,
     changed_parts,
     committed_chains,
+    date,
     derive,
     make_samples,
     part_of,
@@ -81,8 +81,7 @@ def attest(study):
     text += f", without long references: {', '.join(sorted(long))}" if long else ""
     text += f", {'which differ:' if lines else 'all identical'}"
     if not lines:
-        date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        entry = {"date": date, "parts": parts, "result": text}
+        entry = {"date": date(), "parts": parts, "result": text}
         more = {"attested": [*record.get("attested", []), entry], "config": study.config}
         record = renewed(record, study, now, **more)
         write_json(record, DOCS / study.name / "provenance.json")

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from dpmcmc.jobs.committed import (
     WITHOUT_CHAINS,
     changed_parts,
     committed_chains,
+    date,
     derive,
     make_samples,
     part_of,
@@ -156,7 +156,7 @@ def update(study):
                     shutil.rmtree(path)
                 else:
                     path.unlink()
-        entry = {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "parts": parts}
+        entry = {"date": date(), "parts": parts}
         more = {"updated": [*record.get("updated", []), entry], "config": study.config}
         write_json(renewed(record, study, recipe(study), **more), copy / "provenance.json")
         put_in_place(copy, study)
