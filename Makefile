@@ -1,7 +1,8 @@
 # make        set up the environment and run the whole study with all cores
 # make test   set up the environment and run all checks
 # make torture       what `make test` has one of a kind of, at length: every sampler, accountant and
-#             mutation of a configuration, twenty kills; and faults that the tests have to see
+#             mutation of a configuration, twenty kills; faults that the tests have to see; and
+#             a whole study on Slurm
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
 # make quick  the small study (studies/quick/study.yaml)
 # make which-method, make dp-hmc-paper, make dp-mcmc-paper, make sghmc-thesis,
@@ -53,10 +54,13 @@ test: .venv/ready .venv/tests
 
 torture: .venv/ready .venv/tests
 	@echo "In addition to make test: its cases of every sampler, accountant, target and mutation of"
-	@echo "a configuration; a study killed twenty times and damaged; faults put into the package."
+	@echo "a configuration; a study killed twenty times and damaged; faults put into the package;"
+	@echo "a whole study on Slurm."
 	.venv/bin/pytest -m torture
 	.venv/bin/pytest --capture=no --kills 20 tests/workflow/test_interruption.py
 	.venv/bin/python tests/mutants.py
+	$(MAKE) cluster
+	.venv/bin/pytest --capture=no -m torture tests/cluster/check_cluster.py
 
 test-cluster: cluster .venv/tests
 	.venv/bin/pytest --capture=no tests/cluster/check_cluster.py

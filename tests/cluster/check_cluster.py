@@ -12,7 +12,7 @@ from pathlib import Path
 
 import cluster
 import pytest
-from running import QUICK, TINY, copy_tree, environment, snakemake, tables
+from running import QUICK, TINY, environment, snakemake, tables
 
 pytestmark = pytest.mark.skipif(bool(cluster.missing()), reason=cluster.missing())
 # Of the test: its one node is as good as idle, and shares its disk.
@@ -45,23 +45,25 @@ def submitted(directory):
     return len(re.findall(r"ubmitted .*with .*jobid", logs[-1].read_text()))
 
 
-def test_the_quick_study_gives_the_tables_of_a_local_run(fresh, tmp_path_factory):
-    local = copy_tree(tmp_path_factory.mktemp("local"))
-    snakemake(local, "--cores", 2, *QUICK)
+def compare_with_local(local, directory, options, study, arguments):
+    """Run a study by a scheduler; it gives the tables that a local run gave."""
     begin = time.monotonic()
-    snakemake(fresh, *SLURM, *QUICK)
-    print(f"\nquick study: {submitted(fresh)} jobs of Slurm, {time.monotonic() - begin:.0f} s")
-    assert 20 < submitted(fresh) < 100
-    assert tables(fresh, "quick") == tables(local, "quick")
+    snakemake(directory, *options, *arguments)
+    jobs, seconds = submitted(directory), time.monotonic() - begin
+    print(f"\n{study} study: {jobs} jobs of the scheduler, {seconds:.0f} s")
+    assert 5 < jobs < 100
+    assert tables(directory, study) == tables(local, study)
+
+
+@pytest.mark.parametrize("options", [SLURM, GENERIC], ids=["slurm", "generic"])
+def test_a_scheduler_gives_the_tables_of_a_local_run(tiny, fresh, options):
+    compare_with_local(tiny, fresh, options, "tiny", TINY)
+
+
+@pytest.mark.torture
+def test_a_whole_study_with_its_pages(tree, fresh):
+    compare_with_local(tree, fresh, SLURM, "quick", QUICK)
     assert (fresh / "results/quick/index.html").exists()
-
-
-def test_a_generic_scheduler_gives_the_tables_of_a_local_run(tiny, fresh):
-    begin = time.monotonic()
-    snakemake(fresh, *GENERIC, *TINY)
-    print(f"\ntiny study: {submitted(fresh)} jobs by sbatch, {time.monotonic() - begin:.0f} s")
-    assert submitted(fresh) > 5
-    assert tables(fresh) == tables(tiny)
 
 
 def test_a_cancelled_study_leaves_no_job_and_resumes(tiny, fresh):
