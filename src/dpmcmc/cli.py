@@ -31,17 +31,13 @@ def main(arguments=None):
     sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: an ASCII terminal is no error
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
     if name in OF_RELEASES:
-        sys.exit(release_command(name)(name, options))
+        sys.exit(imported(name, "release.command.main", "workflow,release")(name, options))
     commands = FOR_PEOPLE | {name: (job.function, job.options) for name, job in JOBS.items()}
     if name not in commands:
         names = ", ".join([*OF_RELEASES, *commands])
         sys.exit(f"usage: python -m dpmcmc command ...; the commands are {names}")
     place, known = commands[name]
-    module, _, attribute = place.partition(".")
-    try:
-        function = getattr(import_module(f"dpmcmc.jobs.{module}"), attribute)
-    except ModuleNotFoundError as error:
-        sys.exit(f"{name}: there is no package {error.name}: pip install 'dpmcmc[workflow]'")
+    function = imported(name, f"jobs.{place}", "workflow")
     what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
     of_file = None if name in FOR_PEOPLE else "@"
     parser = argparse.ArgumentParser(
@@ -65,10 +61,10 @@ def main(arguments=None):
         sys.exit(status)
 
 
-def release_command(name):
-    """The function that runs a command about data of one's own."""
+def imported(command, place, extras):
+    """A function of the package, by its place; exits where a library of the extras is missing."""
+    module, _, name = place.rpartition(".")
     try:
-        return import_module("dpmcmc.release.command").main
+        return getattr(import_module(f"dpmcmc.{module}"), name)
     except ModuleNotFoundError as error:
-        extras = "dpmcmc[workflow,release]"
-        sys.exit(f"{name}: there is no package {error.name}: pip install '{extras}'")
+        sys.exit(f"{command}: there is no package {error.name}: pip install 'dpmcmc[{extras}]'")

@@ -10,7 +10,7 @@ import pytest
 
 from dpmcmc.evaluation.intervals import Estimate
 from dpmcmc.files import JobError
-from dpmcmc.reporting import certified, notebooks, pages, provenance, recommendation, words
+from dpmcmc.reporting import notebooks, pages, provenance, recommendation, words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.notebooks import heading
 
@@ -183,7 +183,8 @@ def answers():
     def answers(ranking):
         timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5)
         labels = {"m": {"label": "The m", "num_rows": 5000}}, {a: {"label": a} for a in "abc"}
-        solved = recommendation.problems(recommendation.joined(ranking, timings))
+        found = {"ranking": ranking, "timings": timings}
+        solved = recommendation.problems(recommendation.joined(found.get, found))
         table = recommendation.problem_table(*labels, solved).replace("\N{NO-BREAK SPACE}", " ")
         return recommendation.recommendations(*labels, solved), table.splitlines()[2:-2]
 
@@ -338,11 +339,12 @@ def test_coverage_is_that_over_many_data_sets_where_a_cell_has_it():
     ranking = ranked(["a", 1, 1, 0.5, True, False], ["b", 1, 1, 0.6, True, False])
     timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5)
     intervals = timings[:1].assign(coverage_90=0.89)
-    found = recommendation.joined(ranking.assign(coverage=0.7), timings, intervals)
-    assert list(found["coverage"]) == [0.89, 0.7]
-    found = recommendation.joined(ranking, timings, intervals)
+    tables = {"ranking": ranking, "timings": timings, "intervals": intervals}
+    covered = tables | {"ranking": ranking.assign(coverage=0.7)}
+    assert list(recommendation.joined(covered.get, covered)["coverage"]) == [0.89, 0.7]
+    found = recommendation.joined(tables.get, tables)
     assert found["coverage"].iloc[0] == 0.89 and np.isnan(found["coverage"].iloc[1])
-    assert "coverage" not in recommendation.joined(ranking, timings)
+    assert "coverage" not in recommendation.joined(tables.get, ["ranking", "timings"])
 
 
 def test_provenance_names_what_digits_hang_on(config):
@@ -350,32 +352,3 @@ def test_provenance_names_what_digits_hang_on(config):
     assert record["study"] == config["study"] and record["recipe"] == {"chains/m/a": "0123"}
     assert {"numpy", "snakemake"} <= set(record["packages"])
     assert {"python", "kernels", "scipy"} <= set(record["digits"])
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "sentence"),
-    [
-        (["a", "b", "not in this study"], "**No verdict changes.**"),
-        (
-            ["x", "b", "c"],
-            "**One of the 2 verdicts changes**: claim 1 (“It works”) was a and is now x.",
-        ),
-        (
-            ["x", "y", "c"],
-            "**2 of the 2 verdicts change**: claim 1 (“It works”) was a and is now x; claim 2",
-        ),
-    ],
-)
-def test_verdicts_that_change_are_counted_and_named(verdicts, sentence):
-    before = pd.DataFrame(
-        {"claim": [1, 2, 3], "statement": ["It works", "It flies", "It swims"], "section": "6.1"}
-    ).assign(comparisons=3, **dict.fromkeys(certified.SIDES, 1))
-    before["verdict"] = ["a", "b", "not in this study"]
-    text, rows, changed = certified.both_verdicts(
-        before, before.assign(verdict=verdicts), ("old", "new")
-    )
-    assert sentence in text and len(rows) == 3
-    assert [row["verdict, new"] for row in rows] == verdicts
-    assert changed == [
-        n for n, a, b in zip((1, 2, 3), before["verdict"], verdicts, strict=True) if a != b
-    ]

@@ -204,6 +204,7 @@ def outputs(path):
 @pytest.mark.parametrize("name", chosen(STUDIES, "noisy-statistics"))
 def test_pages_of_a_study_from_what_is_committed(fresh, name):
     shutil.copytree(ROOT / "docs" / name, fresh / "docs" / name)
+    shutil.copytree(ROOT / "examples", fresh / "examples")  # some studies have data there
     pages = {path: outputs(path) for path in fresh.glob(f"docs/{name}/notebooks/*.ipynb")}
     output = docs(fresh, "pages", name).stdout
     left = re.findall(r"^  (\S+) stays as it is", output, flags=re.MULTILINE)

@@ -67,8 +67,7 @@ rule precompute:
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("precomputed"),
     message:

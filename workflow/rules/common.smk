@@ -21,7 +21,7 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
-from dpmcmc.jobs.table import JOBS
+from dpmcmc.jobs.table import JOBS, MEASURED
 from dpmcmc.study.config import ConfigError
 from dpmcmc.study.loading import load_study
 
@@ -84,6 +84,9 @@ def minutes(count):
     return lambda wildcards, attempt: attempt * (count(wildcards) if callable(count) else count)
 
 
+SMALL = {"mem_mb": megabytes(500), "runtime": minutes(10)}
+
+
 def reference_minutes(wildcards):
     return 10 if study.models[wildcards.model].reference == "exact" else 240
 
@@ -98,8 +101,7 @@ def chain_priority(wildcards):
 
 
 def chain_files(cell):
-    place = f"{RESULTS}/chains/{cell.model}/{cell.algorithm}/{cell.run}"
-    return [f"{place}/seed-{seed}.npz" for seed in study.seeds_of(cell)]
+    return [f"{RESULTS}/chains/{'/'.join(cell)}/seed-{seed}.npz" for seed in study.seeds_of(cell)]
 
 
 def chains_of_model(wildcards):
@@ -111,25 +113,17 @@ def precomputed_files(wildcards):
     return [f"{RESULTS}/precomputed/{name}.json" for name in names]
 
 
-def accounting_curves(wildcards):
-    return [
-        f"{RESULTS}/accounting/{algorithm}/{accountant}.csv"
-        for algorithm, accountant in study.accounting_curves
-    ]
-
-
 def budgets_of_model(wildcards):
-    return [
-        f"{RESULTS}/budgets/{cell.model}/{cell.algorithm}/{cell.run}.json"
-        for cell in study.cells_of(wildcards.model)
-    ]
+    return [f"{RESULTS}/budgets/{'/'.join(cell)}.json" for cell in study.cells_of(wildcards.model)]
 
 
-def certifications(wildcards):
-    return [
-        f"{RESULTS}/certified/{cell.model}/{cell.algorithm}/{cell.run}.csv"
-        for cell, _ in study.replaced_cells
-    ]
+# Tables that put those of many jobs one below another.
+JOINED = {
+    "accounting": [f"{RESULTS}/accounting/{a}/{name}.csv" for a, name in study.accounting_curves],
+    "certified": [f"{RESULTS}/certified/{'/'.join(cell)}.csv" for cell, _ in study.replaced_cells],
+    "audit": [f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases],
+    "intervals": [f"{RESULTS}/tables/models/{m}/intervals.csv" for m in study.interval_models],
+}
 
 
 def table_files(names):

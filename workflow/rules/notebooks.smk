@@ -39,8 +39,7 @@ rule describe_study:
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("study"),
     message:
@@ -57,8 +56,7 @@ rule record_provenance:
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("provenance"),
         data=[entry.data for entry in study.models.values()],  # recipes have no digests
@@ -84,8 +82,7 @@ rule build_site:
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("site"),
         results=subpath(output[0], parent=True),

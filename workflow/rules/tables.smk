@@ -45,8 +45,7 @@ rule tabulate_baselines:
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("baseline-table"),
     message:
@@ -55,48 +54,6 @@ rule tabulate_baselines:
         "python -m dpmcmc baseline-table --spec @/dev/stdin --reference {input.reference:q}"
         " --baselines {input.baselines:q} --output {output.baselines:q}"
         " --starts {output.starts:q} <<< {params.spec:q} > {log:q} 2>&1"
-
-
-rule tabulate_accounting_curves:
-    input:
-        curves=accounting_curves,
-    output:
-        table=f"{RESULTS}/tables/accounting.csv",
-    log:
-        f"{RESULTS}/logs/accounting-table.log",
-    conda:
-        CONDA
-    resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
-    params:
-        **job("joined-table"),
-    message:
-        "Table of the accounting curves"
-    shell:
-        "printf '%s\\n' {input.curves:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
-        " --output {output.table:q} > {log:q} 2>&1"
-
-
-rule tabulate_certifications:
-    input:
-        certifications=certifications,
-    output:
-        table=f"{RESULTS}/tables/certified.csv",
-    log:
-        f"{RESULTS}/logs/certification-table.log",
-    conda:
-        CONDA
-    resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
-    params:
-        **job("joined-table"),
-    message:
-        "Table of the certified costs"
-    shell:
-        "printf '%s\\n' {input.certifications:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
-        " --output {output.table:q} > {log:q} 2>&1"
 
 
 rule try_intervals:
@@ -117,35 +74,31 @@ rule try_intervals:
         "python -m dpmcmc intervals --spec @/dev/stdin --output {output.intervals:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
-rule tabulate_intervals:
+rule join_table:
     input:
-        intervals=expand(f"{PARTS}/{{model}}/intervals.csv", model=study.interval_models),
+        parts=lambda wildcards: JOINED[wildcards.joined],
     output:
-        table=f"{RESULTS}/tables/intervals.csv",
+        table=f"{RESULTS}/tables/{{joined}}.csv",
     log:
-        f"{RESULTS}/logs/interval-table.log",
+        f"{RESULTS}/logs/{{joined}}-table.log",
+    wildcard_constraints:
+        joined=any_of(JOINED),
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("joined-table"),
     message:
-        "Table of the intervals"
+        "Table {wildcards.joined}"
     shell:
-        "printf '%s\\n' {input.intervals:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
+        "printf '%s\\n' {input.parts:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
         " --output {output.table:q} > {log:q} 2>&1"
 
 
 rule tabulate_study:
     input:
-        chains=expand(f"{PARTS}/{{model}}/chains.csv", model=study.model_ids),
-        timings=expand(f"{PARTS}/{{model}}/timings.csv", model=study.model_ids),
-        baselines=expand(f"{PARTS}/{{model}}/baselines.csv", model=study.model_ids),
-        starts=expand(f"{PARTS}/{{model}}/starts.csv", model=study.model_ids),
-        budgets=expand(f"{PARTS}/{{model}}/budgets.csv", model=study.model_ids),
-        mixing=expand(f"{PARTS}/{{model}}/mixing.csv", model=study.model_ids),
+        parts=expand(f"{PARTS}/{{model}}/{{name}}.csv", name=MEASURED, model=study.model_ids),
     output:
         tables=table_files(study.tables),
     log:
@@ -153,30 +106,22 @@ rule tabulate_study:
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("study-tables"),
         directory=subpath(output[0], parent=True),
     message:
         "Tables of the study"
     shell:
-        "python -m dpmcmc study-tables --spec @/dev/stdin --chains {input.chains:q}"
-        " --timings {input.timings:q} --baselines {input.baselines:q} --starts {input.starts:q}"
-        " --budgets {input.budgets:q} --mixing {input.mixing:q} --output {params.directory:q}"
-        " <<< {params.spec:q} > {log:q} 2>&1"
+        "python -m dpmcmc study-tables --spec @/dev/stdin --parts {input.parts:q}"
+        " --output {params.directory:q} <<< {params.spec:q} > {log:q} 2>&1"
 
 
 if study.analysis_tables:
 
     rule analyse_study:
         input:
-            chains=f"{RESULTS}/tables/chains.csv",
-            baselines=f"{RESULTS}/tables/baselines.csv",
-            starts=f"{RESULTS}/tables/starts.csv",
-            models=f"{RESULTS}/tables/models.csv",
-            summary=table_files(["summary"] if "summary" in study.tables else []),
-            accounting=table_files(["accounting"] if study.accounting_curves else []),
+            given=table_files(study.analysed_tables),
         output:
             tables=table_files(study.analysis_tables),
         log:
@@ -184,14 +129,12 @@ if study.analysis_tables:
         conda:
             CONDA
         resources:
-            mem_mb=megabytes(500),
-            runtime=minutes(10),
+            **SMALL,
         params:
             **job("analysis-tables"),
             directory=subpath(output[0], parent=True),
         message:
             "Ranking of the algorithms and the chapter's claims"
         shell:
-            "python -m dpmcmc analysis-tables --spec @/dev/stdin --chains {input.chains:q}"
-            " --baselines {input.baselines:q} --starts {input.starts:q} --models {input.models:q}"
-            " --summary {input.summary:q} --accounting {input.accounting:q} --output {params.directory:q} <<< {params.spec:q} > {log:q} 2>&1"
+            "python -m dpmcmc analysis-tables --spec @/dev/stdin --given {input.given:q}"
+            " --output {params.directory:q} <<< {params.spec:q} > {log:q} 2>&1"

@@ -44,8 +44,7 @@ rule tabulate_searches:
     conda:
         CONDA
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        **SMALL,
     params:
         **job("tuning-tables"),
         directory=subpath(output[0], parent=True),

@@ -101,7 +101,7 @@ def equal(tables, model: Model, one: Algorithm, other: Algorithm, metric: Metric
     for label, *cells in pairs(tables, model, one, other, metric):
         for claimed in compare(tables, label, cells[:1], cells[1:], column=metric):
             counts = any(is_nearer(tables, *cell, metric) for cell in cells)
-            yield denied(claimed, " equal to ", {"for", "against"})._replace(counts=counts)
+            yield contrary(claimed, " equal to ", {"for", "against"})._replace(counts=counts)
 
 
 def closer_when_tempered(
@@ -337,10 +337,10 @@ def not_below(tables, pairs, metric):
     """The comparisons that claim the first of two cells not to be below the second."""
     for label, low, high in pairs:
         for claimed in compare(tables, label, [low], [high], rival=low, column=metric):
-            yield denied(claimed, " not below ", {"for"})
+            yield contrary(claimed, " not below ", {"for"})
 
 
-def denied(claimed, relation, sides):
+def contrary(claimed, relation, sides):
     """A comparison that claims no such difference; some sides of the difference contradict that."""
     label = claimed.label.replace(" below ", relation)
     return claimed._replace(label=label, side="against" if claimed.side in sides else "open")

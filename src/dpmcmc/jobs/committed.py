@@ -21,18 +21,17 @@ import numpy as np
 from dpmcmc.files import JobError, read_json
 from dpmcmc.frames import read_csv
 from dpmcmc.jobs.stale import due, said_by, say_in
-from dpmcmc.jobs.table import JOBS, recipe
+from dpmcmc.jobs.table import JOBS, MEASURED, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
 from dpmcmc.study.loading import load_study
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")  # tables of jobs
 MANY_ROWS = 50_000  # a reference sample of fewer takes seconds, but for a long run
 # Rules of what is run again, once there are data and reference samples.
 CHECKED = ["precompute", "compute_budget", "run_chain", "draw_baselines", "tabulate_baselines"]
-CHECKED += ["compute_accounting_curve", "tabulate_accounting_curves", "audit_case"]
-CHECKED += ["tabulate_audit", "certify_budget", "tabulate_certifications", "try_intervals"]
+CHECKED += ["compute_accounting_curve", "audit_case", "certify_budget", "try_intervals"]
+CHECKED += ["join_table"]
 WITHOUT_CHAINS = ("accounting", "certified", "audit")  # tables of jobs that touch no chain
 
 
@@ -82,7 +81,7 @@ def committed_chains(study):
         (
             *cell[:2],
             run.epsilon,
-            given_iterations(run),
+            run.iterations if run.epsilon is None else None,
             *map(run.varied.get, study.swept),
         ): "/".join(cell)
         for cell, run in study.runs.items()
@@ -95,11 +94,6 @@ def committed_chains(study):
     of_cells = timings["cpu_seconds"].groupby(np.repeat(cells, study.chains_per_sample))
     places = [f"{cell}, {number}" for cell, number in zip(cells, table["seed"], strict=True)]
     return table.set_axis(places), of_cells.median()
-
-
-def given_iterations(run):
-    """Iterations of a run that no epsilon names."""
-    return run.iterations if run.epsilon is None else None
 
 
 def part_of(cell):
@@ -208,16 +202,36 @@ def run_workflow(study, directory, targets, rules):
         raise JobError(f"the workflow failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
 
 
+def run_again(study, directory, chains, tables, models=()):
+    """Make chains and tables of jobs anew, by the workflow, in a directory.
+
+    Parameters
+    ----------
+    study : Study
+    directory : Path
+    chains : list of (Cell, int)
+        With the seed.
+    tables : list of str
+        Paths below the study's tables, without suffix.
+    models : iterable of str
+        Those whose data and reference samples the tables need.
+    """
+    make_samples(study, directory, {*models, *(cell.model for cell, _ in chains)})
+    targets = [f"chains/{'/'.join(cell)}/seed-{seed}.npz" for cell, seed in chains]
+    targets += [f"tables/{table}.csv" for table in tables]
+    run_workflow(study, directory, targets, CHECKED)
+
+
 def derive(study, measured, made):
     """Make the tables that follow from others: from those in one directory, in another."""
     of_study, of_analysis = (
         json.loads(JOBS[name].settings(study, None)) for name in ("study-tables", "analysis-tables")
     )
-    study_tables(of_study, made, **{name: [measured / f"{name}.csv"] for name in MEASURED})
+    parts = [measured / f"{name}.csv" for name in MEASURED]
+    study_tables(of_study, parts, made)
     if study.analysis_tables:
-        given = {name: made / f"{name}.csv" for name in ("chains", "baselines", "starts", "models")}
-        more = {
-            name: [directory / f"{name}.csv"] if name in study.all_tables else []
-            for name, directory in (("summary", made), ("accounting", measured))
-        }
-        analysis_tables(of_analysis, made, **given, **more)
+        given = [
+            (measured if name == "accounting" else made) / f"{name}.csv"
+            for name in study.analysed_tables
+        ]
+        analysis_tables(of_analysis, given, made)

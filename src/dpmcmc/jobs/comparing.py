@@ -16,7 +16,6 @@ from dpmcmc import registry
 from dpmcmc.files import write_json
 from dpmcmc.frames import read_csv
 from dpmcmc.jobs.committed import (
-    CHECKED,
     DOCS,
     ROOT,
     WITHOUT_CHAINS,
@@ -24,11 +23,10 @@ from dpmcmc.jobs.committed import (
     committed_chains,
     date,
     derive,
-    make_samples,
     part_of,
     record_of,
     renewed,
-    run_workflow,
+    run_again,
     say,
     scratch,
     set_marks,
@@ -131,22 +129,16 @@ def differences(study, samples, parts=()):
     of_models = sorted({model for kind, model in kinds if kind in ("reference", "baselines")})
     tried = [model for kind, model in kinds if kind == "intervals"]
     tables = [name for name in WITHOUT_CHAINS if name in parts]
-    targets = [
-        f"chains/{'/'.join(cell)}/seed-{seed}.npz"
-        for cell, number in samples
-        for seed in seeds_of_sample(study, number)
-    ]
-    targets += [f"tables/models/{model}/baselines.csv" for model in of_models]
-    targets += [f"tables/models/{model}/intervals.csv" for model in tried]
-    targets += [f"tables/{name}.csv" for name in tables]
+    chains = [(cell, seed) for cell, number in samples for seed in seeds_of_sample(study, number)]
+    of_jobs = [f"models/{model}/baselines" for model in of_models]
+    of_jobs += [f"models/{model}/intervals" for model in tried]
     with scratch() as directory:
         results = directory / "results" / study.name
         slow = {file.stem: file for file in committed.glob("reference/*.npy")}
         for model in slow.keys() - set(remade):
             (results / "reference").mkdir(parents=True, exist_ok=True)
             shutil.copy(slow[model], results / "reference")
-        make_samples(study, directory, {*of_models, *(cell.model for cell, _ in samples)})
-        run_workflow(study, directory, targets, CHECKED)
+        run_again(study, directory, chains, [*of_jobs, *tables], of_models)
         lines = table_differences(committed / "tables", results / "tables", tables)
         if "tables" in parts:
             derive(study, committed / "tables", directory / "derived")
@@ -216,18 +208,12 @@ def frame_differences(name, was, now):
     if list(was) != list(now) or len(was) != len(now):
         columns = ", ".join(was.columns.symmetric_difference(now.columns)) or "none"
         return [f"{name}: {len(was)} rows, now {len(now)}; columns in only one of them: {columns}"]
-    lines = []
-    for column in was:
-        one, other = was[column], now[column]
-        is_other = (one.to_numpy() != other.to_numpy()) & ~(one.isna() & other.isna()).to_numpy()
-        if is_other.any():
-            numbers = [
-                pd.to_numeric(values[is_other], errors="coerce").to_numpy(dtype=float)
-                for values in (one, other)
-            ]
-            by = np.abs(numbers[0] - numbers[1]).max()
-            rows = list(map(str, was.index[is_other][:MOST_NAMED]))
-            far = f", by at most {by:.3g}" if by > 0 else ""
-            count = f"{is_other.sum()} of {len(was)} rows"
-            lines.append(f"{name}: {column} differs in {count}{far}: {'; '.join(rows)}")
+    lines, both = [], was.compare(now)
+    for column in both.columns.unique(0):
+        pair = both[column].dropna(how="all")
+        numbers = pair.apply(pd.to_numeric, errors="coerce").astype(float)
+        by = numbers.diff(axis=1)["other"].abs().max()
+        far = f", by at most {by:.3g}" if by > 0 else ""
+        rows = "; ".join(map(str, pair.index[:MOST_NAMED]))
+        lines.append(f"{name}: {column} differs in {len(pair)} of {len(was)} rows{far}: {rows}")
     return lines

@@ -11,7 +11,6 @@ import pandas as pd
 from dpmcmc.files import JobError, write_json
 from dpmcmc.frames import read_csv, whole, write_csv
 from dpmcmc.jobs.committed import (
-    CHECKED,
     DOCS,
     ROOT,
     WITHOUT_CHAINS,
@@ -23,6 +22,7 @@ from dpmcmc.jobs.committed import (
     part_of,
     record_of,
     renewed,
+    run_again,
     run_workflow,
     say,
     scratch,
@@ -131,15 +131,9 @@ def update(study):
         shutil.copytree(committed, results)
         for name in tables:
             (results / f"tables/{name}.csv").unlink(missing_ok=True)
-        make_samples(study, directory, {cell.model for cell in ran})
-        targets = [
-            f"chains/{'/'.join(cell)}/seed-{seed}.npz"
-            for cell in ran
-            for seed in study.seeds_of(cell)
-        ]
-        targets += [f"tables/models/{model}/intervals.csv" for model in tried]
-        targets += [f"tables/{name}.csv" for name in tables]
-        run_workflow(study, directory, targets, CHECKED)
+        chains = [(cell, seed) for cell in ran for seed in study.seeds_of(cell)]
+        of_jobs = [f"models/{model}/intervals" for model in tried]
+        run_again(study, directory, chains, [*of_jobs, *tables])
         put_chain_rows(study, ran, results)
         if study.interval_models:
             put_interval_rows(study, tried, results)

@@ -10,7 +10,7 @@ from dpmcmc.jobs.table import SITE
 
 
 def describe_study(spec, output):
-    """Write what notebooks and pages are told of the study, as JSON."""
+    """Write what notebooks and pages know of the study, as JSON."""
     write_json(spec, output)
 
 

@@ -6,17 +6,18 @@ from dpmcmc.evaluation import tables
 from dpmcmc.frames import read_csv, write_csv
 
 
-def study_tables(spec, output, **parts):
+def study_tables(spec, parts, output):
     """Put the tables of all models together, and summarise them, in the directory `output`."""
-    write_tables(tables.study_tables(spec, **parts), output)
+    by_name = {}
+    for path in map(Path, parts):
+        by_name.setdefault(path.stem, []).append(path)
+    write_tables(tables.study_tables(spec, **by_name), output)
 
 
-def analysis_tables(spec, output, summary, accounting, **paths):
-    """Rank the algorithms and judge the chapter's claims, in the directory `output`."""
-    given = {name: read_csv(path) for name, path in paths.items()}
-    for name, listed in (("summary", summary), ("accounting", accounting)):
-        given[name] = read_csv(*listed) if listed else None
-    write_tables(tables.analysis_tables(**given, **spec), output)
+def analysis_tables(spec, given, output):
+    """Rank the algorithms and judge the claims, in the directory `output`."""
+    frames = {Path(path).stem: read_csv(path) for path in given}
+    write_tables(tables.analysis_tables(**frames, **spec), output)
 
 
 def write_tables(tables, directory):

@@ -2,7 +2,7 @@
 
 It is started by the command `release` when the ledger's line is on disk, as `python -m
 dpmcmc.release.inside`, with its output closed: whatever a model prints, warns or raises stays
-inside. It is told what to do by a line of JSON, and answers through a pipe by two: whether the data
+inside. A line of JSON says what to do. It answers through a pipe by two lines: whether the data
 are those of the ledger, which it says before any code of one's own runs, and how it ended. Draws
 follow as doubles. When the process that started it ends, so does this one, and all that it started.
 """

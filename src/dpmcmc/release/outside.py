@@ -50,7 +50,7 @@ def end_group(leader):
 
 
 def spec_of(planned, budget):
-    """What the process that reads the data is told, but for where it answers."""
+    """What the process that reads the data is given, but for where it answers."""
     part = planned.part
     return {
         "model": part.model.spec,
@@ -79,11 +79,11 @@ def understood(pipe, planned):
     verdict = pipe.readline(len(CHANGED))
     if verdict == CHANGED:
         return "changed", None
-    told, end = {}, None
+    answer, end = {}, None
     with suppress(ValueError, KeyError, TypeError):
-        told = json.loads(pipe.readline(1000)) if verdict == SAME else {}
-        end = told["end"]
-        if end == "finished" and told["shape"] == [*shape]:
+        answer = json.loads(pipe.readline(1000)) if verdict == SAME else {}
+        end = answer["end"]
+        if end == "finished" and answer["shape"] == [*shape]:
             draws = np.frombuffer(pipe.read(8 * math.prod(shape)))
             return None, draws.reshape(shape)
     if end is None:
@@ -95,12 +95,12 @@ def understood(pipe, planned):
             f"the data are not what {model} takes; `python -m dpmcmc check ... "
             "data=...` says where, to those who may see them"
         ), None
-    return f"the chain could not be finished{where(told, part)}", None
+    return f"the chain could not be finished{where(answer, part)}", None
 
 
-def where(told, part):
+def where(answer, part):
     """Kind and place of a failure, each of a fixed list; empty where they are not."""
-    kind, place = told.get("kind"), told.get("place")
+    kind, place = answer.get("kind"), answer.get("place")
     if not (isinstance(kind, str) and isinstance(getattr(builtins, kind, None), type)):
         return ""
     text = kind

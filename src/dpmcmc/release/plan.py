@@ -24,7 +24,7 @@ MOST_ITERATIONS = 10**7  # a chain is held in memory
 MOST_NUMBERS = 10**7  # so are all that are written
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
-NEAR = 1e-4  # of an epsilon: so much more may be told than is spent
+NEAR = 1e-4  # of an epsilon: by so much the stated one may exceed the one that is spent
 ALIKE = 1.01  # noise variances, in the list of what is released
 
 
@@ -83,7 +83,7 @@ def sampler_of(part):
 
 
 def with_noise(sampler, scale):
-    """The sampler with the noise of its preparation, if it needs to be told."""
+    """The sampler with the noise of its preparation, if the budget decides it."""
     return sampler if scale is None else sampler.with_preparation_noise(scale)
 
 

@@ -4,7 +4,10 @@ import traceback
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from dpmcmc import registry
+from dpmcmc.jobs.table import module_of, nested
 from dpmcmc.models.model import Model
 from dpmcmc.release.ledger import real_path
 from dpmcmc.study.config import ConfigError, check_known, check_type
@@ -63,8 +66,7 @@ def read_part(file, model, algorithm, rows=None):
             f"--algorithm: {algorithm} is not private, as {of_algorithm.sampler_class.__name__} "
             "adds no noise that an accountant could price"
         )
-    if of_algorithm.accountant != ACCOUNTANT:
-        of_algorithm = with_accountant(of_algorithm)
+    of_algorithm = msgspec.structs.replace(of_algorithm, accountant=ACCOUNTANT)
     settings = of_algorithm.settings_on(model)
     columns = config["models"][model].get("columns") or entry.model.columns
     if entry.data:
@@ -140,22 +142,10 @@ def read_entry(name, entry, folders, rows):
     return ModelEntry(name, entry.get("label", name), model, spec, path, *[None] * 3)
 
 
-def with_accountant(algorithm):
-    """The algorithm, priced by the accountant of releases."""
-    import msgspec
-
-    return msgspec.structs.replace(algorithm, accountant=ACCOUNTANT)
-
-
 def own_files(spec):
     """Files of classes that a spec names, but for the package's."""
-    found = []
-    for key, value in spec.items():
-        if isinstance(value, dict):
-            found += own_files(value)
-        elif key == "class" and value.rpartition(":")[0].endswith(".py"):
-            found.append(value.rpartition(":")[0])
-    return found
+    modules = [module_of(entry["class"]) for entry in nested(spec) if "class" in entry]
+    return [module for module in modules if module.endswith(".py")]
 
 
 def data_of(file, model):

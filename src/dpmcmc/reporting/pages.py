@@ -42,12 +42,9 @@ def front_page(directory):
     study = read_json(directory / "study.json")
     tables = {name: directory / f"tables/{name}.csv" for name in TABLES}
     tables = {name: path for name, path in tables.items() if path.exists()}
-    values = dict.fromkeys(("headline", "problem_table", "claim_table"), "")
-    values |= {"answers": [], "algorithms": []}
-    values["own_answer"] = own_answer(directory, study["notebooks"])
+    values = {"own_answer": own_answer(directory, study["notebooks"])}
     if "ranking" in tables:
-        parts = (name for name in ("ranking", "timings", "intervals") if name in tables)
-        ranking = joined(*(read_csv(tables[name]) for name in parts))
+        ranking = joined(lambda name: read_csv(tables[name]), tables)
         labels = study["models"], study["algorithms"]
         best = problems(ranking)
         warning = about_seeds(study["seeds"] // study["chains_per_sample"])

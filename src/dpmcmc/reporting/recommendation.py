@@ -38,13 +38,15 @@ LEGEND = (
 )
 
 
-def joined(ranking, timings, intervals=None):
+def joined(read, names):
     """The ranking with what other tables say of its cells.
 
     Parameters
     ----------
-    ranking, timings, intervals : DataFrame
-        Tables of the study, which may lack the last.
+    read : function
+        From the name of a table of the study to the table, a DataFrame.
+    names : collection of str
+        Of the tables that the study has: `ranking`, `timings` and perhaps `intervals`.
 
     Returns
     -------
@@ -52,11 +54,12 @@ def joined(ranking, timings, intervals=None):
         With `seconds`, the median CPU time of a chain. `coverage` of 90 % intervals is that over
         the data sets of `intervals` in cells that this table has.
     """
-    seconds = timings.groupby(KEYS)["cpu_seconds"].median().rename("seconds").reset_index()
-    table = ranking.merge(seconds, on=KEYS, how="left")
-    if intervals is None:
+    ranking = read("ranking")
+    seconds = read("timings").groupby(KEYS)["cpu_seconds"].median().rename("seconds")
+    table = ranking.merge(seconds.reset_index(), on=KEYS, how="left")
+    if "intervals" not in names:
         return table
-    found = intervals.reindex(columns=[*KEYS, "coverage_90"])
+    found = read("intervals").reindex(columns=[*KEYS, "coverage_90"])
     covered = table[KEYS].merge(found, on=KEYS, how="left")["coverage_90"]
     return table.assign(coverage=covered.fillna(table.get("coverage", np.nan)))
 
@@ -166,7 +169,7 @@ def headline(solved):
 
 
 def how_many_usable(count, total):
-    """The same as plain text."""
+    """How many of so many problems have a usable algorithm: a sentence."""
     if total == 0:
         return "No algorithm has a rank, so there is nothing to compare."
     if total == 1:

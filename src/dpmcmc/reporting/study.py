@@ -114,10 +114,10 @@ class Study:
 
     def held_out(self, model):
         """Rows held out of the data set of a model, (k, p), from its file."""
-        told = self.models[model]["data"]
-        split = Split(told["held_out"], self.seed)
+        data = self.models[model]["data"]
+        split = Split(data["held_out"], self.seed)
         built = registry.build(self.models[model]["entry"])
-        return held_out_rows(built, DataFile(told["file"]), told["columns"], split)
+        return held_out_rows(built, DataFile(data["file"]), data["columns"], split)
 
     @property
     def num_samples(self):

@@ -245,7 +245,9 @@ def read_algorithm(name, entry, folders):
         raise ConfigError(f"{where}.move: {cls.__name__} takes no move")
     start = None
     if "start" in entry:
-        start = read_start(entry, cls, where, folders)
+        start, of_start = load_class("sampler", entry["start"], f"{where}.start", folders)
+        with refusing(f"{where}."):
+            check_kinds(cls, of_start)
     priced_by = None
     if is_private(cls):
         if "accountant" not in entry:
@@ -259,14 +261,6 @@ def read_algorithm(name, entry, folders):
         )
     found = {"id": name, "sampler": sampler, "move": move, "start": start}
     return AlgorithmEntry(**{"label": name} | entry | found | {"accountant": priced_by})
-
-
-def read_start(entry, cls, where, folders):
-    """Reference of the sampler whose preparation an algorithm starts from; checked."""
-    start, of_start = load_class("sampler", entry["start"], f"{where}.start", folders)
-    with refusing(f"{where}."):
-        check_kinds(cls, of_start)
-    return start
 
 
 def find_accountant(name, where, folders):

@@ -1,7 +1,7 @@
-"""What each job of a study is told: its own settings and nothing else.
+"""The settings of each job of a study, and nothing else.
 
 So a change of the configuration reruns what it changes and no more. `dpmcmc.jobs.table` says which
-job is told what.
+job has which settings.
 """
 
 NOT_OF_A_SEARCH = {"models", "algorithms", "fixed"}  # keys of `tuning` that no search depends on
@@ -22,8 +22,8 @@ class JobSettings:
     def reference(self, model):
         """What the reference sample of a model depends on."""
         kind = self.models[model].reference
-        told = {} if kind == "exact" else {"reference": kind}
-        return self.dataset(model) | told | {"draws": self.config["reference_draws"]}
+        of_kind = {} if kind == "exact" else {"reference": kind}
+        return self.dataset(model) | of_kind | {"draws": self.config["reference_draws"]}
 
     def has_data_sets(self, model):
         """Whether several data sets of a model are simulated."""

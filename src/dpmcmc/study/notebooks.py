@@ -143,7 +143,7 @@ def read_notebook(study, tables, entry, given, path):
     }
     if not set(declared.tables) <= set(tables) or (declared.figures and not figures):
         return None
-    told = [*declared.models, *declared.algorithms]
+    of_ids = [*declared.models, *declared.algorithms]
     return Notebook(
         path=path,
         title=title.replace("{study}", study.title),
@@ -152,7 +152,7 @@ def read_notebook(study, tables, entry, given, path):
         data_models=ids_in(values, declared.data),
         chain_models=ids_in(values, declared.chains),
         kept=declared.kept,
-        parameters={name: v for name, v in values.items() if name in given or name in told},
+        parameters={name: v for name, v in values.items() if name in given or name in of_ids},
     )
 
 

@@ -16,7 +16,7 @@ import dpmcmc
 
 PACKAGE = Path(__file__).parents[1]
 # What code that is no Python raises: a cell in another language, or a file that others import if
-# they can. It imports nothing; whoever runs it is told.
+# they can. It imports nothing; whoever runs it gets the error.
 BROKEN = (SyntaxError, ValueError)
 
 

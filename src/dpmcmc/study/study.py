@@ -223,6 +223,12 @@ class Study(JobSettings):
         return parts + ["summary"] * self.is_comparison
 
     @property
+    def analysed_tables(self):
+        """Tables that rankings and claims are made from."""
+        names = ("chains", "baselines", "starts", "models", "summary", "accounting")
+        return [name for name in names if name in self.all_tables]
+
+    @property
     def analysis_tables(self):
         """Tables that follow from those."""
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
@@ -241,7 +247,7 @@ class Study(JobSettings):
         return [*self.tables, *made, *self.analysis_tables]
 
     def description(self):
-        """What notebooks and pages are told of the study, beside its tables."""
+        """What notebooks and pages know of the study, beside its tables."""
         models, algorithms = {}, {}
         for name in self.model_ids:
             entry = self.models[name]
@@ -304,5 +310,5 @@ def title_of(name, root):
 
 
 def described(page):
-    """What pages are told of one of them."""
+    """What pages know of one of them."""
     return {key: getattr(page, key) for key in ("title", "question", "figures", "kept")}

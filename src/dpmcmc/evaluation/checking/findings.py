@@ -49,7 +49,7 @@ def find_all(calls, is_secret=False):
     ----------
     calls : iterable of tuple
     is_secret : bool
-        Whether the checks look at data of somebody's own: then no message of an exception is told,
+        Whether the checks look at data of somebody's own: then no message of an exception is shown,
         since it may quote them.
     """
     raised = set()

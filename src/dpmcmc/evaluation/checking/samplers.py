@@ -220,9 +220,9 @@ def as_priced(checked):
     """(sensitivity / noise)^2 of an iteration is what mechanism() says."""
     compared = []  # (cost / allowed, cost, allowed) of every iteration
     for trace in checked.traces:
-        told = checked.mechanism(trace)
+        of_trace = checked.mechanism(trace)
         for iteration, step in enumerate(trace.steps, 1):
-            mechanism, count = mechanism_at(told, iteration)
+            mechanism, count = mechanism_at(of_trace, iteration)
             costs = [ratio(r.sensitivity, r.sd) ** 2 for r in step.released]
             allowed = price(mechanism)
             for cost in costs if count > 1 else [sum(costs)]:  # each by itself, or all as one
@@ -278,8 +278,8 @@ def noise_as_declared(checked):
     if not count:
         raise NotTried("nothing is released")
     p_value = min(1.0, len(found) * p_value)
-    told = f"{variance:.3f} of {count} numbers (p = {p_value:.2g})"
-    return Outcome(told, f"1 (p >= {FALSE_ALARM:g})", p_value >= FALSE_ALARM)
+    text = f"{variance:.3f} of {count} numbers (p = {p_value:.2g})"
+    return Outcome(text, f"1 (p >= {FALSE_ALARM:g})", p_value >= FALSE_ALARM)
 
 
 def starts_are_forgotten(checked):
@@ -326,10 +326,10 @@ def audited(iterations, power, which, observed):
     def check(checked):
         found, most = checked.audited(iterations, power)
         found = getattr(found, which)
-        told, passed = "{0.epsilon:.3f}", found.epsilon <= most.epsilon
+        text, passed = "{0.epsilon:.3f}", found.epsilon <= most.epsilon
         if not math.isnan(most.mu):  # all is Gaussian
-            told, passed = f"{told}, mu {{0.mu:.3f}}", passed and found.mu <= most.mu
-        return Outcome(told.format(found), f"at most {told.format(most)}", bool(passed))
+            text, passed = f"{text}, mu {{0.mu:.3f}}", passed and found.mu <= most.mu
+        return Outcome(text.format(found), f"at most {text.format(most)}", bool(passed))
 
     check.__doc__ = f"Audit of {iterations} iterations by {observed}: epsilon is at least."
     return check

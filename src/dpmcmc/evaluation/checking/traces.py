@@ -329,7 +329,7 @@ def mechanism_at(mechanism, iteration):
 
 
 def price(mechanism):
-    """The most that (sensitivity / sd)^2 of a mechanism may be for what an accountant is told."""
+    """The most that (sensitivity / sd)^2 of a mechanism may be, by what an accountant prices."""
     match mechanism:
         case GaussianMechanism(mu):
             return mu**2
