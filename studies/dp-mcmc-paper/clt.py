@@ -26,6 +26,7 @@ from dpmcmc.study.streams import seed_sequence, three_streams
 BINS = 256  # of the rows' values
 REACH = 12.0  # standard deviations, beyond which there is no probability to speak of
 FREQUENCIES = 8192
+LARGEST_SHARE = 0.45  # of the rows, in a batch
 SERIES_CUTOFF = 1e-14  # of a logarithm, below which terms of its series are left out
 CF_CUTOFF = 1e-12  # of the characteristic function, below which it counts for nothing
 X = np.linspace(-6, 6, 6001)  # where distribution functions are compared
@@ -70,7 +71,7 @@ def distribution(values, batch_size, num_rows, x=X):
         Of all rows, or of a sample of them, which then stand for all. The third moment of k rows
         is known to sqrt(6 / k), which is 0.07 sqrt(6 / (k b)) of a distance.
     batch_size, num_rows : int
-        b < n / 2.
+        b is at most 0.45 n.
     x : (m,) array
         In standard deviations of the sum from its mean.
 
@@ -82,11 +83,11 @@ def distribution(values, batch_size, num_rows, x=X):
     Raises
     ------
     ValueError
-        If the batch has half of the rows or more, where the series of logarithms is too long.
+        If the batch is larger, where the series of logarithms has too many terms.
     """
     n, b = num_rows, batch_size
-    if 2 * b >= n:
-        raise ValueError(f"batch_size: must be less than half of num_rows = {n}, not {b}")
+    if b > LARGEST_SHARE * n:
+        raise ValueError(f"batch_size: must be at most {LARGEST_SHARE} of num_rows = {n}, not {b}")
     if values.min() == values.max():
         return np.full(len(x), np.nan)
     share = b / n
@@ -386,7 +387,7 @@ def normality(study, found, batches, sizes):
     for number, proposal in enumerate(found):
         target, n = proposal.target, proposal.target.num_rows
         own = study.sampler(proposal.algorithm, proposal.model).batch_size
-        for b in sorted({own, *(size for size in sizes if 2 * size < n)}):
+        for b in sorted({own, *(size for size in sizes if size <= LARGEST_SHARE * n)}):
             sampler, bound, ratios = clipped(study, proposal, b)
             berry_esseen, self_normalised = normal_bounds(ratios, b)
             row = {

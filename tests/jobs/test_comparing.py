@@ -12,6 +12,7 @@ from dpmcmc.jobs.comparing import frame_differences
     [
         ([1.0, np.nan], [1.0, np.nan], []),
         ([1.0, 2.0], [1.0, 2.5], ["t.csv: x differs in 1 of 2 rows, by at most 0.5: 1"]),
+        ([np.nan, 2.0], [1.0, 2.5], ["t.csv: x differs in 2 of 2 rows: 0; 1"]),
         ([True, False], [True, True], ["t.csv: x differs in 1 of 2 rows, by at most 1: 1"]),
         (["a", "b"], ["a", "c"], ["t.csv: x differs in 1 of 2 rows: 1"]),
         ([1.0, 2.0], [1.0], ["t.csv: 2 rows, now 1; columns in only one of them: none"]),

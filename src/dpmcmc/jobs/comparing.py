@@ -212,7 +212,7 @@ def frame_differences(name, was, now):
     for column in both.columns.unique(0):
         pair = both[column].dropna(how="all")
         numbers = pair.apply(pd.to_numeric, errors="coerce").astype(float)
-        by = numbers.diff(axis=1)["other"].abs().max()
+        by = numbers.diff(axis=1)["other"].abs().max(skipna=False)
         far = f", by at most {by:.3g}" if by > 0 else ""
         rows = "; ".join(map(str, pair.index[:MOST_NAMED]))
         lines.append(f"{name}: {column} differs in {len(pair)} of {len(was)} rows{far}: {rows}")
