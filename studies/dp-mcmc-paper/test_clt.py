@@ -39,7 +39,7 @@ def test_skewness_is_that_of_all_batches(b):
     assert clt.skewness(values, b, 13) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("b", [5, 7, 9])
+@pytest.mark.parametrize("b", [5, 10, 16])
 def test_the_distribution_is_that_of_all_batches(b):
     """Of 20 rows there are thousands of batches, whose steps are as fine."""
     values = np.random.default_rng(b).exponential(size=20)
@@ -130,11 +130,6 @@ def test_rows_that_are_all_clipped_alike_have_no_distribution():
     assert np.isnan(clt.kolmogorov_distance(values, 10, 10_000))
     assert np.isnan(clt.skewness(values, 10, 10_000))
     assert np.isnan(clt.normal_bounds(values, 10)).all()
-
-
-def test_batches_of_half_of_the_rows_are_refused():
-    with pytest.raises(ValueError, match=r"at most 0\.45 of num_rows = 1000, not 500"):
-        clt.distribution(np.arange(1000.0), 500, 1000)
 
 
 @pytest.fixture(scope="module")

@@ -63,6 +63,7 @@ def test_a_scheduler_gives_the_tables_of_a_local_run(tiny, fresh, options):
 @pytest.mark.torture
 def test_a_whole_study_with_its_pages(tree, fresh):
     compare_with_local(tree, fresh, SLURM, "quick", QUICK)
+    assert submitted(fresh) > 20
     assert (fresh / "results/quick/index.html").exists()
 
 

@@ -21,9 +21,10 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
-from dpmcmc.jobs.table import JOBS, MEASURED
+from dpmcmc.jobs.table import JOBS
 from dpmcmc.study.config import ConfigError
 from dpmcmc.study.loading import load_study
+from dpmcmc.study.study import MEASURED
 
 overrides = dict(workflow.config_settings.config)
 # Pages may be rendered from the committed tables of a study, without its chains.

@@ -21,9 +21,10 @@ import numpy as np
 from dpmcmc.files import JobError, read_json
 from dpmcmc.frames import read_csv
 from dpmcmc.jobs.stale import due, said_by, say_in
-from dpmcmc.jobs.table import JOBS, MEASURED, recipe
+from dpmcmc.jobs.table import JOBS, recipe
 from dpmcmc.jobs.tables import analysis_tables, study_tables
 from dpmcmc.study.loading import load_study
+from dpmcmc.study.study import MEASURED
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"

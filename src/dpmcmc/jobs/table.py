@@ -12,8 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-# Tables that jobs of one model each make, of all that they measured.
-MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")
 SITE = Path(__file__).parents[1] / "reporting/site"  # settings of Sphinx, and templates
 
 

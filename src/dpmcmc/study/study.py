@@ -24,6 +24,9 @@ from dpmcmc.study.notebooks import study_notebooks
 from dpmcmc.study.runs import Cell, all_cells, check_runs
 from dpmcmc.study.schema import Config
 
+# Tables of what jobs of one model each measured.
+MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")
+
 
 class Study(JobSettings):
     """A validated configuration.
@@ -219,8 +222,7 @@ class Study(JobSettings):
     @property
     def tables(self):
         """Tables that gather what the jobs of the study measured."""
-        parts = ["chains", "timings", "baselines", "starts", "budgets", "mixing", "models"]
-        return parts + ["summary"] * self.is_comparison
+        return [*MEASURED, "models"] + ["summary"] * self.is_comparison
 
     @property
     def analysed_tables(self):
