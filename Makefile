@@ -61,7 +61,6 @@ torture: .venv/ready .venv/tests
 	.venv/bin/python tests/mutants.py
 	$(MAKE) cluster
 	.venv/bin/pytest --capture=no -m torture tests/cluster/check_cluster.py
-	.venv/bin/pip uninstall --quiet --yes snakemake-executor-plugin-slurm
 
 test-cluster: cluster .venv/tests
 	.venv/bin/pytest --capture=no tests/cluster/check_cluster.py
