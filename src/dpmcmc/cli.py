@@ -16,11 +16,13 @@ import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
 from dpmcmc.files import JobError
 from dpmcmc.jobs.table import JOBS
 
-# Commands for people, who give arguments by their place; the function returns the exit status.
+# Commands for people, who give arguments by their place; the function returns the exit status. A
+# name that ends in ! is a flag.
 FOR_PEOPLE = {
     "new": ("new.new", "kind path"),
     "check": ("check.check", "name settings*"),
-    "docs": ("docs.docs", "action studies*"),
+    "check-results": ("check_results.check_results", "studies* --chains --renew!"),
+    "publish": ("publishing.publish", "studies*"),
 }
 # Those about data of one's own, which read their options themselves.
 OF_RELEASES = ("ledger", "release", "rehearse")
@@ -32,33 +34,43 @@ def main(arguments=None):
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
     if name in OF_RELEASES:
         sys.exit(imported(name, "release.command.main", "workflow,release")(name, options))
-    commands = FOR_PEOPLE | {name: (job.function, job.options) for name, job in JOBS.items()}
-    if name not in commands:
-        names = ", ".join([*OF_RELEASES, *commands])
+    if name not in FOR_PEOPLE and name not in JOBS:
+        names = ", ".join([*OF_RELEASES, *FOR_PEOPLE, *JOBS])
         sys.exit(f"usage: python -m dpmcmc command ...; the commands are {names}")
-    place, known = commands[name]
+    job = JOBS.get(name)
+    place, known = FOR_PEOPLE[name] if job is None else (job.function, "")
     function = imported(name, f"jobs.{place}", "workflow")
     what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
-    of_file = None if name in FOR_PEOPLE else "@"
-    parser = argparse.ArgumentParser(
-        prog=f"python -m dpmcmc {name}", description=what, fromfile_prefix_chars=of_file
-    )
+    parser = argparse.ArgumentParser(prog=f"python -m dpmcmc {name}", description=what)
     for option in known.split():
-        many = option[-1] if option[-1] in "+*" else None
-        option = option.rstrip("+*")
-        if name in FOR_PEOPLE:
-            parser.add_argument(option, nargs=many)
+        if option[-1] == "!":
+            parser.add_argument(option.rstrip("!"), action="store_true")
+        elif option.startswith("--"):
+            parser.add_argument(option, default=argparse.SUPPRESS)
         else:
-            kind = json.loads if option == "spec" else str
-            parser.add_argument(f"--{option}", type=kind, required=True, nargs=many)
+            parser.add_argument(option.rstrip("*"), nargs="*" if option[-1] == "*" else None)
+    if job is not None:
+        parser.fromfile_prefix_chars = "@"
+        add_options(parser, job)
     try:
-        status = function(**vars(parser.parse_args(options)))
+        given = vars(parser.parse_args(options))
+        status = function(**given) if job is None else job.run(function, given)
     except (JobError, OSError) as error:
         sys.exit(f"{name}: {error}")
     except MemoryError as error:
         sys.exit(f"{name}: not enough memory ({error})")
-    if name in FOR_PEOPLE:
+    if job is None:
         sys.exit(status)
+
+
+def add_options(parser, job):
+    """Let a parser read the options of a job's command."""
+    spec = ["spec"] if job.spec else []
+    for option in [*spec, *job.reads.split(), *job.given.split(), *job.writes.split()]:
+        many = option[-1] if option[-1] in "+*?" else None
+        option = option.rstrip("+*?")
+        kind = json.loads if option in ("spec", "rows") else str
+        parser.add_argument(f"--{option}", type=kind, required=True, nargs=many)
 
 
 def imported(command, place, extras):

@@ -4,6 +4,8 @@ import pandas as pd
 
 from dpmcmc.files import reading, replacing
 
+FINGERPRINT = "fingerprint"  # column: settings and source that a row depends on
+
 
 def read_csv(path):
     """Data frame of a table; ids stay text (one may be "007" or "nan"), floats keep all digits."""

@@ -97,8 +97,8 @@ def price_of(spec, budget):
     return Price(sampler, *size, preparations=spec["chains_per_sample"])
 
 
-def certification(spec, budget, output):
-    """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
+def certification(spec, budget):
+    """Price a cell's iterations by another accountant, with what that would allow: a data frame."""
     published, chains = read_json(budget), spec["chains_per_sample"]
     price = price_of(spec, published)
     bound = spec["epsilon"], spec["delta"]
@@ -109,11 +109,11 @@ def certification(spec, budget, output):
         "certified_iterations": price.iterations(*bound, limit=chains * (MAX_ITERATIONS + 1)),
         "certified_epsilon": price.epsilon(chains * published["iterations"], spec["delta"]),
     }
-    write_rows([row], output)
+    return data_frame([row])
 
 
-def accounting_curve(spec, output):
-    """Work out the iterations that one accountant allows at many epsilons, as CSV."""
+def accounting_curve(spec):
+    """Work out the iterations that one accountant allows at many epsilons: a data frame."""
     keys = {key: spec[key] for key in ("model", "algorithm")}
     keys["accountant"] = name_in_tables(spec["accountant"])
     price = cache(lambda noise: price_of(spec, dict(noise)))  # one, unless a preparation's differs
@@ -122,13 +122,11 @@ def accounting_curve(spec, output):
         noise = noise_of(spec | {"epsilon": epsilon})
         allowed = price(tuple(noise.items())).iterations(epsilon, spec["delta"])
         rows.append(keys | {"epsilon": epsilon, "iterations": allowed})
-    write_rows(rows, output)
+    return data_frame(rows)
 
 
-def write_rows(rows, output):
-    """Write dicts as CSV. To load pandas takes longer than most budgets, which do without it."""
+def data_frame(rows):
+    """Data frame of dicts. Loading pandas takes longer than most budgets, which do without it."""
     import pandas as pd
 
-    from dpmcmc.frames import write_csv
-
-    write_csv(pd.DataFrame(rows), output)
+    return pd.DataFrame(rows)

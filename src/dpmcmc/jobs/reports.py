@@ -14,16 +14,19 @@ def describe_study(spec, output):
     write_json(spec, output)
 
 
-def notebook(spec, notebook, output, failed):
+def notebook(spec, notebook, failed, committed, page):
     """Execute a notebook with the parameters of the spec; write it as a page.
 
-    A notebook that fails is kept, with its traceback, under the name `failed`.
+    A notebook that fails is kept, with its traceback, under the name `failed`. Where a directory
+    `committed` has what the page keeps of chains, it is taken from there.
     """
     from dpmcmc.reporting import notebooks
 
     study = Path(spec.get("results", ""), "study.json")
     title = read_json(study)["title"] if study.exists() else ""
-    with replacing(output) as executed:
+    if committed:
+        shutil.copytree(committed, Path(spec["results"], "kept"), dirs_exist_ok=True)
+    with replacing(page) as executed:
         try:
             notebooks.execute(notebook, executed.name, spec, title)
         except notebooks.NotebookError as error:
@@ -39,7 +42,7 @@ def provenance(spec, output):
     write_json(record(**spec), output)
 
 
-def site(results, output, readme):
+def site(results, page, readme):
     """Write the front page of a study, the site of all its pages, and the file that opens it."""
     from sphinx.cmd.build import main
 
@@ -60,5 +63,5 @@ def site(results, output, readme):
         place = Path(results, "site")
         shutil.rmtree(place, ignore_errors=True)
         os.replace(built, place)
-    with replacing(output) as file:
+    with replacing(page) as file:
         file.write(opening.replace("README.html", "site/README.html").encode())

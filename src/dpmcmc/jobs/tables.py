@@ -6,18 +6,18 @@ from dpmcmc.evaluation import tables
 from dpmcmc.frames import read_csv, write_csv
 
 
-def study_tables(spec, parts, output):
-    """Put the tables of all models together, and summarise them, in the directory `output`."""
+def study_tables(spec, parts, directory):
+    """Put the tables of all models together, and summarise them, in a directory."""
     by_name = {}
     for path in map(Path, parts):
         by_name.setdefault(path.stem, []).append(path)
-    write_tables(tables.study_tables(spec, **by_name), output)
+    write_tables(tables.study_tables(spec, **by_name), directory)
 
 
-def analysis_tables(spec, given, output):
-    """Rank the algorithms and judge the claims, in the directory `output`."""
+def analysis_tables(spec, given, directory):
+    """Rank the algorithms and judge the claims, in a directory."""
     frames = {Path(path).stem: read_csv(path) for path in given}
-    write_tables(tables.analysis_tables(**frames, **spec), output)
+    write_tables(tables.analysis_tables(**frames, **spec), directory)
 
 
 def write_tables(tables, directory):

@@ -41,6 +41,23 @@ def load_study(root, files=(), overrides=None):
     return study
 
 
+def study_files(root, name):
+    """Files of a study of the checkout, by its name: a list, empty for that of config.yaml.
+
+    Raises
+    ------
+    ConfigError
+        If there is no study of that name.
+    """
+    default, file = Path(root, DEFAULT), Path(root, f"studies/{name}/study.yaml")
+    if file.exists():
+        return [file]
+    if read_config(default).get("study") != name:
+        known = sorted(path.parent.name for path in Path(root).glob("studies/*/study.yaml"))
+        raise ConfigError(f"there is no study {name}; valid names: {', '.join(known)}")
+    return []
+
+
 def read_study(root, files):
     """Configuration in some files and what they extend, and the folders of all of them."""
     parts = [part for file in files for part in with_bases(Path(file))]

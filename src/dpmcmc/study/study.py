@@ -313,4 +313,5 @@ def title_of(name, root):
 
 def described(page):
     """What pages know of one of them."""
-    return {key: getattr(page, key) for key in ("title", "question", "figures", "kept")}
+    given = {key: getattr(page, key) for key in ("title", "question", "figures")}
+    return given | {"kept": list(page.kept)}
