@@ -53,8 +53,7 @@ def main(arguments=None):
         parser.fromfile_prefix_chars = "@"
         add_options(parser, job)
     try:
-        given = vars(parser.parse_args(options))
-        status = function(**given) if job is None else job.run(function, given)
+        status = function(**vars(parser.parse_args(options)))
     except (JobError, OSError) as error:
         sys.exit(f"{name}: {error}")
     except MemoryError as error:

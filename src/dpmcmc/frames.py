@@ -1,5 +1,7 @@
 """Tables as CSV files."""
 
+from pathlib import Path
+
 import pandas as pd
 
 from dpmcmc.files import reading, replacing
@@ -23,6 +25,19 @@ def write_csv(table, path):
     """Write a data frame; floats in full precision, missing values empty."""
     with replacing(path) as file:
         table.to_csv(file, index=False)
+
+
+def committed_rows(tables, name, fingerprint):
+    """Rows of a committed table that have a fingerprint, without it.
+
+    Parameters
+    ----------
+    tables : path
+        Directory of the committed tables.
+    name, fingerprint : str
+    """
+    table = read_csv(Path(tables, f"{name}.csv"))
+    return table[table[FINGERPRINT] == fingerprint].drop(columns=FINGERPRINT)
 
 
 def whole(table, column):

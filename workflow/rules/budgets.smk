@@ -21,10 +21,7 @@ rule compute_budget:
 
 rule certify_budget:
     input:
-        budget=unless_reused(
-            "certified/{model}/{algorithm}/{run}",
-            f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
-        ),
+        budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
     output:
         certified=f"{RESULTS}/certified/{{model}}/{{algorithm}}/{{run}}.csv",
     log:

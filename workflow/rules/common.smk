@@ -41,7 +41,7 @@ except ConfigError as error:
 
 RESULTS = f"results/{study.name}"
 COMMITTED = ROOT / "docs" / study.name
-reuse = Reuse(study, COMMITTED if reused else None, json.loads(anew or "[]"), bool(assume))
+reuse = Reuse(study, COMMITTED if reused else None, anew or [], bool(assume))
 CONDA = "../../envs/environment.yaml"
 
 
@@ -71,7 +71,7 @@ def job(name, of=None, part=None):
     if entry.spec:
         params["spec"] = lambda wildcards: entry.settings(study, of or wildcards)
     if part:
-        params["rows"] = lambda wildcards: json.dumps(reuse.rows(part.format(**wildcards)))
+        params["fingerprint"] = lambda wildcards: reuse.fingerprints[part.format(**wildcards)]
     return params
 
 
@@ -146,13 +146,27 @@ def precomputed_files(wildcards):
     return [f"{RESULTS}/precomputed/{name}.json" for name in names]
 
 
-# Tables that put those of many jobs one below another.
+# Tables that put those of many jobs one below another: the file of each part.
 JOINED = {
-    "accounting": [f"{RESULTS}/accounting/{a}/{name}.csv" for a, name in study.accounting_curves],
-    "certified": [f"{RESULTS}/certified/{'/'.join(cell)}.csv" for cell, _ in study.replaced_cells],
-    "audit": [f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases],
-    "intervals": [f"{RESULTS}/tables/models/{m}/intervals.csv" for m in study.interval_models],
+    "accounting": {
+        f"accounting/{a}/{name}": f"{RESULTS}/accounting/{a}/{name}.csv"
+        for a, name in study.accounting_curves
+    },
+    "certified": {
+        f"certified/{'/'.join(cell)}": f"{RESULTS}/certified/{'/'.join(cell)}.csv"
+        for cell, _ in study.replaced_cells
+    },
+    "audit": {f"audit/{case}": f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases},
+    "intervals": {
+        f"intervals/{m}": f"{RESULTS}/tables/models/{m}/intervals.csv"
+        for m in study.interval_models
+    },
 }
+
+
+def parts_of_table(wildcards):
+    parts = JOINED[wildcards.joined]
+    return [file for part, file in parts.items() if not reuse.has(part)]
 
 
 def table_files(names):

@@ -59,7 +59,9 @@ rule record_provenance:
     params:
         **job("provenance"),
         data=[entry.data for entry in study.models.values()],
-        fingerprints=lambda wildcards: [reuse.fingerprints[part] for part in reuse.fingerprints.names],
+        fingerprints=lambda wildcards: [
+            reuse.fingerprints[part] for part in reuse.fingerprints.names
+        ],
     message:
         "Record what makes the study"
     shell:

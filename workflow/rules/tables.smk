@@ -43,7 +43,8 @@ rule tabulate_baselines:
     resources:
         **SMALL,
     params:
-        **job("baseline-table", part="baselines/{model}"),
+        **job("baseline-table"),
+        rows=lambda wildcards: json.dumps(reuse.rows(f"baselines/{wildcards.model}")),
     message:
         "Metrics of exact samples and start points of {wildcards.model}"
     shell:
@@ -70,7 +71,7 @@ rule try_intervals:
 
 rule join_table:
     input:
-        parts=lambda wildcards: JOINED[wildcards.joined],
+        parts=parts_of_table,
     output:
         table=f"{RESULTS}/tables/{{joined}}.csv",
     log:
@@ -83,6 +84,7 @@ rule join_table:
         **SMALL,
     params:
         **job("joined-table"),
+        rows=lambda wildcards: json.dumps(reuse.rows(*JOINED[wildcards.joined])),
     message:
         "Table {wildcards.joined}"
     shell:

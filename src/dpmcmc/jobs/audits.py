@@ -5,12 +5,13 @@ import pandas as pd
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.evaluation.audit import audit, cases
 from dpmcmc.files import JobError
+from dpmcmc.frames import FINGERPRINT, write_csv
 from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.study.streams import seed_sequence
 
 
-def audit_case(spec):
-    """Bound the epsilon and mu of a sampler's own code from below by many runs: a data frame."""
+def audit_case(spec, fingerprint, output):
+    """Bound the epsilon and mu of a sampler's own code from below by many runs, as CSV."""
     known = cases()
     if spec["case"] not in known:
         raise JobError(f"audit.cases: unknown case {spec['case']}; valid cases: {', '.join(known)}")
@@ -33,4 +34,4 @@ def audit_case(spec):
         "noise_variance": noise.variance,
         "noise_p_value": noise.p_value,
     }
-    return pd.DataFrame([row])
+    write_csv(pd.DataFrame([row | {FINGERPRINT: fingerprint}]), output)

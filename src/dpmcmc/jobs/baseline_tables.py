@@ -8,21 +8,31 @@ import pandas as pd
 from dpmcmc import registry
 from dpmcmc.evaluation.metrics import compare, covariance
 from dpmcmc.files import read_npy
+from dpmcmc.frames import FINGERPRINT, committed_rows, write_csv
 from dpmcmc.jobs.data import held_out
 from dpmcmc.study.data_sets import numbered, of_seed
 from dpmcmc.study.streams import generator, start_point
 
 
-def baseline_table(spec, reference, baselines):
-    """Rows that compare exact samples of a model, and its start points, with its reference sample.
+def baseline_table(spec, rows, reference, baselines, exact, starts):
+    """Compare exact samples of a model, and its start points, with its reference sample, as CSV.
 
     The start points of a sample are compared as chains that never leave them. `posterior_sd` is
-    the root of the summed variances of the reference sample.
-
-    Returns
-    -------
-    baselines, starts : DataFrame
+    the root of the summed variances of the reference sample. Rows whose fingerprint is committed
+    are those that are committed.
     """
+    [(now, taken)] = rows["parts"].values()
+    if taken:
+        names = ("baselines", "starts")
+        tables = [committed_rows(rows["tables"], name, taken) for name in names]
+    else:
+        tables = compared(spec, reference, baselines)
+    for table, path in zip(tables, (exact, starts), strict=True):
+        write_csv(table.assign(**{FINGERPRINT: now}), path)
+
+
+def compared(spec, reference, baselines):
+    """Data frames of exact samples, and of start points."""
     sample = read_npy(reference)
     name, model = spec["model"], registry.build(spec["model_entry"])
     others = held_out(spec)

@@ -97,8 +97,8 @@ def price_of(spec, budget):
     return Price(sampler, *size, preparations=spec["chains_per_sample"])
 
 
-def certification(spec, budget):
-    """Price a cell's iterations by another accountant, with what that would allow: a data frame."""
+def certification(spec, budget, fingerprint, output):
+    """Price a cell's iterations by another accountant, with what that would allow, as CSV."""
     published, chains = read_json(budget), spec["chains_per_sample"]
     price = price_of(spec, published)
     bound = spec["epsilon"], spec["delta"]
@@ -109,11 +109,11 @@ def certification(spec, budget):
         "certified_iterations": price.iterations(*bound, limit=chains * (MAX_ITERATIONS + 1)),
         "certified_epsilon": price.epsilon(chains * published["iterations"], spec["delta"]),
     }
-    return data_frame([row])
+    write_rows([row], fingerprint, output)
 
 
-def accounting_curve(spec):
-    """Work out the iterations that one accountant allows at many epsilons: a data frame."""
+def accounting_curve(spec, fingerprint, output):
+    """Work out the iterations that one accountant allows at many epsilons, as CSV."""
     keys = {key: spec[key] for key in ("model", "algorithm")}
     keys["accountant"] = name_in_tables(spec["accountant"])
     price = cache(lambda noise: price_of(spec, dict(noise)))  # one, unless a preparation's differs
@@ -122,11 +122,13 @@ def accounting_curve(spec):
         noise = noise_of(spec | {"epsilon": epsilon})
         allowed = price(tuple(noise.items())).iterations(epsilon, spec["delta"])
         rows.append(keys | {"epsilon": epsilon, "iterations": allowed})
-    return data_frame(rows)
+    write_rows(rows, fingerprint, output)
 
 
-def data_frame(rows):
-    """Data frame of dicts. Loading pandas takes longer than most budgets, which do without it."""
+def write_rows(rows, fingerprint, output):
+    """Write dicts as CSV. Loading pandas takes longer than most budgets, which do without it."""
     import pandas as pd
 
-    return pd.DataFrame(rows)
+    from dpmcmc.frames import FINGERPRINT, write_csv
+
+    write_csv(pd.DataFrame(rows).assign(**{FINGERPRINT: fingerprint}), output)

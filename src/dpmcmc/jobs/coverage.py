@@ -8,6 +8,7 @@ from dpmcmc import registry
 from dpmcmc.evaluation.coverage import of_data_set, summary
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
+from dpmcmc.frames import FINGERPRINT, write_csv
 from dpmcmc.jobs.budgets import given_epsilon, noise_of, price_of
 from dpmcmc.jobs.samplers import build_sampler, with_needed, with_noise
 from dpmcmc.likelihoods.target import Target
@@ -17,8 +18,8 @@ from dpmcmc.study.streams import generator, seed_sequence, three_streams
 LEAST_ITERATIONS = 4  # of a chain from which an interval is made
 
 
-def intervals(spec):
-    """Draw theta from the prior and data at it, run every cell on them, and count: a data frame.
+def intervals(spec, fingerprint, output):
+    """Draw theta from the prior and data at it, run every cell on them, and count, as CSV.
 
     All cells have the same data sets. Where the model has no exact draws, columns that compare with
     them are missing. So is all of a cell whose budget allows too few iterations for an interval.
@@ -51,7 +52,7 @@ def intervals(spec):
         {key: (spec | cell)[key] for key in keys} | {"iterations": run[1]} | summary(one)
         for cell, run, one in zip(spec["cells"], runs, found, strict=True)
     ]
-    return pd.DataFrame(rows)
+    write_csv(pd.DataFrame(rows).assign(**{FINGERPRINT: fingerprint}), output)
 
 
 def prepared(spec):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpmcmc.frames import FINGERPRINT, read_csv, write_csv
+from dpmcmc.frames import FINGERPRINT, read_csv
 from dpmcmc.jobs.fingerprints import Fingerprints
 
 # Columns of a table, beside its kind, that say which part a row belongs to.
@@ -153,40 +153,3 @@ def key_of(study, cell):
     run = study.runs[cell]
     stop = run.epsilon, run.iterations if run.epsilon is None else None
     return (cell.model, cell.algorithm, *stop, *map(run.varied.get, study.swept))
-
-
-def committed_rows(tables, name, fingerprint):
-    """Rows of a committed table that have a fingerprint.
-
-    Parameters
-    ----------
-    tables : path
-        Directory of the committed tables.
-    name, fingerprint : str
-    """
-    table = read_csv(Path(tables, f"{name}.csv"))
-    return table[table[FINGERPRINT] == fingerprint].drop(columns=FINGERPRINT)
-
-
-def write_parts(names, paths, rows, compute):
-    """Write the tables of a job of one part: committed rows, or what the job computes.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Tables.
-    paths : list of path
-        Where their rows are written.
-    rows : dict
-        From `Reuse.rows`.
-    compute : function
-        Without parameters, to a data frame for each table, or to the only one.
-    """
-    [(now, taken)] = rows["parts"].values()
-    if taken:
-        frames = [committed_rows(rows["tables"], name, taken) for name in names]
-    else:
-        made = compute()
-        frames = made if isinstance(made, tuple) else [made]
-    for frame, path in zip(frames, paths, strict=True):
-        write_csv(frame.assign(**{FINGERPRINT: now}), path)

@@ -24,11 +24,10 @@ class Job(NamedTuple):
     function: str  # module and function below dpmcmc.jobs
     reads: str  # options that are fields of the rule's input
     writes: str  # likewise of its output
-    given: str = ""  # likewise of its parameters; `rows` is JSON, for jobs of tables
+    given: str = ""  # likewise of its parameters; `rows` is JSON
     spec: callable = None  # (study, of) -> settings, a dict; None: it has none
     modules: callable = None  # (study, of) -> modules and files that its settings do not name
     is_ordered: bool = False  # keys of its settings stay in the order of the configuration
-    tables: tuple = ()  # tables that have its rows, in the order of `writes`
 
     def settings(self, study, of):
         """Its settings as JSON: the same for the same settings in another order."""
@@ -39,18 +38,6 @@ class Job(NamedTuple):
         modules = modules_of(self.spec(study, of)) if self.spec else []
         modules += self.modules(study, of) if self.modules else []
         return digest_of(f"dpmcmc.jobs.{self.function.partition('.')[0]}", *modules)
-
-    def run(self, function, given):
-        """Run its function with the options of its command; write the tables that it returns.
-
-        Rows whose fingerprint is committed are taken from there, and the function does not run.
-        """
-        if not self.tables:
-            return function(**given)
-        from dpmcmc.jobs.reuse import write_parts  # which takes time to import
-
-        rows, paths = given.pop("rows"), [given.pop(name) for name in self.writes.split()]
-        write_parts(self.tables, paths, rows, lambda: function(**given))
 
     def command(self, name):
         """Command line of the job for the shell of its rule."""
@@ -153,7 +140,9 @@ def search(study, of):
 
 JOBS = {
     "dataset": Job("data.dataset", "", "output", spec=by("dataset", "model"), modules=file_reader),
-    "reference": Job("data.reference", "dataset?", "output", "committed?", by("reference", "model")),
+    "reference": Job(
+        "data.reference", "dataset?", "output", "committed?", by("reference", "model")
+    ),
     "baselines": Job("data.baselines", "dataset", "output", spec=by("baselines", "model")),
     "precomputed": Job(
         "samplers.precompute",
@@ -163,20 +152,14 @@ JOBS = {
     ),
     "budget": Job("budgets.budget", "", "output", spec=by("budget", "cell")),
     "certification": Job(
-        "budgets.certification",
-        "budget?",
-        "output",
-        "rows",
-        by("certification", "cell"),
-        tables=("certified",),
+        "budgets.certification", "budget", "output", "fingerprint", by("certification", "cell")
     ),
     "accounting-curve": Job(
         "budgets.accounting_curve",
         "",
         "output",
-        "rows",
+        "fingerprint",
         by("accounting_curve", "algorithm", "accountant"),
-        tables=("accounting",),
     ),
     "chain": Job(
         "chains.chain",
@@ -199,22 +182,12 @@ JOBS = {
         "rows",
         by("baseline_table", "model"),
         held_out_reader,
-        tables=("baselines", "starts"),
     ),
     "study-tables": Job("tables.study_tables", "parts+", "", "directory", by("study_tables")),
     "analysis-tables": Job("tables.analysis_tables", "given+", "", "directory", by("analysis")),
-    "intervals": Job(
-        "coverage.intervals",
-        "",
-        "output",
-        "rows",
-        by("intervals", "model"),
-        tables=("intervals",),
-    ),
-    "joined-table": Job("tables.joined_table", "parts+", "output"),
-    "audit-case": Job(
-        "audits.audit_case", "", "output", "rows", by("audited_case", "case"), tables=("audit",)
-    ),
+    "intervals": Job("coverage.intervals", "", "output", "fingerprint", by("intervals", "model")),
+    "joined-table": Job("tables.joined_table", "parts*", "output", "rows"),
+    "audit-case": Job("audits.audit_case", "", "output", "fingerprint", by("audited_case", "case")),
     "search": Job("tuning.search", "precomputed*", "table best", "journal", search),
     "tuning-tables": Job("tuning.tuning_tables", "trials+ best+", "", "directory"),
     "study": Job("reports.describe_study", "", "output", spec=by("description"), is_ordered=True),
