@@ -202,21 +202,14 @@ def frame_differences(name, was, now):
     if {*was} != {*now} or len(was) != len(now):
         columns = ", ".join(was.columns.symmetric_difference(now.columns)) or "none"
         return [f"{name}: {len(was)} rows, now {len(now)}; columns in only one of them: {columns}"]
-    lines = []
-    for column in was:
-        pair = pd.DataFrame({"was": was[column], "now": now[column].to_numpy()}, index=was.index)
+    lines, both = [], was.compare(now[[*was]])
+    for column in both.columns.unique(0):
+        pair = both[column].dropna(how="all")
         numbers = pair.apply(pd.to_numeric, errors="coerce").astype(float)
-        texts = pair.astype(str)
-        is_same = (numbers["was"] == numbers["now"]) | (
-            numbers.isna().all(axis=1) & ((texts["was"] == texts["now"]) | pair.isna().all(axis=1))
-        )
-        if not is_same.all():
-            by = (numbers["was"] - numbers["now"])[~is_same].abs().max()
-            far = f", by at most {by:.3g}" if by > 0 else ""
-            rows = "; ".join(map(str, was.index[~is_same][:MOST_NAMED]))
-            lines.append(
-                f"{name}: {column} differs in {(~is_same).sum()} of {len(was)} rows{far}: {rows}"
-            )
+        by = numbers.diff(axis=1)["other"].abs().max(skipna=False)
+        far = f", by at most {by:.3g}" if by > 0 else ""
+        rows = "; ".join(map(str, pair.index[:MOST_NAMED]))
+        lines.append(f"{name}: {column} differs in {len(pair)} of {len(was)} rows{far}: {rows}")
     return lines
 
 

@@ -68,7 +68,7 @@ def from_data_file(spec, function):
     )
 
 
-def reference(spec, dataset, committed, output):
+def reference(spec, dataset, output, committed=None):
     """Draw the reference sample of each posterior, (draws, d), as .npy; or take a committed one."""
     if committed:
         with replacing(output) as file:

@@ -1,10 +1,10 @@
-"""What differs between a committed table and one of the present code, in words."""
+"""Differences between a committed table and one of the present code, in words."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.jobs.comparing import frame_differences
+from dpmcmc.jobs.check_results import frame_differences
 
 
 @pytest.mark.parametrize(
