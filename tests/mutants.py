@@ -1,4 +1,4 @@
-"""Faults that the tests have to see: `python tests/mutants.py`, part of `make torture`.
+"""Faults that the tests have to see: `python tests/mutants.py`, part of `make test-slow`.
 
 Each one is put into a copy of the package, on which the tests of its kind run until one fails. The
 table says which were caught; exit status 1 means that one was missed. With names as arguments only

@@ -23,7 +23,7 @@ needs_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missi
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """What `make site` makes."""
+    """What `make docs` makes."""
 
     def make(directory):
         command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning"]

@@ -1,6 +1,6 @@
 """Sphinx: how docs/, or the results of one study, become a site that a folder can hold.
 
-`make site` builds docs/ into results/site. A study's own site is built from its results by the same
+`make docs` builds docs/ into results/site. A study's own site is built from its results by the same
 settings: its rule says `root_doc` and `project`. Pages are Markdown and executed notebooks; nothing
 is executed, and nothing is fetched.
 """
