@@ -78,7 +78,7 @@ site: .venv/ready
 	rm -rf docs/api results/site
 	.venv/bin/sphinx-build --quiet --fail-on-warning --conf-dir src/dpmcmc/reporting/site \
 	    --doctree-dir results/.doctrees docs results/site
-	rm -rf results/.doctrees results/jupyter_execute
+	rm -rf results/.doctrees
 
 docs: docs-chapter-6 $(OTHERS:%=docs-%)
 

@@ -12,6 +12,7 @@ for name, notebook in study.notebooks.items():
             files=list(notebook_inputs(notebook)),
         output:
             notebook=f"{RESULTS}/notebooks/{name}.ipynb",
+            page=f"{RESULTS}/pages/{name}.md",
             figures=list(figure_files(notebook)),
         log:
             f"{RESULTS}/logs/notebooks/{name}.log",
@@ -27,7 +28,7 @@ for name, notebook in study.notebooks.items():
             f"Execute the notebook {name}"
         shell:
             "python -m dpmcmc notebook --spec @/dev/stdin --notebook {input.notebook:q}"
-            " --output {output.notebook:q} --failed {params.failed:q}"
+            " --output {output.notebook:q} --page {output.page:q} --failed {params.failed:q}"
             " <<< {params.spec:q} > {log:q} 2>&1"
 
 

@@ -52,7 +52,7 @@ def copy_results(results, study):
     """Copy what is committed of a study's results, all or nothing."""
     pages = study.notebooks.values()
     files = ["provenance.json", "study.json", "README.md"]
-    files += [f"notebooks/{page}.ipynb" for page in study.notebooks]
+    files += [f"pages/{page}.md" for page in study.notebooks]
     files += [f"tables/{table}.csv" for table in study.all_tables]
     files += [f"figures/{figure}.png" for page in pages for figure in page.figures]
     files += [f"reference/{model}.npy" for model in slow_references(study)]
@@ -88,7 +88,7 @@ def pages(study):
     with scratch() as directory:
         results = directory / "results" / study.name
         shutil.copytree(committed, results)
-        for file in ["study.json", *(f"notebooks/{name}.ipynb" for name in rendered)]:
+        for file in ["study.json", *(f"pages/{name}.md" for name in rendered)]:
             (results / file).unlink(missing_ok=True)
         derive(study, committed / "tables", results / "tables")
         now = page_recipe(study, results / "tables")
@@ -99,7 +99,7 @@ def pages(study):
         models = {model for name in rendered for model in study.notebooks[name].data_models}
         make_samples(study, directory, models)
         rules = [f"render_{re.sub('[^0-9A-Za-z]', '_', name)}" for name in rendered]
-        targets = [f"notebooks/{name}.ipynb" for name in rendered]
+        targets = [f"pages/{name}.md" for name in rendered]
         run_workflow(study, directory, targets, ["describe_study", *rules])
         describe_study(study.description(), results / "study.json")  # with paths from here
         (results / "README.md").write_text(front_page(results), encoding="utf-8")

@@ -14,22 +14,23 @@ def describe_study(spec, output):
     write_json(spec, output)
 
 
-def notebook(spec, notebook, output, failed):
-    """Execute a notebook with the parameters of the spec; write it as a page.
+def notebook(spec, notebook, output, page, failed):
+    """Execute a notebook with the parameters of the spec; write it, and its page in Markdown.
 
-    A notebook that fails is kept, with its traceback, under the name `failed`.
+    A notebook that makes no page is kept, with its traceback, under the name `failed`.
     """
     from dpmcmc.reporting import notebooks
 
     study = Path(spec.get("results", ""), "study.json")
     title = read_json(study)["title"] if study.exists() else ""
-    with replacing(output) as executed:
+    with replacing(output) as executed, replacing(page) as file:
         try:
             notebooks.execute(notebook, executed.name, spec, title)
+            file.write(notebooks.markdown(executed.name).encode())
         except notebooks.NotebookError as error:
             Path(failed).parent.mkdir(parents=True, exist_ok=True)
             os.replace(executed.name, failed)
-            raise JobError(f"{error}; the notebook with its traceback is {failed}") from None
+            raise JobError(f"{notebook}: {error}; as executed, it is {failed}") from None
 
 
 def provenance(spec, output):

@@ -72,7 +72,7 @@ def due(study, directory, record, has_old_numbers):
     was, now = record.get("pages", {}), page_recipe(study, Path(directory, "tables"))
     said = {}
     for name in now:
-        path = Path(directory, f"{name}.md" if name == FRONT else f"notebooks/{name}.ipynb")
+        path = Path(directory, f"{name}.md" if name == FRONT else f"pages/{name}.md")
         old = OLD_PAGE if was.get(name) != now[name] else ""
         said[path] = OLD_NUMBERS if has_old_numbers else old
     return said

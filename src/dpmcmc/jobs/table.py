@@ -167,7 +167,7 @@ JOBS = {
     ),
     "notebook": Job(
         "reports.notebook",
-        "spec notebook output failed",
+        "spec notebook output page failed",
         lambda study, of: (
             study.notebooks[of.notebook].parameters | {"results": f"results/{study.name}"}
         ),
