@@ -30,7 +30,7 @@ def notebook(spec, notebook, output, page, failed):
         except notebooks.NotebookError as error:
             Path(failed).parent.mkdir(parents=True, exist_ok=True)
             os.replace(executed.name, failed)
-            raise JobError(f"{notebook}: {error}; as executed, it is {failed}") from None
+            raise JobError(f"{notebook}: {error}; the notebook as executed is {failed}") from None
 
 
 def provenance(spec, output):
