@@ -1,6 +1,6 @@
 """Committed results: docs/<study>, which anyone can read, and whether they are of the present code.
 
-Pages are committed as executed notebooks and a README, which show on GitHub; `make site` makes a
+Pages are committed in Markdown, a README among them, which show on GitHub; `make site` makes a
 site of them. Tables are committed with all else that pages need: the few draws that figures show
 (`kept/`) and reference samples that take minutes (`reference/`). So pages are rendered anew without
 a chain. The recipe of the tables (`dpmcmc.jobs.table.recipe`) is committed with them. Where a part
