@@ -62,7 +62,7 @@ docs: .venv/ready
 	rm -rf docs/api results/site
 	.venv/bin/sphinx-build --quiet --fail-on-warning --conf-dir src/dpmcmc/reporting/site \
 	    --doctree-dir results/.doctrees docs results/site
-	rm -rf results/.doctrees results/jupyter_execute
+	rm -rf results/.doctrees
 
 install-release: .venv/ready
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/release.txt

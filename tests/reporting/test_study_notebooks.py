@@ -226,7 +226,7 @@ def test_a_study_is_described_by_its_file(tmp_path):
     assert [study.algorithm_label(name) for name in "abc"] == ["A", "b", "c"]
     assert study.algorithm_colour("a") == "#123456" != study.algorithm_colour("b")
     assert study.model_label("m") == "m"
-    assert study.link("n", "text") == "[text](n.ipynb)" and study.link("o", "text") == "text"
+    assert study.link("n", "text") == "[text](../pages/n.md)" and study.link("o", "text") == "text"
     with pytest.raises(ValueError, match="a does not run on m in the study s"):
         study.sampler("a", "m")
     with pytest.raises(ValueError, match="figure-2 is not among the figures"):

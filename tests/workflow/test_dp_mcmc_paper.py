@@ -126,7 +126,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     files = ["--configfile", "studies/dp-mcmc-paper/study.yaml", "small.yaml"]
     snakemake(fresh, "--cores", 2, *files)
     results = fresh / "results/small-mcmc"
-    pages = {path.stem for path in results.glob("site/notebooks/*.html")}
+    pages = {path.stem for path in results.glob("site/pages/*.html")}
     names = {"dp-mcmc-paper", "barker-privacy", "correction", "central-limit", "dp-mala"}
     assert pages == names | {"summary"}
     figures = {path.stem for path in results.glob("figures/*.png")}
@@ -135,7 +135,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     budgets = pd.read_csv(results / "tables/budgets.csv").set_index("algorithm")
     spent = budgets.loc[budgets["iterations"] == 400].loc["dp-barker", "spent_epsilon"]
     assert (spent == spent.iloc[0]).all() and spent.iloc[0] > 0
-    text = re.sub("<[^>]*>", " ", (results / "site/notebooks/dp-mcmc-paper.html").read_text())
+    text = re.sub("<[^>]*>", " ", (results / "site/pages/dp-mcmc-paper.html").read_text())
     assert "Indistinguishable?" in text and "Both modes are visited" in text
     assert "that no number of iterations mends" in text and "is lost by the clip" in text
     reporting = Reported.load(results)

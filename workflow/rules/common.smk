@@ -193,7 +193,7 @@ def figure_files(notebook):
 
 def pages_and_figures(wildcards):
     for name, notebook in study.notebooks.items():
-        yield f"{RESULTS}/notebooks/{name}.ipynb"
+        yield f"{RESULTS}/pages/{name}.md"
         yield from figure_files(notebook)
 
 

@@ -11,7 +11,8 @@ for name, notebook in study.notebooks.items():
             notebook=os.path.relpath(notebook.path),
             files=list(notebook_inputs(name, notebook)),
         output:
-            page=f"{RESULTS}/notebooks/{name}.ipynb",
+            executed=f"{RESULTS}/notebooks/{name}.ipynb",
+            page=f"{RESULTS}/pages/{name}.md",
             figures=list(figure_files(notebook)),
         log:
             f"{RESULTS}/logs/notebooks/{name}.log",

@@ -35,7 +35,7 @@ def publish_study(study):
     """Copy the results of a study that are committed, all or nothing."""
     results, pages = ROOT / "results" / study.name, study.notebooks.values()
     files = ["provenance.json", "study.json", "README.md"]
-    files += [f"notebooks/{page}.ipynb" for page in study.notebooks]
+    files += [f"pages/{page}.md" for page in study.notebooks]
     files += [f"tables/{table}.csv" for table in study.all_tables]
     files += [f"figures/{figure}.png" for page in pages for figure in page.figures]
     copies = {file: file for file in files}

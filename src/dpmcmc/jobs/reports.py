@@ -14,11 +14,11 @@ def describe_study(spec, output):
     write_json(spec, output)
 
 
-def notebook(spec, notebook, failed, committed, page):
-    """Execute a notebook with the parameters of the spec; write it as a page.
+def notebook(spec, notebook, failed, committed, executed, page):
+    """Execute a notebook with the parameters of the spec; write it, and its page in Markdown.
 
-    A notebook that fails is kept, with its traceback, under the name `failed`. Where a directory
-    `committed` has what the page keeps of chains, it is taken from there.
+    A notebook that makes no page is kept, with its traceback, under the name `failed`. Where a
+    directory `committed` has what the page keeps of chains, it is taken from there.
     """
     from dpmcmc.reporting import notebooks
 
@@ -26,13 +26,14 @@ def notebook(spec, notebook, failed, committed, page):
     title = read_json(study)["title"] if study.exists() else ""
     if committed:
         shutil.copytree(committed, Path(spec["results"], "kept"), dirs_exist_ok=True)
-    with replacing(page) as executed:
+    with replacing(executed) as ran, replacing(page) as file:
         try:
-            notebooks.execute(notebook, executed.name, spec, title)
+            notebooks.execute(notebook, ran.name, spec, title)
+            file.write(notebooks.markdown(ran.name).encode())
         except notebooks.NotebookError as error:
             Path(failed).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(executed.name, failed)
-            raise JobError(f"{error}; the notebook with its traceback is {failed}") from None
+            os.replace(ran.name, failed)
+            raise JobError(f"{notebook}: {error}; the notebook as executed is {failed}") from None
 
 
 def provenance(spec, output):

@@ -197,7 +197,7 @@ JOBS = {
     "notebook": Job(
         "reports.notebook",
         "notebook",
-        "page",
+        "executed page",
         "failed committed?",
         lambda study, of: (
             study.notebooks[of.notebook].parameters | {"results": f"results/{study.name}"}

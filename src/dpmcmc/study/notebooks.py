@@ -39,6 +39,8 @@ from dpmcmc.study.schema import Table
 from dpmcmc.study.sources import parsed
 from dpmcmc.study.tables import TABLES
 
+ANSWER = "answer"  # tag of the cell whose first output is the study's answer
+ANSWER_MARKS = "<!-- answer -->", "<!-- end of answer -->"  # around it, in a page
 FILE_NAME = msgspec.Meta(
     pattern=r"^[\w.-]+\Z",
     description="is not a valid name; it may have letters, digits, -, . and _",
