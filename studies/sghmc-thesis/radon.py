@@ -10,6 +10,7 @@ from dpmcmc.reporting import words
 from dpmcmc.reporting.study import Study
 from dpmcmc.study.streams import generator
 from kept_radon import chain_samples
+from kept_sweep import sd_difference
 from regression import (
     MARGIN,
     baseline,
@@ -18,7 +19,6 @@ from regression import (
     judged,
     majority,
     over_splits,
-    sd_difference,
 )
 
 PRIOR = "prior"  # stands for the sample of the prior itself among samples of models
