@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from running_errors import running_errors
+from kept_mixture import running_errors
 
 
 def test_running_errors_are_those_of_the_first_draws():
