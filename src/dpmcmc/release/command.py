@@ -9,6 +9,7 @@ import tempfile
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -70,24 +71,37 @@ def ledger(arguments):
     new.add_argument("--epsilon", type=positive, required=True)
     new.add_argument("--delta", type=probability, required=True, help="at most 0.1 / rows, say")
     new.add_argument(
-        "--rows", type=count, required=True, help="that a model keeps of the data: public"
+        "--rows",
+        type=count,
+        required=True,
+        help="number of rows that the model uses; it will be published",
     )
     new.add_argument(
         "--for",
         dest="kinds",
         choices=list(ledgers.KINDS),
         default="any",
-        help="half of delta is for methods on batches, unless all read all rows",
+        help="full-data: allow only methods that use all rows, with all of delta. any: also allow "
+        "methods on batches, for which half of delta is reserved (the default)",
     )
     new.add_argument("--owner")
+    new.add_argument("--in-git", action="store_true", help="even if git does not ignore the ledger")
     actions.add_parser("show", help="what was spent").add_argument("data")
-    change = actions.add_parser("change", help="another budget, or other data, from now on")
+    change = actions.add_parser(
+        "change", help="another budget, another number of rows or other data, from now on"
+    )
     change.add_argument("data")
-    change.add_argument("--reason", required=True, help="noted in the ledger")
-    change.add_argument("--epsilon", type=positive)
-    change.add_argument("--delta", type=probability)
-    change.add_argument("--for", dest="kinds", choices=list(ledgers.KINDS))
-    change.add_argument("--rows", type=count)
+    change.add_argument(
+        "--reason", required=True, help="noted in the ledger; published if the budget changes"
+    )
+    change.add_argument("--epsilon", type=positive, help="after a release, a larger one")
+    change.add_argument("--delta", type=probability, help="until the first release")
+    change.add_argument(
+        "--for", dest="kinds", choices=list(ledgers.KINDS), help="until the first release"
+    )
+    change.add_argument(
+        "--rows", type=count, help="declare another number, which may be published from then on"
+    )
     given = vars(parser.parse_args(arguments))
     action, data = given.pop("action"), given.pop("data")
     if action == "new":
@@ -99,29 +113,55 @@ def ledger(arguments):
 
 
 def show(found, data):
-    """Print a ledger."""
+    """Print a ledger: its budget, its lines, and what is spent and left."""
     budget = found.budget
     print(
-        f"{found.path}: all releases together may spend epsilon {budget.epsilon:g} at delta "
-        f"{budget.delta:g}, by methods on {'all rows' if not budget.delta0 else 'rows or batches'}"
+        f"{found.path}: all releases together, later ones included, may spend epsilon "
+        f"{budget.epsilon:g} at delta {budget.delta:g}, by methods on "
+        f"{'all rows' if not budget.delta0 else 'rows or batches'}"
     )
+    print(f"    public numbers of rows: {ledgers.listed(found.declared_rows)}")
     if not os.path.isfile(data):
         print(f"    there is no file {data} now")
     elif ledgers.fingerprint(Path(data).read_bytes(), budget.salt) != budget.fingerprint:
         print(
-            f"    {data} has changed: `ledger change {data} --reason ...` records that, "
+            f"    {data} has changed: `ledger change {quote(data)} --reason ...` records that, "
             "and keeps what was spent"
         )
-    for line in found.releases:
-        end = "published" if line["id"] in found.finished else "spent, nothing published"
+    released, old = {line["id"] for line in found.releases}, None
+    for line in found.lines:
+        if line["kind"] == "budget":
+            print(f"    {line['date']}  {changes(old, line)}")
+            old = line
+        elif line["kind"] == "release" and line["id"] in released:
+            end = "published" if line["id"] in found.finished else "spent, nothing published"
+            print(
+                f"    {line['date']}  epsilon {line['epsilon']:g} at delta {line['at_delta']:g}  "
+                f"{line['algorithm']} on {line['rows']:,} rows  {end}"
+            )
+    if found.is_torn:
         print(
-            f"    {line['date']}  epsilon {line['epsilon']:g} at delta {line['at_delta']:g}  "
-            f"{line['algorithm']} on {line['rows']:,} rows  {end}"
+            "    the last line is not whole, because writing it was cut off: it counts nothing, "
+            "as what it was for never started. The next line that is written replaces it"
         )
     print(
-        f"    spent: epsilon {found.spent_epsilon:g}; left: {found.left_epsilon:g} for one release "
-        "on all rows"
+        f"    {found.damage}"
+        if found.damage
+        else f"    spent: epsilon {found.spent_epsilon:g}; left: {found.left_epsilon:g} for one "
+        "release on all rows"
     )
+
+
+def changes(old, new):
+    """Differences of a budget's line to the one before, and its reason, in words."""
+    names = {"epsilon": "epsilon", "delta": "delta", "kinds": "for", "rows": "rows"}
+    parts = [
+        f"{name} {new[key]:g}" if isinstance(new[key], float) else f"{name} {new[key]}"
+        for key, name in names.items()
+        if old is None or new[key] != old[key]
+    ]
+    what = ", ".join(parts) or "data recorded"
+    return f"budget: {what}" if old is None else f"changed: {what} ({new['reason']})"
 
 
 # -- A release -------------------------------------------------------------------------------------
