@@ -112,7 +112,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     """
     model, sampler = part.model.model, sampler_of(part)
     where = read_start(part, sampler, start)
-    names = parameter_names(model)
+    names = parameter_names(model, part.columns)
     if part.algorithm.has_free_steps and chains > 1:
         raise JobError("--chains: must be 1, because draws are free; --draws says how many")
     size = model.num_rows
@@ -199,20 +199,34 @@ def read_start(part, sampler, start):
     return numbers
 
 
-def parameter_names(model):
-    """Names of the components of theta, as the model has them; a JobError for what is none."""
+def parameter_names(model, columns=()):
+    """Names of the components of theta: the model's own, those of columns, or theta_0 and so on.
+
+    A model whose components belong to columns of its data has `names_of(columns)`.
+
+    Raises
+    ------
+    JobError
+        For `parameter_names` that a CSV cannot have.
+    """
     d = model.dimension
-    names = getattr(model, "parameter_names", None) or [f"theta_{i}" for i in range(d)]
+    if names := getattr(model, "parameter_names", None):
+        if not are_names(names, d):
+            raise JobError(
+                f"{type(model).__name__}.parameter_names: must be a tuple of {d} different texts, "
+                "without commas, quotes or line breaks, and not chain or draw"
+            )
+        return list(names)
+    names = model.names_of(list(columns)) if hasattr(model, "names_of") else []
+    return names if are_names(names, d) else [f"theta_{i}" for i in range(d)]
+
+
+def are_names(names, number):
+    """Whether a CSV can have names, beside two of its own."""
     are_texts = isinstance(names, list | tuple) and all(
         isinstance(name, str) and name.isprintable() and not {*name} & {*',"'} for name in names
     )
-    # A CSV has them beside two names of its own.
-    if not are_texts or len(names) != d or len({"", "chain", "draw", *names}) != d + 3:
-        raise JobError(
-            f"{type(model).__name__}.parameter_names: must be a tuple of {d} different texts, "
-            "without commas, quotes or line breaks, and not chain or draw"
-        )
-    return list(names)
+    return are_texts and len(names) == number == len({"", "chain", "draw", *names}) - 3
 
 
 def with_rounded_variance(mechanism):
