@@ -342,6 +342,31 @@ def test_making_a_ledger_can_be_repeated_wherever_the_system_fails(data, monkeyp
     assert fatal > 0
 
 
+def test_nothing_is_read_or_written_before_the_lock(data, monkeypatch):
+    other = data.with_name("other.csv")
+    other.write_text("x\n1\n")
+    events = []
+    for module, call in ((ledgers.fcntl, "flock"), (os, "read"), (os, "write"), (os, "ftruncate")):
+        genuine = getattr(module, call)
+
+        def noted(*arguments, call=call, genuine=genuine):
+            events.append((call, arguments[1]) if call == "flock" else (call,))
+            return genuine(*arguments)
+
+        monkeypatch.setattr(module, call, noted)
+    ledgers.read(data)
+    assert events == [("flock", ledgers.fcntl.LOCK_SH), ("read",), ("read",)]
+    for act in (
+        lambda: ledgers.admit(data, ENTRY),
+        lambda: ledgers.change(data, "more", epsilon=3.0),
+        lambda: ledgers.new(other, 2.0, 1e-5, "any", 10, in_git=True),  # git is read from
+    ):
+        events.clear()
+        act()
+        assert events[0] == ("flock", ledgers.fcntl.LOCK_EX)
+        assert [call for call, *_ in events].count("flock") == 1 and events[-1] == ("write",)
+
+
 def test_of_two_who_make_a_ledger_at_once_one_does(tmp_path):
     def attempt(epsilon):
         try:

@@ -3,13 +3,13 @@
 import argparse
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def show(found, data):
     budget = found.budget
     print(
         f"{found.path}: all releases together, later ones included, may spend epsilon "
-        f"{budget.epsilon:g} at delta {budget.delta:g}, by methods on "
+        f"{budget.epsilon:.10g} at delta {budget.delta:.10g}, by methods on "
         f"{'all rows' if not budget.delta0 else 'rows or batches'}"
     )
     print(f"    public numbers of rows: {ledgers.listed(found.declared_rows)}")
@@ -125,8 +125,8 @@ def show(found, data):
         print(f"    there is no file {data} now")
     elif ledgers.fingerprint(Path(data).read_bytes(), budget.salt) != budget.fingerprint:
         print(
-            f"    {data} has changed: `ledger change {quote(data)} --reason ...` records that, "
-            "and keeps what was spent"
+            f"    {data} has changed: `ledger change {shlex.quote(data)} --reason ...` records "
+            "that, and keeps what was spent"
         )
     released, old = {line["id"] for line in found.releases}, None
     for line in found.lines:
@@ -156,7 +156,7 @@ def changes(old, new):
     """Differences of a budget's line to the one before, and its reason, in words."""
     names = {"epsilon": "epsilon", "delta": "delta", "kinds": "for", "rows": "rows"}
     parts = [
-        f"{name} {new[key]:g}" if isinstance(new[key], float) else f"{name} {new[key]}"
+        f"{name} {new[key]:.10g}" if isinstance(new[key], float) else f"{name} {new[key]}"
         for key, name in names.items()
         if old is None or new[key] != old[key]
     ]
@@ -172,7 +172,7 @@ def release(arguments):
     given = release_parser().parse_args(joined(arguments))
     data = data_of(given.study, given.model)
     found = ledgers.read(data)
-    part = read_part(given.study, given.model, given.algorithm, given.rows or found.budget.rows)
+    part = read_part(given.study, given.model, given.algorithm, found.rows_for(given.rows))
     planned = plan(
         part,
         given.epsilon,
@@ -193,10 +193,17 @@ def release(arguments):
     output = Path(given.output)
     if os.path.lexists(output):
         raise JobError(f"--output: {output} exists already")
+    for folder in statement.unfinished(output):
+        tell(
+            f"release: {folder} is of a release that still runs or was killed. Nothing in it may "
+            "be published; if none runs, remove it"
+        )
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(
-            tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".partial", dir=output.parent)
+            tempfile.mkdtemp(
+                prefix=f".{output.name}.", suffix=statement.UNFINISHED, dir=output.parent
+            )
         )
     except OSError as error:
         raise JobError(

@@ -144,9 +144,9 @@ def mu_squared_of(epsilon, delta):
     return largest_mu(epsilon - RESERVE, delta) ** 2
 
 
-def rounded(epsilon, rounding):
-    """A number of `DIGITS` digits, so that a text may show all of it."""
-    return float(Context(prec=DIGITS, rounding=rounding).plus(Decimal(repr(float(epsilon)))))
+def rounded(value, rounding, digits=DIGITS):
+    """A number of so many digits, so that a text may show all of it."""
+    return float(Context(prec=digits, rounding=rounding).plus(Decimal(repr(float(value)))))
 
 
 class Ledger(NamedTuple):
