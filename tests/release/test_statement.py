@@ -22,8 +22,8 @@ def made_up(monkeypatch):
     """Draws are made up, so that it is quick; the list has what is to go wrong next."""
     problems = []
 
-    def draws(planned, _):
-        problem = problems.pop() if problems else None
+    def draws(planned, budget):  # without a budget no data are read
+        problem = problems.pop() if problems and budget else None
         return problem, np.arange(planned.kept, dtype=float).reshape(1, -1, 1)
 
     monkeypatch.setattr(command, "run_inside", draws)
