@@ -167,12 +167,13 @@ def test_names_of_parameters_must_fit_a_csv(names):
 
 @pytest.fixture
 def made_up(monkeypatch):
-    """Draws are made up, so that it is quick."""
+    """Draws are made up, so that it is quick, and not tried out, so that this is the first run."""
 
     def draws(planned, _):
         return (None, np.zeros((1, planned.kept, 1)))
 
     monkeypatch.setattr(command, "run_inside", draws)
+    monkeypatch.setattr(command, "try_out", lambda *_: None)
     return monkeypatch
 
 
