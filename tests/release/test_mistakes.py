@@ -1,15 +1,23 @@
 """Mistakes that can be known without the data: each ends in one line, and spends nothing."""
 
+import json
 import os
+import subprocess
 import sys
+import types
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
+from places import ROWS
 
-from dpmcmc.release import command, own_code
+from dpmcmc.files import JobError
+from dpmcmc.release import command, ledger, libraries, noise, own_code, statement
 from dpmcmc.release.inside import answered
 from dpmcmc.release.outside import problem_of, spec_of
+from dpmcmc.release.plan import plan
+from dpmcmc.release.reading import read_part
 
 LOGISTIC = {"kind": "LogisticRegression", "dimension": 2, "prior_variance": 1}
 LOGISTIC |= {"covariate_bound": 2, "columns": ["y", "a", "b"]}
@@ -115,7 +123,7 @@ MISTAKES = {
         LOGISTIC | {"columns": ["y", "a", "b "]},
         NEWTON,
         [],
-        "has no line of names, or has there no column b ",
+        "has no line of names, or has there no column b",
     ),
     "noisy statistics of a regression": (
         LOGISTIC,
@@ -302,3 +310,112 @@ def test_it_is_found_before_anything_is_spent(here, capsys, monkeypatch, mistake
     if table := os.getenv("MISTAKES"):
         with Path(table).open("a", encoding="utf-8") as file:
             file.write(f"| {mistake} | {printed.err.strip()} |\n")
+
+
+def test_a_twin_does_not_know_where_the_data_are(place, capsys):
+    place.ledger()
+    budget = ledger.read("data.csv").budget
+    planned = plan(read_part("study.yaml", "mine", "newton", ROWS), 1, 1e-3)
+    real, twin = (json.dumps(spec_of(planned, of)) for of in (budget, None))
+    for secret in ("data.csv", budget.salt, budget.fingerprint):
+        assert secret in real and secret not in twin
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "expected"),
+    [
+        ("statement", TypeError("line one\nline two"), "is spent: line one line two (TypeError)"),
+        ("write", OSError(28, "No space left"), "so nothing is spent: [Errno 28] No space left"),
+        ("move", KeyboardInterrupt, "release: interrupted; nothing is spent"),
+    ],
+)
+def test_what_fails_when_files_are_written_is_found_too(
+    here, capsys, monkeypatch, name, error, expected
+):
+    def failing(*_):
+        raise error
+
+    here.ledger()
+    monkeypatch.setattr(statement, name, failing)
+    capsys.readouterr()
+    assert here.release("newton", 1, "out", "--draws", 5) == 1
+    printed = capsys.readouterr()
+    assert expected in printed.err and printed.err.count("\n") == 1
+    assert not list(here.folder.glob(".*")) and not (here.folder / "out").exists()
+    assert not ledger.read("data.csv").releases
+
+
+def test_rounds_that_depend_on_the_data_are_stopped_when_these_are_read(place, capsys):
+    """No twin shows them."""
+    (place.folder / "own.py").write_text(
+        "from leaking import *\n\nclass Own(AddsNoNoise):\n"
+        "    def step(self, rng, state, target):\n"
+        "        for _ in range(1 + (np.asarray(target.data) == MARKER).any()):\n"
+        "            total, _ = target.clipped_gradient(state.position, 1.0)\n"
+        "            total = rng.add_noise(total, 2.0, 2.0 * self.noise_scale)\n"
+        "        return State(state.position + 1e-3 * total), Info(True, 0.0)\n"
+    )
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:Adds", "own.py:Own  # "))
+    place.ledger()
+    assert place.release("own", 1, "out", "--start", "0") == 3
+    printed = capsys.readouterr()
+    assert "(ArithmeticError in dpmcmc/release/streams.py, line " in printed.err
+    assert "Its planned cost is spent." in printed.err
+
+
+# -- Libraries -------------------------------------------------------------------------------------
+
+
+def test_a_folder_named_like_a_library_is_not_used_from_where_one_is(place):
+    """As `python -m` would, which looks there first."""
+    place.ledger()
+    for name in ("opendp", "numpy", "secrets"):
+        (place.folder / name).mkdir()
+        (place.folder / name / "__init__.py").write_text("raise ValueError")
+    of = "study.yaml", "--model", "mine", "--algorithm", "newton", "--epsilon", "1"
+    python = [sys.executable, "-m", "dpmcmc", "release", *of, "--output", "out"]
+    ended = subprocess.run(python, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_folder_of_pythonpath_is_not_used_either(place, capsys, monkeypatch):
+    place.ledger()
+    folder = place.folder.parent / "mine" / "opendp"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(folder.parent))
+    capsys.readouterr()
+    assert place.release() == 1
+    printed = capsys.readouterr()
+    assert "so nothing is spent: opendp would be imported from " in printed.err
+    assert "which is not the installed library opendp" in printed.err
+    assert printed.err.count("\n") == 1 and not ledger.read("data.csv").releases
+
+
+def test_libraries_are_those_that_are_installed(tmp_path, monkeypatch):
+    libraries.require_installed(*libraries.OF_NOISE, *libraries.OF_NUMBERS)
+    with pytest.raises(JobError, match="the library no_such_thing is not installed"):
+        libraries.require_installed("no_such_thing")
+    monkeypatch.setattr(
+        metadata.Distribution, "read_text", lambda *_: None
+    )  # of a system's package
+    libraries.require_installed("opendp")
+    other = types.ModuleType("opendp.other")
+    other.__file__ = str(tmp_path / "other.py")
+    monkeypatch.setitem(sys.modules, "opendp.other", other)
+    with pytest.raises(JobError, match="other would be imported from"):
+        libraries.require_installed("opendp")
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "opendp.other", other)
+    with pytest.raises(JobError, match="which is not the installed library opendp"):
+        libraries.require_installed("opendp")
+
+
+@pytest.mark.parametrize("factor", [0, 1 / 100, 100])
+def test_noise_of_another_scale_is_refused(monkeypatch, factor):
+    noise.require_noise()
+    draws = noise.sample(2.0**30, 20) * factor
+    monkeypatch.setattr(noise, "sample", lambda *_: draws)
+    with pytest.raises(ArithmeticError, match="draws no noise, or noise of another scale"):
+        noise.require_noise()

@@ -150,23 +150,26 @@ MADE_UP = (
 
 
 def twin(spec, model):
-    """Simulated data as a `Target`, when made-up rows of a file have become data of their shape.
+    """Simulated data as a `Target`, if a file with the columns would make data of that shape.
 
     Raises whatever the model raises.
     """
-    rows = np.asarray(prepared_made_up(spec, model))
+    require_shape(spec, model)
+    return RowByRow(model, model.simulate(np.random.default_rng(0)), "clip")
+
+
+def require_shape(spec, model):
+    """Raise unless made-up rows of a file, as many as are declared, make data for the model."""
+    name, rows = type(model).__name__, np.asarray(prepared_made_up(spec, model))
     if rows.ndim != 2:
-        raise ValueError(
-            f"{type(model).__name__}.prepare: must return rows (k, p), not of shape {rows.shape}"
-        )
+        raise ValueError(f"{name}.prepare: must return rows (k, p), not of shape {rows.shape}")
     data = in_file_order(model, np.resize(rows, (model.num_rows, rows.shape[1])))
     if data.shape != tuple(model.data_shape):
         raise ValueError(
-            f"columns: {', '.join(spec['columns'])} make data of shape {data.shape}, and "
-            f"{type(model).__name__} takes {tuple(model.data_shape)}"
+            f"columns: {', '.join(spec['columns'])} make data of shape {data.shape}, and {name} "
+            f"takes {tuple(model.data_shape)}"
         )
     RowByRow(model, data, "clip")
-    return RowByRow(model, model.simulate(np.random.default_rng(0)), "clip")
 
 
 def prepared_made_up(spec, model):
