@@ -167,12 +167,13 @@ def test_names_of_parameters_must_fit_a_csv(names):
 
 @pytest.fixture
 def made_up(monkeypatch):
-    """Draws are made up, so that it is quick."""
+    """Draws are made up, so that it is quick, and not tried out, so that this is the first run."""
 
     def draws(planned, _):
         return (None, np.zeros((1, planned.kept, 1)))
 
     monkeypatch.setattr(command, "run_inside", draws)
+    monkeypatch.setattr(command, "try_out", lambda *_: None)
     return monkeypatch
 
 
@@ -395,6 +396,10 @@ def test_a_plan_keeps_to_its_epsilon_whatever_the_method(place, epsilon):
         assert 0 < planned.epsilon <= epsilon
         assert planned.least_noise > 0.3
         assert planned.delta0 == (1e-4 if "barker" in name else 0.0)
-        if not planned.delta0:
+        allowed = planned.allowed
+        if planned.delta0:
+            assert (allowed.batches, allowed.batch_size) == (planned.iterations, 30)
+        else:
+            assert planned.chains * allowed.mu_squared == pytest.approx(planned.mu**2, rel=1e-12)
             cost = gaussian.delta(GaussianMechanism(planned.mu), 1, planned.epsilon - 9e-6)
             assert cost <= 1e-3

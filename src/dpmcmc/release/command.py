@@ -16,6 +16,7 @@ import numpy as np
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import statement
+from dpmcmc.release.libraries import OF_NUMBERS, require_installed
 from dpmcmc.release.outside import run_inside
 from dpmcmc.release.plan import DRAWS, plan, require_libraries
 from dpmcmc.release.reading import data_of, read_part
@@ -185,6 +186,7 @@ def release(arguments):
     if given.plan:
         return 0
     require_libraries()
+    require_installed(*OF_NUMBERS)
     ledgers.require_readable(data)
     if part.files:
         from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
@@ -210,9 +212,56 @@ def release(arguments):
             f"--output: must be a new folder, and {output} cannot be made ({error.strerror})"
         ) from None
     try:
+        try_out(planned, found, partial)
         return spend(planned, data, partial, output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def try_out(planned, found, partial):
+    """Release a twin: all that a release does, to the last file, in a folder that is thrown away.
+
+    Raises
+    ------
+    JobError
+        If anything fails. Nothing is spent, and no data were read, so it may say what failed.
+    """
+    line = {"kind": "release", "id": "simulated"} | planned.entry
+    line |= {"date": ledgers.today(), "hash": "0" * 64}
+    ledger = found._replace(lines=[*found.lines, line])
+    folder = partial / "simulated"
+    folder.mkdir()
+    try:
+        problem = complete(planned, None, ledger, line, folder, partial / "moved")
+    except KeyboardInterrupt:
+        raise JobError("interrupted; nothing is spent") from None
+    except (JobError, OSError) as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{' '.join(str(error).split())} ({type(error).__name__})"
+    finally:
+        for trace in partial.iterdir():
+            shutil.rmtree(trace)
+    if problem:
+        part = planned.part
+        raise JobError(
+            f"{part.algorithm.id} on {part.model.id} fails on simulated data, so nothing is spent: "
+            f"{problem}"
+        )
+
+
+def complete(planned, budget, ledger, line, folder, output):
+    """Run a release, and write its files to a folder, which then is moved; a problem, or None.
+
+    Parameters are those of `run_inside` and of `statement`.
+    """
+    problem, draws = run_inside(planned, budget)
+    if problem is None:
+        facts = statement.statement(planned, ledger, line)
+        statement.write(folder, facts, draws, planned.names)
+        folder.chmod(0o755)
+        statement.move(folder, output)
+    return problem
 
 
 def spend(planned, data, partial, output):
@@ -224,19 +273,15 @@ def spend(planned, data, partial, output):
     line = None
     try:
         line, found = ledgers.admit(data, planned.entry)
-        problem, draws = run_inside(planned, found.budget)
+        problem = complete(planned, found.budget, found, line, partial, output)
         if problem == "changed":
             ledgers.note(data, "void", line["id"])
             tell(
                 f"release: {data} is not the file of its ledger, and was not used: nothing is "
-                f"spent. `ledger change {data} --reason ...` records other data"
+                f"spent. `ledger change {shlex.quote(str(data))} --reason ...` records other data"
             )
             return REFUSED
         if problem is None:
-            facts = statement.statement(planned, found, line)
-            statement.write(partial, facts, draws, planned.names)
-            partial.chmod(0o755)
-            statement.move(partial, output)
             ledgers.note(data, "finished", line["id"])
             print(f"written to {output}: {', '.join(statement.FILES)}")
             spent, left = found.spent_epsilon, found.left_epsilon
