@@ -530,6 +530,20 @@ MUTANTS = [
         "sum(line[field] for line in self.releases[-1:])",
         "release/test_ledger.py",
     ),
+    Mutant(
+        "ledger: delta changes after a release",
+        "release/ledger.py",
+        "if self.delta != old.delta:",
+        "if False:",
+        "release/test_ledger.py",
+    ),
+    Mutant(
+        "ledger: any number of rows is published",
+        "release/ledger.py",
+        "not in (declared := self.declared_rows):",
+        "in (declared := []):",
+        "release/test_ledger.py",
+    ),
 ]
 
 

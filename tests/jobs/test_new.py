@@ -2,8 +2,10 @@
 
 import io
 import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -48,6 +50,23 @@ def test_both_files_are_written_and_meet_the_rules_of_the_house(
     first_party = ["--config", 'lint.isort.known-first-party=["dpmcmc"]']  # as in a checkout
     for command in (["check", *first_party], ["format", "--check"]):
         subprocess.run([*ruff, *command, *config, tmp_path / "parts"], check=True)
+
+
+@pytest.mark.parametrize("in_checkout", [True, False])
+def test_what_is_printed_can_be_typed(tmp_path, monkeypatch, capsys, in_checkout):
+    """Whatever the folder is called; a study needs a checkout, so it says so outside of one."""
+    monkeypatch.chdir(tmp_path)
+    if in_checkout:
+        Path("Snakefile").touch()
+    _, printed = new(capsys, "model", "my own; parts/mine.py")
+    code = Path("my own; parts/mine.py").read_text(encoding="utf-8").splitlines()
+    commands = [line.strip() for line in printed.out.splitlines()[1:]]
+    assert code[2] == f"# {commands[0]}"
+    assert "--configfile 'my own; parts/mine.yaml' (in a checkout" in code[3]
+    check, run = (shlex.split(command, comments=True) for command in commands)
+    assert check == ["python", "-m", "dpmcmc", "check", "my own; parts/mine.py:Mine"]
+    assert Path(run[-1]).samefile("my own; parts/mine.yaml")
+    assert in_checkout or (Path(run[-1]).is_absolute() and "in a checkout of dpmcmc" in commands[1])
 
 
 def test_a_terminal_that_lacks_a_letter_is_no_error(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from dpmcmc.release.noise import DiscreteGaussian, rounded_up
 from dpmcmc.release.streams import (
     CELLS,
     SLACK,
+    Allowance,
     SecretStreams,
     log_ratio_of_densities,
     most_draws,
@@ -28,8 +29,8 @@ from dpmcmc.samplers.chain import Streams
 FALSE_ALARM = 1e-7
 
 
-def streams(num_rows=1000, least_noise=0.5, **more):
-    return SecretStreams(num_rows, least_noise, **more)
+def streams(num_rows=1000, least_noise=0.5, chains=1, mu_squared=1e9, **allowed):
+    return SecretStreams(num_rows, Allowance(least_noise, mu_squared, **allowed), chains)
 
 
 # -- Random numbers --------------------------------------------------------------------------------
@@ -101,8 +102,8 @@ def test_streams_cannot_be_copied(copied):
 
 FORK = """
 import os
-from dpmcmc.release.streams import SecretStreams
-rng = SecretStreams(10, 0.5)
+from dpmcmc.release.streams import Allowance, SecretStreams
+rng = SecretStreams(10, Allowance(0.5, 1.0))
 if not os.fork():
     for call in (lambda: rng.add_noise(0.0, 1.0, 1.0), lambda: rng.batch(None, 2, 1)):
         try:
@@ -266,7 +267,7 @@ def test_without_a_sensitivity_or_noise_nothing_is_shown():
 def test_less_noise_than_is_declared_is_refused():
     rng = streams(least_noise=2.0)
     rng.add_noise(0.0, 1.0, 2.0)
-    with pytest.raises(ArithmeticError, match="less noise than the sampler declares"):
+    with pytest.raises(ArithmeticError, match="less noise than was declared"):
         rng.add_noise(0.0, 1.0, 1.99)
     with pytest.raises(ValueError, match="sd: must be one number"):
         rng.add_noise(np.zeros(2), 1.0, [2.0, 2.0])

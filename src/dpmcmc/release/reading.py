@@ -1,5 +1,6 @@
 """A model and an algorithm of a study's file, for a release: all but the data is read."""
 
+import shlex
 import traceback
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ ACCOUNTANT = "certified"
 class Part(NamedTuple):
     """A model and an algorithm of a study, and the data that are to be read; nothing is read."""
 
+    file: str  # of the study
     study: str
     model: ModelEntry
     algorithm: object  # AlgorithmEntry
@@ -32,6 +34,11 @@ class Part(NamedTuple):
     def where(self):
         """The keys of the settings, for messages."""
         return f"algorithms.{self.algorithm.id}.settings.{self.model.id}"
+
+    @property
+    def check_command(self):
+        """The command by which the owner sees whether the model takes the data."""
+        return shlex.join(["python", "-m", "dpmcmc", "check", self.file, self.model.id])
 
 
 def read_part(file, model, algorithm, rows=None):
@@ -70,9 +77,8 @@ def read_part(file, model, algorithm, rows=None):
     columns = config["models"][model].get("columns") or entry.model.columns
     if entry.data:
         check_columns(columns, entry.model, f"models.{model}")
-    part = Part(
-        config["study"], entry, of_algorithm, settings, list(columns), own_files(entry.spec)
-    )
+    files = own_files(entry.spec)
+    part = Part(str(file), config["study"], entry, of_algorithm, settings, list(columns), files)
     check_settings(of_algorithm, entry, settings, part.where)
     return part._replace(files=part.files + own_files(of_algorithm.spec(settings)))
 
