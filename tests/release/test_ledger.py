@@ -229,7 +229,7 @@ def test_the_line_is_on_disk_before_the_data_are_opened(place, monkeypatch):
 
     place.ledger()
     events = []
-    admit, start = ledgers.admit, subprocess.Popen
+    admit, run, start = ledgers.admit, command.run_inside, subprocess.Popen
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: (events.append("fsync"), fsync(file))[1])
 
@@ -238,17 +238,23 @@ def test_the_line_is_on_disk_before_the_data_are_opened(place, monkeypatch):
         events.append("admitted")
         return line
 
+    def of_data(planned, budget):
+        if budget:  # without one no data are read
+            events.append("run")
+            assert len(ledgers.read("data.csv").releases) == 1
+        return run(planned, budget)
+
     def started(*arguments, **more):
         if "dpmcmc.release.inside" in arguments[0]:
             events.append("started")
-            assert len(ledgers.read("data.csv").releases) == 1
         return start(*arguments, **more)
 
     monkeypatch.setattr(command.ledgers, "admit", noted)
+    monkeypatch.setattr(command, "run_inside", of_data)
     monkeypatch.setattr(subprocess, "Popen", started)
     assert place.release() == 0
-    assert events[events.index("admitted") - 1] == "fsync"
-    assert events.index("admitted") < events.index("started")
+    admitted = events.index("admitted")
+    assert events[admitted - 1 : admitted + 3] == ["fsync", "admitted", "run", "started"]
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "rename", "ftruncate", "utime"])
@@ -260,7 +266,8 @@ def test_wherever_the_system_fails_what_started_is_counted(place, monkeypatch, c
     genuine, started = getattr(os, call), []
 
     def inside(planned, budget):
-        started.append(len(ledgers.read("data.csv").releases))
+        if budget:  # without one no data are read
+            started.append(len(ledgers.read("data.csv").releases))
         return None, np.zeros((1, planned.kept, 1))
 
     monkeypatch.setattr(command, "run_inside", inside)
