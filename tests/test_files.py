@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from conftest import ROOT
 from yaml.constructor import FullConstructor, SafeConstructor
 
 from dpmcmc.files import JobError, read_json, read_npy, read_npz, reading, replacing, write_json
+from dpmcmc.frames import read_csv
 from dpmcmc.study.config import Loader
 
 ARRAYS = {
@@ -108,6 +110,17 @@ def test_texts_are_of_utf_8_whatever_the_locale():
     for path in ROOT.glob("src/**/*.py"):  # ruff sees only those whose path is made on the spot
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"\.(read_text\(\)|write_text\((?!.*encoding))", text), path
+
+
+def test_tables_keep_every_digit_and_raise_no_warning(tmp_path):
+    numbers = np.random.default_rng(1).integers(0, 2**64, 20_000, dtype=np.uint64).view(float)
+    numbers = numbers[np.isfinite(numbers)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["x", *map(repr, numbers.tolist())]), encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = read_csv(path)["x"]
+    np.testing.assert_array_equal(read, numbers)
 
 
 class Trap:
