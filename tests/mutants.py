@@ -565,7 +565,6 @@ def main():
             copy = Path(directory, str(i))
             package = copy / "src/dpmcmc"
             shutil.copytree(tree / "src/dpmcmc", package)
-            shutil.copy(tree / "library.yaml", copy)  # a release reads it, from two levels up
             if mutant is None:  # the package as it is passes
                 tests = " ".join(sorted({file for m in chosen for file in m.tests.split()}))
                 passes, failed = run_tests(tree, package, tests)

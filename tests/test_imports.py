@@ -22,14 +22,15 @@ from dpmcmc.study.sources import imports
 
 SOURCE = ROOT / "src"
 # What the modules of a package may import of others; single modules of dpmcmc are packages here.
-LEAVES = {"arrays", "settings"}
+LEAVES = {"arrays", "settings", "extras"}
 ALLOWED = {
     "machine": set(),
     "arrays": set(),
     "settings": set(),
+    "extras": set(),
     "files": set(),
     "frames": {"files"},
-    "registry": {"settings"},
+    "registry": {"settings", "extras"},
     "accounting": set(),
     "kernels": {"machine"},
     "likelihoods": {"kernels", *LEAVES},

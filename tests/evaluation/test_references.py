@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from conftest import ROOT, SMALL_MODELS, chosen
-from mixture import Mixture, exact_draws, mixture_data
 from scipy import stats
 
 from dpmcmc.evaluation import grid, independence, long_run
@@ -18,6 +17,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Rows
 from dpmcmc.study.study import Study
+from mixture import Mixture, exact_draws, mixture_data
 
 SIZE = 1000
 

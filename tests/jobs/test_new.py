@@ -10,6 +10,7 @@ from conftest import ROOT
 from running import planned, run, snakemake
 
 from dpmcmc import cli
+from dpmcmc.extras import missing
 from dpmcmc.jobs.new import TEMPLATES
 from dpmcmc.jobs.new import new as write_new
 
@@ -64,11 +65,11 @@ def test_commands_run_without_docstrings(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("command", ["new", "check"])
 def test_a_missing_extra_is_named(monkeypatch, command):
-    """As after `pip install dpmcmc`."""
+    """As where no extra is installed."""
     for module in ("dpmcmc.jobs.new", "dpmcmc.jobs.check", "dpmcmc.study.config"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(SystemExit, match=r"no package yaml: pip install 'dpmcmc\[workflow\]'$"):
+    with pytest.raises(SystemExit, match=f"^{command}: {re.escape(missing('yaml', 'release'))}$"):
         cli.main([command])
 
 
@@ -98,8 +99,8 @@ def test_what_is_there_is_left_as_it_is(tmp_path, capsys, existing):
         ("model", "statistics.py", "there is a module statistics already"),
         ("algorithm", "numpy.py", "there is a module numpy already"),
         ("algorithm", "state.py", "its class would be State, which it imports"),
-        ("algorithm", "dp_hmc.py", "library.yaml has dp-hmc among its algorithms"),
-        ("model", "circle.py", "library.yaml has circle among its models"),
+        ("algorithm", "dp_hmc.py", "dp-hmc is one of the algorithms of the package"),
+        ("model", "circle.py", "circle is one of the models of the package"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(tmp_path, capsys, kind, name, message):

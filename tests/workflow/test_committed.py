@@ -69,7 +69,7 @@ def test_a_study_as_published_is_of_the_present_code(published):
 def test_pages_follow_a_label_without_a_chain(published, tmp_path):
     directory = Path(shutil.copytree(published, tmp_path / "tree"))
     before = {path: path.read_bytes() for path in directory.glob("docs/mini/tables/*.csv")}
-    change(directory / "library.yaml", "label: DP penalty\n", "label: Another label\n")
+    change(directory / "src/dpmcmc/catalogue.yaml", "label: DP penalty\n", "label: Another label\n")
     pages = [
         directory / f"docs/mini/{name}" for name in ("README.md", "notebooks/comparison.ipynb")
     ]

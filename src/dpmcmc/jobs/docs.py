@@ -30,8 +30,15 @@ def docs(action, studies):
     -------
     int
         Exit status: 0 if all is well.
+
+    Raises
+    ------
+    JobError
+        For an unknown action or study, and where no results are committed.
     """
     if action not in ACTIONS:
         raise JobError(f"unknown action {action}; valid actions: {', '.join(ACTIONS)}")
     names = studies or sorted(path.parent.name for path in DOCS.glob("*/provenance.json"))
+    if not names:
+        raise JobError("no results are committed beside this package: it is not in a checkout")
     return max([ACTIONS[action](study_of(name)) for name in names], default=0)

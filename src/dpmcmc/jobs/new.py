@@ -9,6 +9,7 @@ from string import Template
 
 from dpmcmc.files import replacing
 from dpmcmc.study.config import read_config
+from dpmcmc.study.loading import CATALOGUE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -76,7 +77,6 @@ def refused(kind, file):
         return (
             f"{file}: its class would be {class_of(file)}, which it imports; give it another name"
         )
-    configured = read_config("library.yaml")[f"{kind}s"] if Path("library.yaml").is_file() else {}
-    if id_of(file) in configured:
-        return f"{file}: library.yaml has {id_of(file)} among its {kind}s; give it another name"
+    if id_of(file) in read_config(CATALOGUE)[f"{kind}s"]:
+        return f"{file}: {id_of(file)} is one of the {kind}s of the package; give it another name"
     return None

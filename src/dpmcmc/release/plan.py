@@ -13,6 +13,7 @@ from dpmcmc.accounting.joint import mu_and_delta0
 from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
+from dpmcmc.extras import missing
 from dpmcmc.files import JobError
 from dpmcmc.models.model import Model
 from dpmcmc.release.ledger import DELTA_RESERVE, RESERVE
@@ -246,6 +247,6 @@ def described(mechanism, count):
 
 def require_libraries():
     """Raise a JobError without the libraries of the extra."""
-    missing = [name for name in ("randomgen", "opendp") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise JobError(f"there is no package {missing[0]}: pip install 'dpmcmc[release]'")
+    for name in ("randomgen", "opendp", "arviz", "h5netcdf"):
+        if importlib.util.find_spec(name) is None:
+            raise JobError(missing(name, "release"))

@@ -15,7 +15,6 @@ from dpmcmc.study.entries import ModelEntry, check_settings, check_sizes, load_c
 from dpmcmc.study.loading import read_study
 from dpmcmc.study.schema import MODEL_KEYS, Config
 
-ROOT = Path(__file__).parents[3]  # whose library.yaml has models and algorithms for all studies
 ACCOUNTANT = "certified"
 
 
@@ -52,7 +51,7 @@ def read_part(file, model, algorithm, rows=None):
     ConfigError
         For what is unknown, missing or out of range.
     """
-    config, folders = read_study(ROOT, [Path(file)])
+    config, folders = read_study(None, [Path(file)])
     runs = [{"models": [model], "algorithms": [algorithm], "epsilons": [1]}]
     check_type({"runs": runs} | config, Config)
     check_known([model], config["models"], "--model", "model")
@@ -150,7 +149,7 @@ def own_files(spec):
 
 def data_of(file, model):
     """Path of the data of a model of a study's file; they are not opened."""
-    config, folders = read_study(ROOT, [Path(file)])
+    config, folders = read_study(None, [Path(file)])
     check_known([model], config["models"], "--model", "model")
     entry = config["models"][model]
     if "data" not in entry:

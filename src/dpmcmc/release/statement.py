@@ -7,12 +7,12 @@ import subprocess
 import warnings
 from datetime import datetime
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 
 from dpmcmc.files import JobError
 from dpmcmc.release.ledger import RELATION, fsync_folder, today
-from dpmcmc.release.reading import ROOT
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
 
 FORMAT = 1
@@ -88,8 +88,10 @@ def code_version():
     """Version of the package, and the commit where it is a checkout."""
     version = metadata.version("dpmcmc")
     try:
-        git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+changes", "--exclude=*"]
-        commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        git = ["git", "describe", "--always", "--dirty=+changes", "--exclude=*"]
+        here = Path(__file__).parent
+        ended = subprocess.run(git, cwd=here, capture_output=True, text=True, check=True)
+        commit = ended.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return version
     return f"{version} ({commit})"

@@ -2,8 +2,6 @@
 
 from dpmcmc.reporting import words
 
-MUCH = 0.1  # share of clipped rows
-
 
 def nearest(study, summary, models):
     """Algorithm with the lowest median MMD on each model at its largest epsilon, as Markdown.
@@ -38,34 +36,6 @@ def nearest_on(study, cells, model):
         label = study.algorithm_label(worst["algorithm"])
         line += f" The highest is that of {label}, {worst['mmd_median']:.3f}."
     return line
-
-
-def most_clipped(study, summary, models):
-    """Range of the median share of clipped rows of each algorithm, over models and epsilon.
-
-    Parameters
-    ----------
-    study : Study
-    summary : DataFrame
-    models : list of str
-
-    Returns
-    -------
-    str
-        A list in Markdown.
-    """
-    cells = summary[summary["model"].isin(models)].dropna(subset="clip_fraction_median")
-    lines = []
-    for algorithm, group in cells.groupby("algorithm", sort=False):
-        fractions = group["clip_fraction_median"]
-        top = group.loc[fractions.idxmax()]
-        lines.append(
-            f"- {study.algorithm_label(algorithm)}: medians from {fractions.min():.1%} to "
-            f"{fractions.max():.1%} (on {study.model_label(top['model'])}, "
-            f"ε = {top['epsilon']:g}). It is above {100 * MUCH:g} % in "
-            f"{(fractions > MUCH).sum()} of {len(fractions)} cells."
-        )
-    return "\n".join(lines)
 
 
 def labels(study, models):

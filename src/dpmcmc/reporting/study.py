@@ -90,6 +90,13 @@ class Study:
         """Colour of an algorithm, the same in every figure."""
         return self.algorithms.get(algorithm, {}).get("colour") or style.NEUTRAL
 
+    def clips_ratios(self, algorithm):
+        """Whether clip fractions of an algorithm are of log-likelihood ratios, not of statistics.
+
+        A sampler whose steps are free has clipped the statistics of the rows, once.
+        """
+        return not self.algorithms.get(algorithm, {}).get("has_free_steps", False)
+
     @property
     def stand_ins(self):
         """Algorithms that stand in place of others, by the ids of those."""
