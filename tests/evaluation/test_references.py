@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, SMALL_MODELS, chosen
 from scipy import stats
+from two_normals import Mixture, exact_draws, mixture_data
 
 from dpmcmc.evaluation import grid, independence, long_run
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd
@@ -17,7 +18,6 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Rows
 from dpmcmc.study.study import Study
-from mixture import Mixture, exact_draws, mixture_data
 
 SIZE = 1000
 
