@@ -18,9 +18,9 @@ from dpmcmc.jobs.table import JOBS
 
 # Commands for people, who give arguments by their place; the function returns the exit status.
 FOR_PEOPLE = {
-    "new": ("new.new", "kind path"),
-    "check": ("check.check", "name settings*"),
-    "docs": ("docs.docs", "action studies*"),
+    "new": ("jobs.new.new", "kind path"),
+    "check": ("release.own_data.check", "name settings*"),
+    "docs": ("jobs.docs.docs", "action studies*"),
 }
 # Those about data of one's own, which read their options themselves.
 OF_RELEASES = ("ledger", "release", "rehearse")
@@ -32,12 +32,13 @@ def main(arguments=None):
     name, *options = (sys.argv[1:] if arguments is None else arguments) or [""]
     if name in OF_RELEASES:
         sys.exit(imported(name, "release.command.main", "workflow,release")(name, options))
-    commands = FOR_PEOPLE | {name: (job.function, job.options) for name, job in JOBS.items()}
+    of_rules = {name: (f"jobs.{job.function}", job.options) for name, job in JOBS.items()}
+    commands = FOR_PEOPLE | of_rules
     if name not in commands:
         names = ", ".join([*OF_RELEASES, *commands])
         sys.exit(f"usage: python -m dpmcmc command ...; the commands are {names}")
     place, known = commands[name]
-    function = imported(name, f"jobs.{place}", "workflow")
+    function = imported(name, place, "workflow")
     what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
     of_file = None if name in FOR_PEOPLE else "@"
     parser = argparse.ArgumentParser(
