@@ -14,7 +14,7 @@ import subprocess
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
@@ -48,12 +48,18 @@ def called(model, series):
     Raised
         If a call raises an exception, or ends its process.
     """
-    model = replace(model) if is_dataclass(model) else model  # without what it has cached
-    file = getattr(sys.modules[type(model).__module__], "__file__", None)
-    payload = pickle.dumps((sys.path, type(model).__module__, file))
-    inputs = [payload + pickle.dumps((model, calls)) for calls in series]
+    # By its settings alone: without what it has cached, and whatever its module is called here.
+    state = {f.name: getattr(model, f.name) for f in fields(model)} if is_dataclass(model) else {}
+    inputs = [pickle.dumps((sys.path, reference(type(model)), state, calls)) for calls in series]
     with ThreadPoolExecutor(len(series)) as pool:
         return list(pool.map(in_a_process, inputs))
+
+
+def reference(cls):
+    """Where a class is, as `registry.load` takes it."""
+    if cls.__module__.startswith("dpmcmc."):
+        return f"{cls.__module__}:{cls.__qualname__}"
+    return f"{sys.modules[cls.__module__].__file__}:{cls.__qualname__}"
 
 
 def in_a_process(payload):
@@ -89,11 +95,9 @@ def main():
 
 def answer(file):
     """Results of the calls in a file."""
-    sys.path[:], module, path = pickle.load(file)
-    if path is not None and not module.startswith("dpmcmc."):
-        # Under the name by which the pickle knows it.
-        sys.modules.setdefault(module, registry.load_file(path))
-    model, calls = pickle.load(file)
+    sys.path[:], of_class, state, calls = pickle.load(file)
+    model = object.__new__(registry.load(of_class))
+    vars(model).update(state)
     return [np.asarray(function(model, *arguments)) for function, *arguments in calls]
 
 
