@@ -38,7 +38,7 @@ FOR_PEOPLE = {
     ),
     "check": Command(
         "test a model or a sampler of your own: is it right, and is it private?",
-        "jobs.check.check",
+        "release.own_data.check",
         "name settings*",
     ),
     "ledger": Command("set, show or change the privacy budget of a data file", RELEASES),
