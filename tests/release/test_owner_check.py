@@ -109,3 +109,37 @@ def test_a_model_without_data_is_checked_on_simulated_ones(check, tmp_path):
     (tmp_path / "simulated.yml").write_text(study)
     status, output, _ = check("simulated.yml", "two")
     assert status == 0 and "100 rows, simulated" in output
+
+
+WRONG = """
+from leaking import *
+
+kept = {{}}
+
+def less_the_first_mean(rows):
+    return rows - kept.setdefault("mean", rows.mean(axis=0))
+
+class Wrong(Plain):
+    def {}
+"""
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "prepare(self, rows):\n        return rows - rows.mean(axis=0)",
+        "prepare(self, rows):\n        return less_the_first_mean(rows)",
+        "seen(self, rows, where):\n        return less_the_first_mean(rows)",
+    ],
+)
+def test_code_that_looks_at_other_rows_spends_nothing(place, capsys, method):
+    (place.folder / "wrong.py").write_text(WRONG.format(method))
+    study = place.folder / "study.yaml"
+    study.write_text(study.read_text().replace("leaking.py:Plain", "wrong.py:Wrong"))
+    place.ledger()
+    assert place.release() == 1
+    assert "wrong.py:Wrong does not pass its check, so nothing was started" in (
+        capsys.readouterr().err
+    )
+    assert place.run("ledger", "show", "data.csv") == 0
+    assert "spent: epsilon 0;" in capsys.readouterr().out
