@@ -136,7 +136,8 @@ def test_reading_says_nothing_of_damage_where_there_is_no_file(tmp_path):
 
 
 def test_a_sound_file_that_cannot_be_read_now_is_not_called_damaged(tmp_path):
-    for error in (OSError(24, "Too many open files"), OSError(5, "I/O"), MemoryError("no room")):
+    errors = [OSError(24, "Too many open files"), OSError(5, "I/O"), MemoryError("no room")]
+    for error in [*errors, DeprecationWarning("an option is deprecated")]:
         expected = pytest.raises(JobError, match=r"a\.npz cannot be read \(")
         with expected as caught, reading(tmp_path / "a.npz"):
             raise error

@@ -61,6 +61,7 @@ def small():
         },
     ]
     config["tuning"]["models"] = ["flat-banana-2d"]
+    config["colours"] = {"dp-hmc": "#5B7F00", "dp-barker": "dp-hmc"}
     for entry in config["algorithms"].values():
         for model in entry.get("settings", {}).keys() - set(models):
             del entry["settings"][model]

@@ -162,9 +162,10 @@ def read_notebook(study, tables, entry, given, path):
 def ids_in(values, parameters):
     """Ids in the values of some parameters, each a text, empty or not, or a list; each id once."""
     lists = [
-        [values[name]] if isinstance(values[name], str) else values[name] for name in parameters
+        [values[name]] * bool(values[name]) if isinstance(values[name], str) else values[name]
+        for name in parameters
     ]
-    return [id for id in dict.fromkeys(id for ids in lists for id in ids) if id]
+    return list(dict.fromkeys(id for ids in lists for id in ids))
 
 
 def read_source(path):
