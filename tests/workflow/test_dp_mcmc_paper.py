@@ -128,9 +128,9 @@ def test_the_longest_chains_spend_all_of_epsilon_1(study):
     assert dpmcmc.iterations(sampler, *told) == spec["iterations"]
 
 
-def test_the_notebook_has_the_sentences_that_its_page_should_have():
-    notebook = (ROOT / "studies/dp-mcmc-paper/dp-mcmc-paper.ipynb").read_text()
-    assert all(sentence in notebook for sentence in SAID)
+def test_the_committed_page_has_the_sentences_that_it_should_have():
+    page = (ROOT / "docs/dp-mcmc-paper/pages/dp-mcmc-paper.md").read_text()
+    assert all(sentence in page for sentence in SAID)
 
 
 @pytest.mark.torture

@@ -174,9 +174,9 @@ SAID = {  # by page
 }
 
 
-def test_notebooks_have_the_sentences_that_their_pages_should_have():
+def test_committed_pages_have_the_sentences_that_their_pages_should_have():
     for name, said in SAID.items():
-        assert said in (ROOT / f"studies/sghmc-thesis/{name}.ipynb").read_text()
+        assert said in (ROOT / f"docs/sghmc-thesis/pages/{name}.md").read_text()
 
 
 @pytest.mark.torture
