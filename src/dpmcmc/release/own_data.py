@@ -11,6 +11,7 @@ from dpmcmc.jobs import check as of_classes
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.reading import import_own
 from dpmcmc.study.config import ConfigError, check_known, listed
+from dpmcmc.study.data_files import DataFile
 from dpmcmc.study.entries import read_model
 from dpmcmc.study.loading import read_study
 
@@ -52,7 +53,7 @@ def read_entry(file, ids):
 def rows_and_ledger(entry):
     """Findings about the number of rows, and the file, against the ledger if there is one."""
     file, rows = entry.data["file"], entry.model.num_rows
-    kept = f"{rows:,}"
+    kept = f"{rows:,} of {DataFile(file).num_rows:,}"
     if not ledgers.path_of(file).exists():
         yield Finding("Rows that the model keeps", kept, "no ledger yet", True)
         return

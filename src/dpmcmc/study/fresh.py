@@ -56,10 +56,10 @@ def called(model, series):
 
 
 def reference(cls):
-    """Where a class is, as `registry.load` takes it."""
-    if cls.__module__.startswith("dpmcmc."):
-        return f"{cls.__module__}:{cls.__qualname__}"
-    return f"{sys.modules[cls.__module__].__file__}:{cls.__qualname__}"
+    """Where a class is, for `registry.load`: in a file of one's own, or a module of a package."""
+    module = cls.__module__
+    is_file = "." not in module or module.endswith(".py")
+    return f"{sys.modules[module].__file__ if is_file else module}:{cls.__qualname__}"
 
 
 def in_a_process(payload):
@@ -91,6 +91,7 @@ def main():
         results = f"{type(error).__name__} ({Path(frame.filename).name}, line {frame.lineno})"
     with answers:
         pickle.dump(results, answers)
+    os._exit(0)  # whatever threads the model has started
 
 
 def answer(file):
