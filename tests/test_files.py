@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from conftest import ROOT
 from yaml.constructor import FullConstructor, SafeConstructor
 
 from dpmcmc.files import JobError, read_json, read_npy, read_npz, reading, replacing, write_json
+from dpmcmc.frames import read_csv
 from dpmcmc.study.config import Loader
 
 ARRAYS = {
@@ -110,6 +112,17 @@ def test_texts_are_of_utf_8_whatever_the_locale():
         assert not re.search(r"\.(read_text\(\)|write_text\((?!.*encoding))", text), path
 
 
+def test_tables_keep_every_digit_and_raise_no_warning(tmp_path):
+    numbers = np.random.default_rng(1).integers(0, 2**64, 20_000, dtype=np.uint64).view(float)
+    numbers = numbers[np.isfinite(numbers)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["x", *map(repr, numbers.tolist())]), encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = read_csv(path)["x"]
+    np.testing.assert_array_equal(read, numbers)
+
+
 class Trap:
     sprung = False
 
@@ -123,7 +136,8 @@ def test_reading_says_nothing_of_damage_where_there_is_no_file(tmp_path):
 
 
 def test_a_sound_file_that_cannot_be_read_now_is_not_called_damaged(tmp_path):
-    for error in (OSError(24, "Too many open files"), OSError(5, "I/O"), MemoryError("no room")):
+    errors = [OSError(24, "Too many open files"), OSError(5, "I/O"), MemoryError("no room")]
+    for error in [*errors, DeprecationWarning("an option is deprecated")]:
         expected = pytest.raises(JobError, match=r"a\.npz cannot be read \(")
         with expected as caught, reading(tmp_path / "a.npz"):
             raise error

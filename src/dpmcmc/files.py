@@ -41,7 +41,8 @@ def reading(path):
     except (JobError, FileNotFoundError):
         raise
     except Exception as error:  # a wrong bit may lead NumPy and zipfile anywhere
-        if isinstance(error, MemoryError) or getattr(error, "errno", None) not in DAMAGE_ERRNOS:
+        is_of_file = not isinstance(error, MemoryError | Warning)  # which may be raised as an error
+        if not is_of_file or getattr(error, "errno", None) not in DAMAGE_ERRNOS:
             raise JobError(f"{path} cannot be read ({error})") from error
         raise JobError(f"{path} is damaged ({error}); delete it and run again") from error
 

@@ -379,8 +379,22 @@ BAD = [
     ),
     ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("models/circle\n", {"kind": "Circle"}, "is not a valid id"),
-    ("colours/dp-hmc", "#12345", "colours.dp-hmc: '#12345' is no colour; a colour is #rrggbb or"),
-    ("colours/dp-hmc", "dp-hcm", "colours.dp-hmc: unknown algorithm dp-hcm; valid algorithms: "),
+    (
+        "colours",
+        {"dp-hmc": "#12345"},
+        "colours.dp-hmc: '#12345' is no colour; a colour is #rrggbb or",
+    ),
+    (
+        "colours",
+        {"dp-hmc": "dp-hcm"},
+        "colours.dp-hmc: unknown algorithm dp-hcm; valid algorithms: ",
+    ),
+    ("colours", {"dp-hcm": "#123456"}, "colours: unknown algorithm dp-hcm; valid algorithms: "),
+    (
+        "notebooks/comparison/models",
+        [""],
+        "notebooks.comparison.models: unknown model ''; valid models: ",
+    ),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
     ("seed", 10**400, "seed: must be a finite number, not 1000"),
     ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
@@ -689,3 +703,15 @@ def test_the_budget_says_the_noise_of_a_preparation(quick, tmp_path):
     given["sampler"]["noise_scale"] = 0.5
     with pytest.raises(JobError, match="costs more than epsilon 4; leave out its noise_scale"):
         budgets.budget(given, output)
+
+
+def test_a_name_on_pages_stands_for_one_accounting():
+    """Charged what it costs, or as published: nobody can tell from a name that is used for both."""
+    kinds = {}
+    for file in [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]:
+        for algorithm in load_study(ROOT, [file]).description()["algorithms"].values():
+            sound = algorithm["accountant"] in ("gaussian", "certified", None)
+            kinds.setdefault(algorithm["label"], set()).add(sound)
+            assert sound or "published)" in algorithm["label"]
+    assert len(kinds) > 20
+    assert not [label for label, found in kinds.items() if len(found) > 1]

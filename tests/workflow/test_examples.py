@@ -52,7 +52,7 @@ def test_an_example_runs_to_the_last_page(with_examples, name):
     snakemake(with_examples, "--cores", 2, *overlay)
     results = with_examples / "results" / study["study"]
     assert (results / "figures/figure-6.3.png").stat().st_size > 10_000
-    assert (results / "site/notebooks/comparison.html").is_file()
+    assert (results / "site/pages/comparison.html").is_file()
     with (results / "tables/chains.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["algorithm"] for row in rows} == set(study["runs"][0]["algorithms"])

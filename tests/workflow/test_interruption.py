@@ -107,6 +107,10 @@ def test_damaged_files_are_named_and_made_anew_once_deleted(tiny, finished):
     damaged_then_resumed(finished, CASES, tables(tiny))
 
 
+def test_files_that_are_damaged_at_length_are_there(tiny):
+    assert all((tiny / "results/tiny" / file).is_file() for case in MORE_CASES for file in case)
+
+
 @pytest.mark.torture
 def test_every_kind_of_damage_is_named(tiny, finished):
     for case in MORE_CASES:

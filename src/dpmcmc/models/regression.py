@@ -28,6 +28,10 @@ class Regression(NormalPrior, RowsModel):
         """d + 1."""
         return self.dimension + 1
 
+    def names_of(self, columns):
+        """Names of the coefficients: those of the covariates' columns."""
+        return columns[1:]
+
     def prepare(self, rows):
         """Rows of a file (k, d + 1), with covariates of at most the bound's length."""
         lengths = np.linalg.norm(rows[:, 1:], axis=1)

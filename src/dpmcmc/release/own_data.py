@@ -9,7 +9,7 @@ from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.files import JobError
 from dpmcmc.jobs import check as of_classes
 from dpmcmc.release import ledger as ledgers
-from dpmcmc.release.reading import ROOT, import_own
+from dpmcmc.release.reading import import_own
 from dpmcmc.study.config import ConfigError, check_known, listed
 from dpmcmc.study.data_files import DataFile
 from dpmcmc.study.entries import read_model
@@ -41,7 +41,7 @@ def check(name, settings):
 
 def read_entry(file, ids):
     """The entry of a model of a study's file, with its data."""
-    config, folders = read_study(ROOT, [Path(file)])
+    config, folders = read_study(None, [Path(file)])
     if len(ids) != 1:
         raise ConfigError(f"{file}: give the id of one model: {listed(config['models'])}")
     check_known(ids, config["models"], "model", "model")
@@ -57,8 +57,10 @@ def rows_and_ledger(entry):
     if not ledgers.path_of(file).exists():
         yield Finding("Rows that the model keeps", kept, "no ledger yet", True)
         return
-    budget = ledgers.read(file).budget
-    yield Finding("Rows that the model keeps", kept, f"{budget.rows:,}", rows == budget.rows)
+    ledger = ledgers.read(file)
+    budget, declared = ledger.budget, ledger.declared_rows
+    allowed = " or ".join(f"{count:,}" for count in declared)
+    yield Finding("Rows that the model keeps", kept, allowed, rows in declared)
     is_same = ledgers.fingerprint(Path(file).read_bytes(), budget.salt) == budget.fingerprint
     found = "the same" if is_same else "another; `ledger change` records it"
     yield Finding("The file of the data", found, "the ledger's", is_same)

@@ -20,8 +20,7 @@ def colours_of(algorithms, given):
     algorithms : list of str
         Ids, in the order of the configuration.
     given : dict of str to str
-        The section `colours`: #rrggbb, or the id of another algorithm, which has the same. It may
-        have more algorithms than these.
+        The section `colours`: #rrggbb, or the id of another algorithm, which has the same.
 
     Returns
     -------
@@ -30,11 +29,12 @@ def colours_of(algorithms, given):
     Raises
     ------
     ConfigError
-        If one takes the colour of an algorithm that is not there.
+        For an algorithm that is not there.
     """
-    for name in given.keys() & set(algorithms):
-        if not given[name].startswith("#"):
-            check_known([given[name]], algorithms, f"colours.{name}", "algorithm")
+    check_known(given, algorithms, "colours", "algorithm")
+    for name, value in given.items():
+        if not value.startswith("#"):
+            check_known([value], algorithms, f"colours.{name}", "algorithm")
     by_place = {name: colour(index) for index, name in enumerate(algorithms)}
     own = by_place | {name: value for name, value in given.items() if value.startswith("#")}
     return {name: own.get(given.get(name), own[name]) for name in algorithms}

@@ -201,7 +201,7 @@ def listed(names):
 
 def named(key):
     """A key as messages show it."""
-    is_plain = isinstance(key, str) and key.isprintable() and len(key) <= 60
+    is_plain = isinstance(key, str) and key.isprintable() and 0 < len(key) <= 60
     return key if is_plain else short(key)
 
 
