@@ -40,7 +40,7 @@ rule tune:
 
 
 onstart:
-    for line in machine.note():
+    for line in [*machine.note(), *(reuse.plan() if reused else [])]:
         print(line, file=sys.stderr)
 
 

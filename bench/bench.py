@@ -32,7 +32,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TREE = [
     "Snakefile",
     "config.yaml",
-    "library.yaml",
     "studies",
     "workflow",
     "profiles",

@@ -62,3 +62,54 @@ def draw_curves(study, axis, curves, by):
             label=label,
         )
     axis.set(xlabel="Privacy bound ε", ylabel="Iterations allowed")
+
+
+def gains(study, curves):
+    """Gain of the most generous accountant of each algorithm over the least: a list in Markdown.
+
+    Parameters
+    ----------
+    study : Study
+    curves : DataFrame
+        Table `accounting` of the study; algorithms with one accountant are left out.
+    """
+    lines = []
+    for algorithm, curve in curves.groupby("algorithm", sort=False):
+        counts = by_accountant(curve).sort_index()
+        totals = counts.sum().sort_values()
+        tight, loose = totals.index[-1], totals.index[0]
+        times = (counts[tight] / counts[loose])[counts[loose] > 0]
+        if len(totals) > 1 and len(times):
+            lines.append(
+                f"- {study.algorithm_label(algorithm)}: {accountant_label(tight)} allows "
+                f"{times.iloc[0]:.3g} times the iterations of {accountant_label(loose)} at "
+                f"ε = {times.index[0]:.3g}, the smallest at which that allows any, and "
+                f"{times.iloc[-1]:.3g} times at ε = {times.index[-1]:.3g}."
+            )
+    return "\n".join(lines)
+
+
+def by_accountant(curve):
+    """Iterations of an algorithm: a row an epsilon, a column an accountant."""
+    return curve.pivot_table(index="epsilon", columns="accountant", values="iterations", sort=False)
+
+
+def iterations_table(study, curves, columns=6):
+    """Iterations at some epsilons, about as many as `columns`: a row an algorithm and accountant.
+
+    Parameters
+    ----------
+    study : Study
+    curves : DataFrame
+    columns : int
+    """
+    epsilons = sorted(curves["epsilon"].unique())
+    table = curves[curves["epsilon"].isin(epsilons[:: max(1, len(epsilons) // columns)])]
+    table = table.assign(
+        algorithm=table["algorithm"].map(study.algorithm_label),
+        accountant=table["accountant"].map(accountant_label),
+    )
+    keys = ["algorithm", "accountant"]
+    table = table.pivot_table(index=keys, columns="epsilon", values="iterations", sort=False)
+    table.columns = [f"ε = {epsilon:.3g}" for epsilon in table.columns]
+    return table.reset_index()

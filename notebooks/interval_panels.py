@@ -5,6 +5,7 @@ from matplotlib.colors import LogNorm, TwoSlopeNorm
 
 from dpmcmc.evaluation.coverage import RANKS
 from dpmcmc.reporting.figures.strips import epsilons_text, scale_bar, strip_map
+from dpmcmc.reporting.words import number
 
 EXACT = "exact"  # column of the exact posterior
 SHADES = "RdYlBu"  # red where intervals are too short
@@ -87,3 +88,53 @@ def interval_map(study, intervals, value, norm, spec, exact=None):
         for model, cells in intervals.groupby("model", sort=False):
             strips[model, EXACT] = [strip(exact(cells).mean())]
     return strip_map(rows, columns, strips)[0]
+
+
+def coverage_text(study, intervals):
+    """Coverage of 90 % intervals of each algorithm, and where it is worst: a list in Markdown.
+
+    Parameters
+    ----------
+    study : Study
+    intervals : DataFrame
+        Table `intervals` of the study.
+    """
+    lines = []
+    for algorithm, cells in intervals.groupby("algorithm", sort=False):
+        covers, exact = cells["coverage_90"], cells["exact_coverage_90"]
+        line = f"- {study.algorithm_label(algorithm)}: between {covers.min():.1%} and "
+        line += f"{covers.max():.1%}."
+        gaps = (covers - exact).abs().dropna()
+        if len(gaps):
+            worst = cells.loc[gaps.idxmax()]
+            line += (
+                " The largest difference from the exact posterior is on "
+                f"{study.model_label(worst['model'])} at ε = {worst['epsilon']:g}: "
+                f"{worst['coverage_90']:.1%} in place of {worst['exact_coverage_90']:.1%}."
+            )
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def interval_table(study, cells):
+    """Table of coverages with standard errors, widths and moments: a list of dict.
+
+    Parameters
+    ----------
+    study : Study
+    cells : DataFrame
+        Rows of the table `intervals`.
+    """
+    return [
+        {
+            "algorithm": study.algorithm_label(row["algorithm"]),
+            "ε": f"{row['epsilon']:g}",
+            "covers, 50 %": f"{row['coverage_50']:.1%} ± {row['coverage_50_se']:.1%}",
+            "covers, 90 %": f"{row['coverage_90']:.1%} ± {row['coverage_90_se']:.1%}",
+            "exact, 90 %": number(row["exact_coverage_90"], ".1%"),
+            "width": number(row["width_90"], ".2f"),
+            "mean error": number(row["mean_error"], ".2f"),
+            "sd ratio": number(row["sd_ratio"], ".2f"),
+        }
+        for row in cells.to_dict("records")
+    ]

@@ -1,4 +1,4 @@
-"""A leapfrog trajectory in successive frames: figure 4.1."""
+"""A noisy leapfrog trajectory in successive frames: figure 4.1."""
 
 import numpy as np
 from matplotlib.lines import Line2D
@@ -12,6 +12,8 @@ from dpmcmc.reporting.figures.posteriors import (
     posterior_density,
 )
 from dpmcmc.reporting.figures.style import legend_below
+from dpmcmc.samplers.hmc import draw_momentum, leapfrog
+from dpmcmc.study.streams import chain_streams
 
 
 def trajectory_figure(target, reference, positions, colour, num_frames=6):
@@ -51,3 +53,41 @@ def trajectory_figure(target, reference, positions, colour, num_frames=6):
     path = Line2D([], [], color=colour, label="Path of the leapfrog steps")
     legend_below(figure, [*handles("Start"), path], 3)
     return figure
+
+
+def noisy_trajectory(study, model, algorithm, num_steps):
+    """Trajectory of DP HMC from the first draw of the reference sample, with its noise and clip.
+
+    Parameters
+    ----------
+    study : Study
+    model, algorithm : str
+        Ids; settings of the algorithm are those on the model.
+    num_steps : int
+        Leapfrog steps.
+
+    Returns
+    -------
+    positions : (num_steps + 1, d) array
+    clipped : list of float
+        Share of the rows whose gradient was clipped, of each evaluation.
+    """
+    target, start = study.target(model), study.reference(model)[0]
+    sampler = study.sampler(algorithm, model, num_integration_steps=num_steps)
+    rng = chain_streams(study.seed, model, algorithm, "trajectory", 0)
+    clipped = []
+
+    def gradient(theta):
+        found, num_clipped = sampler.noisy_gradient(rng, target, theta)
+        clipped.append(num_clipped / target.num_rows)
+        return found
+
+    mass = sampler.inverse_mass_matrix
+    momentum = draw_momentum(rng, start.size, mass)
+    path = leapfrog(start, momentum, gradient, sampler.step_size, num_steps, mass)
+    return np.array([start, *(theta for theta, _ in path)]), clipped
+
+
+def path_length(positions):
+    """Length of the path through positions, (k, d)."""
+    return np.linalg.norm(np.diff(positions, axis=0), axis=1).sum()

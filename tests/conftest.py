@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items):
 
 
 def chosen(cases, *kept):
-    """Parameters of a test: of all cases those that are kept, the rest for `make torture` alone."""
+    """Parameters of a test: of all cases those that are kept; the rest for `make test-slow`."""
     return [
         pytest.param(
             *(case if isinstance(case, tuple) else (case,)),

@@ -1,4 +1,4 @@
-"""Faults that the tests have to see: `python tests/mutants.py`, part of `make torture`.
+"""Faults that the tests have to see: `python tests/mutants.py`, part of `make test-slow`.
 
 Each one is put into a copy of the package, on which the tests of its kind run until one fails. The
 table says which were caught; exit status 1 means that one was missed. With names as arguments only
@@ -530,6 +530,20 @@ MUTANTS = [
         "sum(line[field] for line in self.releases[-1:])",
         "release/test_ledger.py",
     ),
+    Mutant(
+        "ledger: delta changes after a release",
+        "release/ledger.py",
+        "if self.delta != old.delta:",
+        "if False:",
+        "release/test_ledger.py",
+    ),
+    Mutant(
+        "ledger: any number of rows is published",
+        "release/ledger.py",
+        "not in (declared := self.declared_rows):",
+        "in (declared := []):",
+        "release/test_ledger.py",
+    ),
 ]
 
 
@@ -565,7 +579,6 @@ def main():
             copy = Path(directory, str(i))
             package = copy / "src/dpmcmc"
             shutil.copytree(tree / "src/dpmcmc", package)
-            shutil.copy(tree / "library.yaml", copy)  # a release reads it, from two levels up
             if mutant is None:  # the package as it is passes
                 tests = " ".join(sorted({file for m in chosen for file in m.tests.split()}))
                 passes, failed = run_tests(tree, package, tests)

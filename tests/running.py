@@ -13,8 +13,7 @@ from conftest import ROOT
 QUICK = ["--configfile", "studies/quick/study.yaml"]
 TINY = ["tables", "--configfile", "studies/tiny/study.yaml"]
 STUDY = ["--cores", "2", *TINY]
-PARTS = ["Snakefile", "config.yaml", "library.yaml"]
-PARTS += ["studies", "workflow", "profiles", "src", "notebooks", "envs"]
+PARTS = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "notebooks", "envs"]
 
 
 def copy_tree(directory):

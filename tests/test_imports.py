@@ -22,14 +22,15 @@ from dpmcmc.study.sources import imports
 
 SOURCE = ROOT / "src"
 # What the modules of a package may import of others; single modules of dpmcmc are packages here.
-LEAVES = {"arrays", "settings"}
+LEAVES = {"arrays", "settings", "extras"}
 ALLOWED = {
     "machine": set(),
     "arrays": set(),
     "settings": set(),
+    "extras": set(),
     "files": set(),
     "frames": {"files"},
-    "registry": {"settings"},
+    "registry": {"settings", "extras"},
     "accounting": set(),
     "kernels": {"machine"},
     "likelihoods": {"kernels", *LEAVES},
@@ -196,6 +197,20 @@ def test_what_is_heavy_would_be_seen():
         brought_by({"dpmcmc.evaluation.analysis", "dpmcmc.evaluation.audit"})
     )
     assert "matplotlib" in brought_by({"dpmcmc.reporting.figures.style"})
+
+
+KEPT = {path.parent for path in ROOT.glob("studies/*/kept_*.py")}
+
+
+@pytest.mark.parametrize("folder", sorted(KEPT), ids=lambda folder: folder.name)
+def test_what_pages_keep_of_chains_is_computed_without_what_draws(folder):
+    names = sorted(path.stem for path in folder.glob("kept_*.py"))
+    script = f"import sys; sys.path.insert(0, {str(folder)!r}); import {', '.join(names)}; "
+    script += "print('matplotlib' in sys.modules)"
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=SOURCE
+    )
+    assert output.stdout.strip() == "False"
 
 
 def test_jobs_find_this_package_before_the_users_own_path(monkeypatch):

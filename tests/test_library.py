@@ -140,7 +140,7 @@ def test_no_job_depends_on_what_the_public_names_stand_for():
 
 
 def test_planning_and_documentation_need_neither_arviz_nor_pandas():
-    """As after `pip install dpmcmc`, without extras."""
+    """As where no extra is installed."""
     missing = ["arviz", "pandas", "yaml", "jax", "matplotlib"]
     code = f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
     code += "import dpmcmc; print(*(getattr(dpmcmc, n).__name__ for n in dpmcmc.__all__))"

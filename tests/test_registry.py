@@ -177,7 +177,7 @@ def test_a_file_that_raises_may_be_mended(tmp_path):
 def test_jax_that_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     path = write(tmp_path, "of_jax.py", imports="import jax")
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpmcmc\[jax\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"^there is no package jax: .*\[jax\]"):
         load(f"{path}:Mine")
 
 

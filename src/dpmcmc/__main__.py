@@ -2,6 +2,9 @@ import gc
 import os
 import sys
 
+if not sys.flags.safe_path:
+    del sys.path[0]  # the current directory, as by -P: a file there must not stand for a library
+
 from dpmcmc.cli import main
 
 gc.disable()  # jobs are short: modules leave no garbage, and looking for it takes time

@@ -12,6 +12,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 import dpmcmc
+from dpmcmc.extras import missing
 from dpmcmc.settings import annotations
 
 # Method by which a class of each kind is known, and the package that has them.
@@ -125,7 +126,7 @@ def load_file(path):
     except BaseException as error:
         del sys.modules[spec.name]
         if isinstance(error, ModuleNotFoundError) and error.name == "jax":
-            error.msg += ": pip install 'dpmcmc[jax]'"
+            error.msg = missing("jax", "jax")
         raise
     return module
 

@@ -1,99 +1,51 @@
-"""Samples, their standard deviations along the axes of the posterior, and what theory says."""
+"""Figures and tables of samples and their standard deviations along the axes of the posterior."""
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
-from dpmcmc.evaluation.diagnostics import effective_sample_size
-from dpmcmc.evaluation.intervals import median_contrast
-from dpmcmc.evaluation.metrics import principal_axes
-from dpmcmc.reporting.draws import run_of, sample_draws
+from dpmcmc.reporting import words
 from dpmcmc.reporting.figures.posteriors import draw_sample, plane_grid, posterior_density
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
-from dpmcmc.study.streams import generator
 
-EXACT_DRAWS = 100_000
 LEAST_ESS = 40  # of a sample, to tell a standard deviation by, to 11 % or so
 FEW = 3  # axes, each of which has its tick
 
 
-def spreads(study, model, algorithm, swept):
-    """Standard deviations of a sampler of Langevin dynamics over those of the posterior, by axis.
-
-    Axes are the principal ones of an exact sample, in coordinates in which the posterior is normal
-    (`straighten` of a model that has it).
+def spread_table(study, table):
+    """Ratios of the narrowest and the widest axis that mix, by model, temperature and step size.
 
     Parameters
     ----------
     study : Study
-    model, algorithm : str
-        Ids; the model has exact draws.
-    swept : DataFrame
-        Rows of the table `chains` that are of this model and algorithm, in a sweep over `step_size`
-        and `temperature` with `batch_size` fixed.
+    table : DataFrame
+        From `kept_temperature.spreads`, of one model or several.
 
     Returns
     -------
-    DataFrame
-        One row a temperature, step size and axis: `variance` of the posterior along it; `ratio`,
-        the median over the samples, with its interval; `ess` of a sample, in the median; and
-        `expected`, of the posterior to the power 1 / temperature, at that step on a normal
-        posterior without clipping, NaN on others.
+    list of dict
     """
-    target = study.target(model)
-    straighten = getattr(target.model, "straighten", np.asarray)
-    rng = generator(0, "spread", model)
-    exact = straighten(target.model.sample_posterior(rng, target.data, EXACT_DRAWS))
-    deviations, axes = principal_axes(exact)
-    settings = study.algorithms[algorithm]["settings"][model]
-    keys = [key for key in swept if key in settings]
     rows = []
-    for values, cell in swept.groupby([*keys, "iterations"], sort=False):
-        varied = dict(zip(keys, values, strict=False))
-        run = run_of(study, cell.iloc[0])
-        samples = [
-            straighten(sample_draws(study, model, algorithm, run, sample)) @ axes
-            for sample in sorted(cell["seed"])
-        ]
-        sampler = study.sampler(algorithm, model, **varied)
-        expected = np.full(len(deviations), np.nan)
-        if not hasattr(target.model, "straighten"):
-            expected = in_theory(sampler, target.num_rows, deviations**2)
-        for j, deviation in enumerate(deviations):
-            ratios = [sample[..., j].std(ddof=1) / deviation for sample in samples]
-            estimate = median_contrast(("spread", model, *values, j), [ratios])
-            ess = np.median([effective_sample_size(sample[..., j : j + 1]) for sample in samples])
-            rows.append(
-                varied
-                | {"variance": deviation**2, "ratio": estimate.value}
-                | {"low": estimate.low, "high": estimate.high, "ess": ess}
-                | {"expected": expected[j]}
-            )
-    return pd.DataFrame(rows).assign(model=model)
-
-
-def in_theory(sampler, num_rows, variances):
-    """Those ratios for DP-SGLD on a normal posterior, in the long run, where nothing is clipped.
-
-    Along an axis of variance v it is an autoregression of order 1, with noise of variance
-    temperature h + (h / 2)^2 (n / b) (1 - q) / v, the second part of the batch.
-
-    Parameters
-    ----------
-    sampler : DPSGLD
-    num_rows : int
-        n.
-    variances : (d,) array
-        Of the posterior along its axes; the prior is flat.
-    """
-    h, n, b = sampler.step_size, num_rows, sampler.batch_size
-    noise = sampler.temperature + h / 4 * n / b * (1 - b / n) / variances
-    decay = 1 - h / (4 * variances)
-    with np.errstate(invalid="ignore"):  # where the step is too long to be stable
-        return np.sqrt(noise / np.where(decay > 0, decay, np.nan))
+    keys = ["model", "temperature", "step_size"]
+    for (model, temperature, step), cell in table.groupby(keys, sort=False):
+        mixed = cell[cell["ess"] >= LEAST_ESS].sort_values("variance")
+        ends = {"narrowest of these": mixed[:1], "widest of these": mixed[-1:]}
+        rows.append(
+            {
+                "model": study.model_label(model),
+                "temperature": f"{temperature:g}",
+                "step size": f"{step:g}",
+                "square root of the temperature": f"{temperature**0.5:.3f}",
+                "axes that mix": f"{len(mixed)} of {len(cell)}",
+            }
+            | {
+                name: words.interval(*axis[["ratio", "low", "high"]].iloc[0]) if len(axis) else "–"
+                for name, axis in ends.items()
+            }
+        )
+    return rows
 
 
 def spread_panels(study, table):
@@ -103,7 +55,7 @@ def spread_panels(study, table):
     ----------
     study : Study
     table : DataFrame
-        From `spreads`, of one model or several.
+        From `kept_temperature.spreads`, of one model or several.
     """
     models = list(table["model"].unique())
     steps = {m: sorted(table.loc[table["model"] == m, "step_size"].unique())[::-1] for m in models}

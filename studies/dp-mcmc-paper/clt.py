@@ -15,7 +15,6 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting.draws import run_of, sample_draws
 from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
@@ -300,22 +299,6 @@ class Proposal(NamedTuple):
     ratios: np.ndarray  # of all rows, not clipped
 
 
-def places(study, model, algorithm, run, count):
-    """Places of a chain, evenly spaced among the kept draws, (count, d).
-
-    Parameters
-    ----------
-    study : Study
-    model, algorithm : str
-        Ids; the algorithm has a move.
-    run : str
-        As it stands in paths; the first chain is taken.
-    count : int
-    """
-    draws = sample_draws(study, model, algorithm, run, 0)[0]
-    return draws[np.linspace(0, len(draws) - 1, count).astype(int)]
-
-
 def proposals(study, model, algorithm, thetas):
     """A proposal from each of some places of a chain (k, d), as a list of `Proposal`."""
     move, target = study.sampler(algorithm, model).move, study.target(model)
@@ -327,24 +310,6 @@ def proposals(study, model, algorithm, thetas):
         ratios, _ = target.row_ratios(theta, theta_new)
         found.append(Proposal(model, algorithm, target, theta, theta_new, ratios))
     return found
-
-
-def run_as_set(study, cell):
-    """Run, as it stands in paths, of a cell's chains whose swept settings are the algorithm's own.
-
-    Parameters
-    ----------
-    study : Study
-    cell : DataFrame
-        Rows of the table `chains`, of one model and algorithm.
-    """
-    model, algorithm = cell.iloc[0][["model", "algorithm"]]
-    own = study.algorithms[algorithm]["settings"][model]
-    swept = [key for key in own if key in cell and cell[key].notna().any()]
-    is_own = np.logical_and.reduce(
-        [np.ones(len(cell), dtype=bool), *(np.isclose(cell[key], own[key]) for key in swept)]
-    )
-    return run_of(study, cell[is_own].iloc[0])
 
 
 def clipped(study, proposal, batch_size=None):

@@ -21,6 +21,7 @@ from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, Move
 from dpmcmc.study.streams import three_streams
+from kept_places import run_as_set
 
 
 def streams(seed):
@@ -239,6 +240,6 @@ def test_the_run_whose_swept_settings_are_the_algorithm_s_own():
     cell = pd.DataFrame(
         {"model": "m", "algorithm": "a", "iterations": 400, "epsilon": np.nan}, [0, 1]
     )
-    assert clt.run_as_set(study, cell) == "iterations-400"
+    assert run_as_set(study, cell) == "iterations-400"
     cell["proposal_scale"] = [0.2, 0.1]
-    assert clt.run_as_set(study, cell) == "iterations-400/proposal_scale-0.1"
+    assert run_as_set(study, cell) == "iterations-400/proposal_scale-0.1"

@@ -43,21 +43,6 @@ def distance(rng, draws, reference):
     return mmd(draws, reference, bandwidth), sd_ratio(draws, reference)
 
 
-def sd_difference(sds, reference):
-    """Mean over the components of |s - s_reference|, of standard deviations s, (d,).
-
-    The thesis on DP SGHMC measures so how near a sample is to the posterior (section 6.4).
-
-    Parameters
-    ----------
-    sds : (d,) array
-        Of a sample.
-    reference : (k, d) array
-        Another sample.
-    """
-    return float(np.abs(sds - reference.std(axis=0, ddof=1)).mean())
-
-
 def judged(gaps, **limits):
     """Verdict on a claim of several comparisons: all of them for it, any against it, or neither.
 

@@ -10,7 +10,8 @@ import regression
 from dpmcmc.evaluation.intervals import Estimate
 from dpmcmc.models.softmax import Softmax
 from dpmcmc.study.data_files import DataFile, data_set, model_of
-from regression import contrasts, distance, judged, sd_difference
+from kept_sweep import sd_difference
+from regression import contrasts, distance, judged
 
 RADON = Path(__file__).parents[2] / "examples/radon.csv"
 PRIOR = {"means": [0, 0], "sds": [1, 1], "prior_variance": 10, "classes": [1, 9, 0]}

@@ -67,3 +67,32 @@ def iterations_table(study, certified):
         }
         for row in certified.to_dict("records")
     ]
+
+
+# Columns of the table of audits, and their headings.
+AUDITED = {
+    "case": "case",
+    "epsilon_at_most": "accountant",
+    "epsilon_by_values": "noisy values",
+    "epsilon_by_positions": "positions",
+    "mu_at_most": "μ, accountant",
+    "mu_by_values": "μ, noisy values",
+    "noise_variance": "variance of the noise",
+}
+
+
+def audit_table(audit):
+    """Table of audits for a page: costs by the accountant, rounded up, and bounds from below.
+
+    Parameters
+    ----------
+    audit : DataFrame
+        Table `audit` of the study.
+
+    Returns
+    -------
+    DataFrame
+        With the headings AUDITED.
+    """
+    at_most = audit["epsilon_at_most"].map(lambda cost: rounded_up(cost, 2))
+    return audit.assign(epsilon_at_most=at_most)[[*AUDITED]].rename(columns=AUDITED)

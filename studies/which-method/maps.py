@@ -22,7 +22,7 @@ from dpmcmc.reporting.figures.strips import (
     scale_bar,
 )
 from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
-from dpmcmc.reporting.words import listing
+from dpmcmc.reporting.words import interval, listing, number
 
 LEAST_SPENT = 0.9  # of its budget, by a chain that is not called short
 NO_CHAIN = "*"  # beside the number of a cell where no chain was tried
@@ -491,6 +491,33 @@ def gain_of_search(study, trials, found, examples):
     return "\n".join(lines)
 
 
+def gain_of_smaller_bounds(study, found, searches):
+    """Gain of smaller clip bounds of releases, as a list in Markdown.
+
+    Parameters
+    ----------
+    study : Study
+    found : DataFrame
+        From `searched`.
+    searches : list of (str, str)
+        Models and algorithms.
+    """
+    found, lines = found.set_index(["model", "algorithm"]), []
+    for model, algorithm in searches:
+        row = found.loc[(model, algorithm)]
+        own, best = (json.loads(row[f"{kind}_settings"]) for kind in ("own", "best"))
+        changes = [
+            f"a `{key}` of {best[key]:g} in place of {own[key]:g}"
+            for key in own
+            if best[key] < own[key]
+        ]
+        lines.append(
+            f"- {study.algorithm_label(algorithm)}, {study.model_label(model)}: "
+            f"{listing(changes)} lowers the MMD from {row['own_mmd']:.2f} to {row['best_mmd']:.2f}."
+        )
+    return "\n".join(lines)
+
+
 def settings_table(study):
     """Settings of the models that others take them from: rows of a table."""
     labels, rows = families(study.models), []
@@ -501,3 +528,31 @@ def settings_table(study):
                 row = {"posterior": labels[model], "method": study.algorithm_label(name)}
                 rows.append(row | {"settings": text or "defaults"})
     return sorted(rows, key=lambda row: row["posterior"])
+
+
+def cells_table(study, cells):
+    """Table of all cells of a family, by number of rows, epsilon and MMD: a list of dict.
+
+    Parameters
+    ----------
+    study : Study
+    cells : DataFrame
+        From `with_families`.
+    """
+    return [
+        {
+            "n": f"{row['n']:,}",
+            "ε": f"{row['epsilon']:g}",
+            "method": study.algorithm_label(row["algorithm"]),
+            "times exact": number(row["times_exact"], ".1f"),
+            "MMD": interval(*(row[name] for name in ("mmd", "mmd_low", "mmd_high"))),
+            "covers": number(row["coverage"], ".0%"),
+            "sd ratio": number(row["sd_ratio"], ".2f"),
+            "mean off by": number(row["mean_error"], ".2f"),
+            "first on": number(row["share_first"], ".0%"),
+            "iterations": row["iterations"],
+            "seconds": number(row["seconds"], ".1f"),
+            "usable": "yes" if row["is_usable"] else "no",
+        }
+        for row in cells.sort_values(["n", "epsilon", "mmd"]).to_dict("records")
+    ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from both_accountings import gains, iterations_figure, iterations_table
+from both_accountings import audit_table, gains, iterations_figure, iterations_table
 from dpmcmc.reporting.study import Study
 
 STUDY = Study(results="", algorithms={"barker": {"label": "DP Barker"}})
@@ -31,3 +31,12 @@ def test_gains_leave_out_cells_without_iterations_and_costs_are_rounded_up():
     assert gains(STUDY, CERTIFIED) == ["- DP Barker: 400.0 to 700.0 times the iterations."]
     rows = iterations_table(STUDY, CERTIFIED)
     assert [row["ε spent"] for row in rows] == [0.05, 0.0, 0.02]
+
+
+def test_costs_by_the_accountant_are_rounded_up_beside_bounds_from_below():
+    names = ["epsilon_by_values", "epsilon_by_positions", "mu_at_most", "mu_by_values"]
+    audit = pd.DataFrame({"case": ["a"], "epsilon_at_most": [0.4301], "runs": [10]})
+    audit[[*names, "noise_variance"]] = 0.4
+    table = audit_table(audit)
+    assert [*table][:3] == ["case", "accountant", "noisy values"] and len([*table]) == 7
+    assert table["accountant"].tolist() == [0.44]

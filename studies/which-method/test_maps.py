@@ -9,10 +9,12 @@ from dpmcmc.reporting.study import Study
 from maps import (
     CELL,
     best_methods,
+    cells_table,
     curves_figure,
     families,
     front_sentences,
     gain_of_search,
+    gain_of_smaller_bounds,
     limits_of_chains,
     lookup_table,
     map_figure,
@@ -191,3 +193,31 @@ def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
     assert others_sentence(both).startswith("A release is usable in 0 of 1 combinations")
     assert others_sentence(both).endswith("Some private chain is usable in 1.")
     assert others_sentence(others).endswith("No private chain is usable in any.")
+
+
+def test_a_smaller_bound_is_given_with_what_it_gains():
+    found = pd.DataFrame(
+        {
+            "model": ["normal-1000"],
+            "algorithm": "release",
+            "own_mmd": 0.236,
+            "best_mmd": 0.189,
+            "own_settings": '{"row_radius": 5.16, "other": 1}',
+            "best_settings": '{"row_radius": 3.92, "other": 1}',
+        }
+    )
+    text = gain_of_smaller_bounds(STUDY, found, [("normal-1000", "release")])
+    assert text == (
+        "- Noisy Newton, Normal mean, d = 3, n = 1,000: a `row_radius` of 3.92 in place of 5.16 "
+        "lowers the MMD from 0.24 to 0.19."
+    )
+
+
+def test_all_cells_are_ordered_by_rows_epsilon_and_mmd():
+    cells = with_families(with_kinds(STUDY, ranking()), STUDY.models)
+    rows = cells_table(
+        STUDY, cells.assign(share_first=np.nan, mean_error=0.5, seconds=1.0, iterations=9)
+    )
+    assert [row["n"] for row in rows] == ["1,000"] * 4 + ["10,000"] * 4 + ["100,000"] * 4
+    assert [row["method"] for row in rows[2:4]] == ["DP penalty", "Noisy Newton"]
+    assert rows[2]["times exact"] == "20.0" and rows[2]["first on"] == "–"

@@ -1,4 +1,4 @@
-"""The workflow on a real Slurm: run by `make test-cluster` and, at length, `make torture`.
+"""The workflow on a real Slurm: run by `make test-cluster` and, at length, `make test-slow`.
 
 While Slurm's plugin is installed and no controller answers, every start of Snakemake waits for it.
 """

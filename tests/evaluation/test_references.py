@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from conftest import ROOT, SMALL_MODELS, chosen
-from mixture import Mixture, exact_draws, mixture_data
 from scipy import stats
+from two_normals import Mixture, exact_draws, mixture_data
 
 from dpmcmc.evaluation import grid, independence, long_run
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd

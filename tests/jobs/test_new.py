@@ -2,14 +2,17 @@
 
 import io
 import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from running import planned, run, snakemake
 
 from dpmcmc import cli
+from dpmcmc.extras import missing
 from dpmcmc.jobs.new import TEMPLATES
 from dpmcmc.jobs.new import new as write_new
 
@@ -49,6 +52,23 @@ def test_both_files_are_written_and_meet_the_rules_of_the_house(
         subprocess.run([*ruff, *command, *config, tmp_path / "parts"], check=True)
 
 
+@pytest.mark.parametrize("in_checkout", [True, False])
+def test_what_is_printed_can_be_typed(tmp_path, monkeypatch, capsys, in_checkout):
+    """Whatever the folder is called; a study needs a checkout, so it says so outside of one."""
+    monkeypatch.chdir(tmp_path)
+    if in_checkout:
+        Path("Snakefile").touch()
+    _, printed = new(capsys, "model", "my own; parts/mine.py")
+    code = Path("my own; parts/mine.py").read_text(encoding="utf-8").splitlines()
+    commands = [line.strip() for line in printed.out.splitlines()[1:]]
+    assert code[2] == f"# {commands[0]}"
+    assert "--configfile 'my own; parts/mine.yaml' (in a checkout" in code[3]
+    check, run = (shlex.split(command, comments=True) for command in commands)
+    assert check == ["python", "-m", "dpmcmc", "check", "my own; parts/mine.py:Mine"]
+    assert Path(run[-1]).samefile("my own; parts/mine.yaml")
+    assert in_checkout or (Path(run[-1]).is_absolute() and "in a checkout of dpmcmc" in commands[1])
+
+
 def test_a_terminal_that_lacks_a_letter_is_no_error(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
     with pytest.raises(SystemExit) as ended:
@@ -64,11 +84,11 @@ def test_commands_run_without_docstrings(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("command", ["new", "check"])
 def test_a_missing_extra_is_named(monkeypatch, command):
-    """As after `pip install dpmcmc`."""
+    """As where no extra is installed."""
     for module in ("dpmcmc.jobs.new", "dpmcmc.jobs.check", "dpmcmc.study.config"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(SystemExit, match=r"no package yaml: pip install 'dpmcmc\[workflow\]'$"):
+    with pytest.raises(SystemExit, match=f"^{command}: {re.escape(missing('yaml', 'release'))}$"):
         cli.main([command])
 
 
@@ -98,8 +118,8 @@ def test_what_is_there_is_left_as_it_is(tmp_path, capsys, existing):
         ("model", "statistics.py", "there is a module statistics already"),
         ("algorithm", "numpy.py", "there is a module numpy already"),
         ("algorithm", "state.py", "its class would be State, which it imports"),
-        ("algorithm", "dp_hmc.py", "library.yaml has dp-hmc among its algorithms"),
-        ("model", "circle.py", "library.yaml has circle among its models"),
+        ("algorithm", "dp_hmc.py", "dp-hmc is one of the algorithms of the package"),
+        ("model", "circle.py", "circle is one of the models of the package"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(tmp_path, capsys, kind, name, message):

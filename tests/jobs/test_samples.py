@@ -1,6 +1,7 @@
 """Several chains a sample: one budget, one sample, one row; start points likewise."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from dpmcmc import registry
 from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
 from dpmcmc.evaluation.metrics import compare, kept_draws
 from dpmcmc.frames import read_csv
+from dpmcmc.jobs.baseline_tables import baseline_table
 from dpmcmc.jobs.budgets import budget
+from dpmcmc.jobs.chain_tables import AVERAGED, TABLES, ChainFile, chain_table, sample_row
 from dpmcmc.jobs.chains import chain
 from dpmcmc.jobs.data import baselines, dataset, reference
-from dpmcmc.jobs.metrics import AVERAGED, ChainFile, baseline_table, chain_table, sample_row
+from dpmcmc.jobs.reuse import Reuse
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.streams import generator
 from dpmcmc.study.study import Study
@@ -62,23 +65,23 @@ def made(config, tmp_path):
     reference(study.reference(MODEL), data, sample)
     baselines(study.baselines(MODEL), data, place / "baselines.npy")
     for cell in study.cells:
-        cost = place / "budgets" / cell.algorithm / f"{cell.run}.json"
+        cost = place / "budgets" / "/".join(cell[:2]) / f"{cell.run}.json"
         budget(study.budget(cell), cost)
         for seed in study.seeds_of(cell):
-            path = place / "chains" / cell.algorithm / cell.run / f"seed-{seed}.npz"
+            path = place / "chains" / "/".join(cell) / f"seed-{seed}.npz"
             chain(study.chain(cell, seed), data, sample, cost, [], path)
-    names = ("chains", "timings", "budgets", "mixing")
-    paths = {name: place / f"{name}.csv" for name in names}
-    folders = place / "chains", place / "budgets"
-    chain_table(study.chain_table(MODEL), sample, *folders, *paths.values())
+    paths = {name: place / f"{name}.csv" for name in TABLES}
+    rows = Reuse(study).rows(*(f"chains/{'/'.join(cell)}" for cell in study.cells))
+    chain_table(study.chain_table(MODEL), rows, place, sample, **paths)
     of_samples = place / "baselines.csv", place / "starts.csv"
-    baseline_table(study.baseline_table(MODEL), sample, place / "baselines.npy", *of_samples)
+    rows = Reuse(study).rows(f"baselines/{MODEL}")
+    baseline_table(study.baseline_table(MODEL), rows, sample, place / "baselines.npy", *of_samples)
     tables = {name: read_csv(path) for name, path in paths.items()}
     return study, place, tables | {"starts": read_csv(of_samples[1])}
 
 
 def stored(place, algorithm, run, seed):
-    return dict(np.load(place / "chains" / algorithm / run / f"seed-{seed}.npz"))
+    return dict(np.load(place / "chains" / MODEL / algorithm / run / f"seed-{seed}.npz"))
 
 
 def test_chains_that_share_a_budget_are_one_sample(made):
@@ -131,9 +134,10 @@ def test_a_sample_that_diverges_has_the_worst_of_each_number_and_none_is_missing
     draws = np.random.default_rng(1).normal(size=(60, 2))
     spec = {"study_seed": 1, "model": "gaussian", "chains_per_sample": 1, "data_sets": 1}
     spec |= {"mmd": {"bandwidth_pairs": 100, "max_draws": 100}}
+    given = SimpleNamespace(spec=spec, model=model, reference=draws[None], held_out=None)
     for far in (np.full((40, 2), np.nan), np.resize([[np.inf], [-np.inf]], (40, 2))):
         chain = ChainFile(dict.fromkeys(AVERAGED, 0.5), {}, {}, {}, far)
-        row = sample_row(spec, model, draws[None], None, [chain], "dp-sgld", "eps-1", 0)
+        row = sample_row(given, [chain], "dp-sgld", "eps-1", 0)
         assert row["ess"] == row["coverage"] == 0 and row["sd_ratio"] == np.inf
         assert not any(np.isnan(value) for value in row.values())
 

@@ -1,4 +1,4 @@
-"""What runs again after a change: asked of the table of jobs, which rules and recipes read."""
+"""Parts of the results that a change makes old, by their fingerprints."""
 
 import json
 import os
@@ -10,7 +10,8 @@ from types import SimpleNamespace
 from conftest import ROOT
 
 from dpmcmc.accounting.accountants import ACCOUNTANTS
-from dpmcmc.jobs.table import JOBS, of_cell, recipe
+from dpmcmc.jobs.fingerprints import Fingerprints
+from dpmcmc.jobs.table import JOBS
 from dpmcmc.study.loading import load_study
 
 BANANA, TEMPERED = "flat-banana-2d", "tempered-banana-2d"
@@ -21,15 +22,26 @@ def tiny(**changes):
     return load_study(ROOT, [ROOT / "studies/tiny/study.yaml"], changes)
 
 
+def fingerprints(study):
+    """Fingerprints of all parts by name."""
+    found = Fingerprints(study)
+    references = [f"reference/{model}" for model in study.model_ids]
+    return {part: found[part] for part in [*references, *found.names]}
+
+
 def parts_that_differ(one, other):
-    before, after = recipe(one), recipe(other)
+    before, after = fingerprints(one), fingerprints(other)
     return {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)}
 
 
 def specs(study):
     """Settings of every job of chains and of what comes before them."""
     of_models = [SimpleNamespace(model=name) for name in study.model_ids]
-    cells = [of_cell(cell, seed=s) for cell in study.cells for s in study.seeds_of(cell)]
+    cells = [
+        SimpleNamespace(**cell._asdict(), seed=s)
+        for cell in study.cells
+        for s in study.seeds_of(cell)
+    ]
     jobs = [(name, of) for name in ("dataset", "reference", "baselines") for of in of_models]
     jobs += [(name, of) for name in ("budget", "chain") for of in cells]
     return {(name, *vars(of).values()): JOBS[name].settings(study, of) for name, of in jobs}
@@ -40,7 +52,7 @@ def test_the_same_settings_in_other_words_change_nothing():
     same = {"dp-penalty": {"settings": {BANANA: dict(reversed(settings.items()))}}}
     runs = [dict(tiny().config["runs"][0], epsilons=[2.0, 4.00])]
     assert specs(tiny(algorithms=same, runs=runs)) == specs(tiny())
-    assert recipe(tiny(algorithms=same, runs=runs)) == recipe(tiny())
+    assert fingerprints(tiny(algorithms=same, runs=runs)) == fingerprints(tiny())
 
 
 def test_prose_labels_and_the_search_concern_no_job():
@@ -56,15 +68,16 @@ def test_prose_labels_and_the_search_concern_no_job():
 def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model():
     change = {"dp-penalty": {"settings": {TEMPERED: {"clip_bound": 0.5}}}}
     changed = tiny(algorithms=change)
-    assert parts_that_differ(tiny(), changed) == {f"chains/{TEMPERED}/dp-penalty"}
+    cells = {f"chains/{TEMPERED}/dp-penalty/epsilon-{epsilon}" for epsilon in (2, 4)}
+    assert parts_that_differ(tiny(), changed) == cells
     elsewhere = {"dp-hmc": {"settings": {BANANA: {"step_size": 0.01}}}}  # it does not run here
     assert not parts_that_differ(tiny(), tiny(algorithms=elsewhere))
 
 
 def test_a_setting_of_a_model_concerns_all_that_is_made_of_it():
     changed = tiny(models={BANANA: {"curvature": 3}})
-    of_model = {part for part in recipe(tiny()) if BANANA in part}
-    assert len(of_model) == 4 and parts_that_differ(tiny(), changed) == {*of_model, "tables"}
+    of_model = {part for part in fingerprints(tiny()) if BANANA in part}
+    assert len(of_model) == 2 + 2 * 2 and parts_that_differ(tiny(), changed) == of_model
 
 
 def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none():
@@ -93,24 +106,31 @@ EDITS = [  # file, what is put at its end, algorithms whose chains it concerns
     ("kernels/ratios.py", CODE, {"dp-penalty", "dp-barker"}),
     ("accounting/barker_rdp.py", CODE, {"dp-barker"}),
     ("models/circle.py", CODE, set()),
+    ("jobs/chain_tables.py", CODE, {"dp-penalty", "dp-barker"}),
+    ("evaluation/tables.py", CODE, set()),  # of columns that follow from others
     ("samplers/dp_penalty.py", "\n# A comment.\n\n", set()),
 ]
-RECIPES = """
+FOUND = """
 import json, sys
 from pathlib import Path
 from dpmcmc.jobs import table
-from dpmcmc.jobs.committed import study_of
+from dpmcmc.jobs.fingerprints import Fingerprints
 from dpmcmc.study import sources
-found = [table.recipe(study_of("tiny"))]
+from dpmcmc.study.loading import load_study
+def found():
+    study = load_study(Path(), [Path("studies/tiny/study.yaml")])
+    all = Fingerprints(study)
+    return {part: all[part] for part in [*(f"reference/{m}" for m in study.model_ids), *all.names]}
+results = [found()]
 for file, text in json.load(sys.stdin):
     path = Path("src/dpmcmc", file)
     before = path.read_text()
     path.write_text(before + text)
     table.digest_of.cache_clear()
     sources.imported_directly.cache_clear()
-    found.append(table.recipe(study_of("tiny")))
+    results.append(found())
     path.write_text(before)
-print(json.dumps(found))
+print(json.dumps(results))
 """
 
 
@@ -120,7 +140,7 @@ def test_a_changed_source_concerns_what_imports_it_and_prose_in_it_nothing(tmp_p
     for path in ROOT.glob("*.yaml"):
         shutil.copy(path, tmp_path)
     output = subprocess.run(
-        [sys.executable, "-c", RECIPES],
+        [sys.executable, "-c", FOUND],
         env=os.environ | {"PYTHONPATH": str(tmp_path / "src")},
         cwd=tmp_path,
         input=json.dumps([edit[:2] for edit in EDITS]),
@@ -131,7 +151,9 @@ def test_a_changed_source_concerns_what_imports_it_and_prose_in_it_nothing(tmp_p
     before, *others = json.loads(output)
     for (file, text, algorithms), after in zip(EDITS, others, strict=True):
         changed = {part for part in before if before[part] != after[part]}
-        chains = {part.rpartition("/")[2] for part in changed if part.startswith("chains/")}
+        chains = {part.split("/")[2] for part in changed if part.startswith("chains/")}
         assert chains == algorithms, file
         assert ("reference/flat-banana-2d" in changed) == file.startswith("kernels")
         assert text == CODE or not changed
+        if file == "jobs/chain_tables.py":  # a new column of the draws of chains
+            assert not any(part.startswith(("baselines/", "reference/")) for part in changed)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from row_models import BananaJax, BananaRows
 
+from dpmcmc.extras import missing
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 
@@ -131,8 +132,7 @@ def test_without_jax_one_line_says_so():
     code = "import sys; sys.modules['jax'] = None; import dpmcmc.models.jax"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     last = run.stderr.splitlines()[-1]
-    expected = "a model written in JAX needs the package jax: pip install 'dpmcmc[jax]'"
-    assert last == f"ModuleNotFoundError: {expected}"
+    assert last == f"ModuleNotFoundError: {missing('jax', 'jax')}"
     code = "import sys; import dpmcmc.models.banana, dpmcmc.models.rows, dpmcmc.likelihoods.target;"
     subprocess.run([sys.executable, "-c", f"{code} assert 'jax' not in sys.modules"], check=True)
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,10 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT
 
+from dpmcmc.accounting.costs import preparation_noise
 from dpmcmc.accounting.joint import gaussian_delta
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
+from dpmcmc.release.plan import plan
+from dpmcmc.release.reading import read_part
 
 ENTRY = {"mu_squared": 0.1, "delta0": 0.0, "slack": 1e-7, "epsilon": 1.0, "at_delta": 1e-5}
 ENTRY |= {"algorithm": "a", "rows": 10}
@@ -105,6 +110,99 @@ def test_another_budget_counts_on(data):
     assert "the board agreed" in ledgers.path_of(data).read_text()
 
 
+@pytest.mark.parametrize("kinds", list(ledgers.KINDS))
+def test_one_budget_holds_from_the_first_release_on(data, kinds):
+    """The Proposition needs M and d that no result has a part in: M may be taken as the last."""
+    ledgers.change(data, "mistyped", epsilon=80.0, delta=1e-6, kinds=kinds)
+    ledgers.change(data, "mistyped", epsilon=2.0, delta=1e-5)
+    _, before = ledgers.admit(data, ENTRY)
+    for change, expected in (
+        ({"delta": 1e-6}, r"--delta: cannot change after the first release; it is 1e-05\. --eps"),
+        ({"delta": 1e-4}, "--delta: cannot change"),
+        ({"epsilon": 1.9}, "--epsilon: cannot become less than 2 after the first release"),
+    ):
+        with pytest.raises(JobError, match=expected):
+            ledgers.change(data, "another", **change)
+    assert ledgers.read(data) == before
+    after = ledgers.change(data, "more", epsilon=2.5)
+    assert after.budget.mu_squared > before.budget.mu_squared
+    assert after.budget.delta0 == before.budget.delta0
+    assert after.damage is None
+
+
+@pytest.mark.parametrize("change", [{"delta": 1e-6}, {"epsilon": 1.0}])
+def test_a_ledger_whose_budget_does_not_hold_releases_no_more(data, monkeypatch, change):
+    """Earlier versions let it change."""
+    ledgers.admit(data, ENTRY)
+    with monkeypatch.context() as patched:
+        patched.setattr(ledgers.Budget, "why_not_after", lambda *_: None)
+        ledgers.change(data, "another", **change)
+    with pytest.raises(JobError, match="its budget does not hold for all releases"):
+        ledgers.admit(data, ENTRY | {"mu_squared": 1e-6})
+
+
+def entry_on_all_rows(epsilon, delta):
+    """What the ledger notes of noisy Newton or noisy statistics with that epsilon."""
+    ideal = epsilon - ledgers.RESERVE, delta * (1 - ledgers.DELTA_RESERVE)
+    return ENTRY | {"mu_squared": preparation_noise(10, *ideal) ** -2}
+
+
+def test_a_release_of_what_is_left_is_accepted_and_no_larger_one(data):
+    """For budgets and histories at random, by the number that `show` prints."""
+    rng = random.Random(1)
+    shown = []
+    for _ in range(60):
+        kinds = rng.choice(list(ledgers.KINDS))
+        epsilon = min(100.0, round(10 ** rng.uniform(-2, 2), rng.randrange(1, 6)) + 0.01)
+        delta = 10 ** -rng.uniform(2, 20)
+        line = ledgers.budget_line(data, epsilon, delta, kinds, 10)
+        found = ledgers.Ledger(ledgers.path_of(data), [line])
+        for i in range(rng.randrange(5)):
+            entry = ENTRY | {"mu_squared": rng.uniform(0, 0.6) * found.left_mu_squared}
+            entry |= {"delta0": rng.uniform(0, 0.5) * (found.budget.delta0 - found.spent("delta0"))}
+            assert found.refusal(entry) is None
+            found.lines.append({"kind": "release", "id": str(i)} | entry)
+        left = float(f"{found.left_epsilon:g}")
+        assert left == found.left_epsilon
+        shown.append(left)
+        if left:
+            assert found.refusal(entry_on_all_rows(left, delta)) is None
+        more = 1.0001 * left + 2e-5 if left else 1.01e-3
+        refusal = found.refusal(entry_on_all_rows(more, delta))
+        assert refusal.endswith(f"may spend epsilon {left:g}")
+    assert sum(left > 0 for left in shown) > 40
+
+
+@pytest.mark.parametrize("kinds", list(ledgers.KINDS))
+def test_what_is_shown_of_a_budget_holds(data, kinds):
+    """By the Proposition: epsilon at which delta_M(epsilon) + d is the budget's delta."""
+    delta = 1e-5
+    line = ledgers.budget_line(data, 2.0, delta, kinds, 10)
+    found = ledgers.Ledger(ledgers.path_of(data), [line])
+    d = found.budget.delta0
+    for i in range(4):
+        epsilon = found.spent_epsilon - found.spent("slack")
+        assert gaussian_delta(found.spent("mu_squared") ** 0.5, epsilon) + d <= delta
+        assert found.spent_epsilon <= 2.0
+        share = 0.3 if i < 3 else 1.0
+        entry = ENTRY | {"mu_squared": share * found.left_mu_squared, "delta0": d / 4}
+        found.lines.append({"kind": "release", "id": str(i)} | entry)
+    assert found.spent("delta0") <= d and found.refusal(ENTRY) is not None
+
+
+def test_only_numbers_of_rows_that_were_declared_are_released(data):
+    with pytest.raises(JobError, match=r"--rows: 9 is not declared in data.csv.ledger, but 10\. "):
+        ledgers.admit(data, ENTRY | {"rows": 9})
+    assert ledgers.read(data).rows_for() == 10
+    found = ledgers.change(data, "without the tenth", rows=9)
+    assert found.declared_rows == [10, 9]
+    for rows in (9, 10):  # what may be known once may be known for ever
+        assert ledgers.read(data).rows_for(rows) == rows
+        ledgers.admit(data, ENTRY | {"rows": rows})
+    with pytest.raises(JobError, match="--rows: must be given, one of 10 and 9"):
+        ledgers.read(data).rows_for()
+
+
 def test_kinds_of_methods_may_change_until_the_first_release(data):
     batches = ENTRY | {"delta0": 1e-6}
     with pytest.raises(JobError, match=r"`ledger change ... --for any` lets it have both"):
@@ -175,11 +273,155 @@ def test_a_line_that_is_not_whole_is_cut_off_and_one_that_is_counts(data):
         is_whole = end >= len(contents) - 1
         assert (len(lines), length) == ((3, end) if is_whole else (2, last))
     path.write_bytes(contents[:-20])
-    assert len(ledgers.read(data).releases) == 1
-    assert path.read_bytes() == contents[:last]
+    found = ledgers.read(data)
+    assert (len(found.releases), found.is_torn) == (1, True)
+    assert path.read_bytes() == contents[:-20]
+    _, found = ledgers.admit(data, ENTRY)
+    assert (len(found.releases), found.is_torn) == (2, False)
+    assert path.read_bytes().startswith(contents[:last] + b'{"kind": "release"')
     path.write_bytes(contents[:-1])
-    assert len(ledgers.read(data).releases) == 2
+    found = ledgers.read(data)
+    assert (len(found.releases), found.is_torn) == (2, False)
+    ledgers.note(data, "finished", found.releases[-1]["id"])
+    assert path.read_bytes().startswith(contents) and not ledgers.read(data).is_torn
+
+
+def test_a_ledger_that_was_not_finished_is_made_anew(data):
+    path = ledgers.path_of(data)
+    contents = path.read_bytes()
+    assert contents.startswith(ledgers.BEGINNING)
+    for end in range(len(contents) + 1):  # without its last byte, a line break, it is whole
+        assert ledgers.is_unfinished(contents[:end]) == (end < len(contents) - 1)
+    for end in (len(contents) - 1, len(contents)):
+        path.write_bytes(contents[:end])
+        with pytest.raises(JobError, match="exists already"):
+            ledgers.new(data, 3.0, 1e-5, "any", 10)
+        assert ledgers.read(data).budget.epsilon == 2.0
+    for end in (0, 1, len(ledgers.BEGINNING), len(contents) - 2):
+        path.write_bytes(contents[:end])
+        for opens in (ledgers.read, lambda path: ledgers.admit(path, ENTRY)):
+            with pytest.raises(JobError, match="is unfinished, because making it was cut off; its"):
+                opens(data)
+        ledgers.new(data, 3.0, 1e-5, "any", 10)
+        assert ledgers.read(data).budget.epsilon == 3.0
+
+
+@pytest.mark.parametrize("contents", [b"notes", b"{}", b"{}\n", b'{"kind": "release", "id": "'])
+def test_a_file_that_is_no_ledger_is_kept(data, contents):
+    path = ledgers.path_of(data)
+    path.write_bytes(contents)
+    with pytest.raises(JobError, match="exists already"):
+        ledgers.new(data, 2.0, 1e-5, "any", 10)
+    with pytest.raises(JobError, match=r"is not a ledger|was changed"):
+        ledgers.read(data)
     assert path.read_bytes() == contents
+
+
+@pytest.mark.parametrize("call", ["ftruncate", "write", "fsync"])
+def test_making_a_ledger_can_be_repeated_wherever_the_system_fails(data, monkeypatch, call):
+    genuine, path = getattr(os, call), ledgers.path_of(data)
+    for fatal in range(5):
+        left = iter([True] * fatal)
+
+        def failing(*arguments, left=left):
+            if not next(left, False):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return genuine(*arguments)
+
+        path.unlink()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, failing)
+            try:
+                ledgers.new(data, 2.0, 1e-5, "any", 10)
+                break
+            except JobError as error:
+                assert "cannot be written (Input/output error)" in str(error)
+        if path.stat().st_size == 0:
+            ledgers.new(data, 2.0, 1e-5, "any", 10)
+        assert ledgers.read(data).budget.epsilon == 2.0
+    assert fatal > 0
+
+
+def test_nothing_is_read_or_written_before_the_lock(data, monkeypatch):
+    other = data.with_name("other.csv")
+    other.write_text("x\n1\n")
+    events = []
+    for module, call in ((ledgers.fcntl, "flock"), (os, "read"), (os, "write"), (os, "ftruncate")):
+        genuine = getattr(module, call)
+
+        def noted(*arguments, call=call, genuine=genuine):
+            events.append((call, arguments[1]) if call == "flock" else (call,))
+            return genuine(*arguments)
+
+        monkeypatch.setattr(module, call, noted)
+    ledgers.read(data)
+    assert events == [("flock", ledgers.fcntl.LOCK_SH), ("read",), ("read",)]
+    for act in (
+        lambda: ledgers.admit(data, ENTRY),
+        lambda: ledgers.change(data, "more", epsilon=3.0),
+        lambda: ledgers.new(other, 2.0, 1e-5, "any", 10, in_git=True),  # git is read from
+    ):
+        events.clear()
+        act()
+        assert events[0] == ("flock", ledgers.fcntl.LOCK_EX)
+        assert [call for call, *_ in events].count("flock") == 1 and events[-1] == ("write",)
+
+
+def test_of_two_who_make_a_ledger_at_once_one_does(tmp_path):
+    def attempt(epsilon):
+        try:
+            return ledgers.new(data, epsilon, 1e-5, "any", 10) and epsilon
+        except JobError:
+            return None
+
+    for i in range(20):
+        data = tmp_path / f"{i}.csv"
+        data.write_text("x\n")
+        with ThreadPoolExecutor(4) as pool:
+            made = [one for one in pool.map(attempt, [1.0, 2.0, 3.0, 4.0]) if one]
+        assert made == [ledgers.read(data).budget.epsilon]
+
+
+def test_a_file_system_without_hard_links_has_ledgers_and_one_without_locks_says_so(
+    data, monkeypatch
+):
+    def unavailable(*_, **__):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    ledgers.path_of(data).unlink()
+    monkeypatch.setattr(os, "link", unavailable)
+    monkeypatch.setattr(os, "symlink", unavailable)
+    ledgers.new(data, 2.0, 1e-5, "any", 10)
+    ledgers.admit(data, ENTRY)
+    monkeypatch.setattr(ledgers.fcntl, "flock", unavailable)
+    for opens in (ledgers.read, lambda path: ledgers.new(path, 2.0, 1e-5, "any", 10)):
+        with pytest.raises(
+            JobError, match=r"has no locks .Operation not permitted.\. Two releases"
+        ):
+            opens(data)
+
+
+def test_git_does_not_get_a_ledger(data, monkeypatch):
+    ledgers.path_of(data).unlink()
+    git = ["git", "-C", str(data.parent)]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    with pytest.raises(JobError, match=r"write the line \*\.ledger into the file \.gitignore of"):
+        ledgers.new(data, 2.0, 1e-5, "any", 10)
+    assert not ledgers.path_of(data).exists()
+    ledgers.new(data, 2.0, 1e-5, "any", 10, in_git=True)
+    ledgers.path_of(data).unlink()
+    (data.parent / ".gitignore").write_text("*.ledger\n")
+    ledgers.new(data, 2.0, 1e-5, "any", 10)
+    status = subprocess.run([*git, "status", "--short", "-uall"], capture_output=True, text=True)
+    assert "ledger" not in status.stdout
+    ledgers.path_of(data).unlink()
+    (data.parent / ".gitignore").unlink()
+    monkeypatch.setenv("PATH", "")  # without git nothing happens
+    ledgers.new(data, 2.0, 1e-5, "any", 10)
+
+
+def test_the_ledger_of_the_documented_example_is_ignored():
+    ledgers.require_ignored(ledgers.path_of(ROOT / "examples/radon.csv"))
 
 
 @pytest.mark.parametrize("rounds", [5, pytest.param(50, marks=pytest.mark.torture)])
@@ -229,7 +471,7 @@ def test_the_line_is_on_disk_before_the_data_are_opened(place, monkeypatch):
 
     place.ledger()
     events = []
-    admit, start = ledgers.admit, subprocess.Popen
+    admit, run, start = ledgers.admit, command.run_inside, subprocess.Popen
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: (events.append("fsync"), fsync(file))[1])
 
@@ -238,17 +480,23 @@ def test_the_line_is_on_disk_before_the_data_are_opened(place, monkeypatch):
         events.append("admitted")
         return line
 
+    def of_data(planned, budget):
+        if budget:  # without one no data are read
+            events.append("run")
+            assert len(ledgers.read("data.csv").releases) == 1
+        return run(planned, budget)
+
     def started(*arguments, **more):
         if "dpmcmc.release.inside" in arguments[0]:
             events.append("started")
-            assert len(ledgers.read("data.csv").releases) == 1
         return start(*arguments, **more)
 
     monkeypatch.setattr(command.ledgers, "admit", noted)
+    monkeypatch.setattr(command, "run_inside", of_data)
     monkeypatch.setattr(subprocess, "Popen", started)
     assert place.release() == 0
-    assert events[events.index("admitted") - 1] == "fsync"
-    assert events.index("admitted") < events.index("started")
+    admitted = events.index("admitted")
+    assert events[admitted - 1 : admitted + 3] == ["fsync", "admitted", "run", "started"]
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "rename", "ftruncate", "utime"])
@@ -260,7 +508,8 @@ def test_wherever_the_system_fails_what_started_is_counted(place, monkeypatch, c
     genuine, started = getattr(os, call), []
 
     def inside(planned, budget):
-        started.append(len(ledgers.read("data.csv").releases))
+        if budget:  # without one no data are read
+            started.append(len(ledgers.read("data.csv").releases))
         return None, np.zeros((1, planned.kept, 1))
 
     monkeypatch.setattr(command, "run_inside", inside)
@@ -302,13 +551,60 @@ def test_a_plan_opens_no_data(place, capsys):
 
 def test_what_was_spent_is_shown_without_the_data(place, capsys):
     place.ledger()
-    ledgers.admit("data.csv", ENTRY | {"algorithm": "newton"})
+    ledgers.admit("data.csv", ENTRY | {"algorithm": "newton", "rows": 60})
     (place.folder / "data.csv").unlink()
     capsys.readouterr()
     assert place.run("ledger", "show", "data.csv") == 0
     shown = capsys.readouterr().out
     assert "there is no file data.csv now" in shown
-    assert "newton on 10 rows  spent, nothing published" in shown and "left:" in shown
+    assert "newton on 60 rows  spent, nothing published" in shown and "left:" in shown
+
+
+def test_the_whole_history_is_shown_and_nothing_is_written(place, capsys, monkeypatch):
+    place.ledger(2)
+    ledgers.admit("data.csv", ENTRY | {"algorithm": "newton", "rows": 60})
+    for change in (("--epsilon", 50), ("--rows", 59), ()):
+        reason = f"reason {len(change)} {change[:1]}"
+        assert place.run("ledger", "change", "data.csv", "--reason", reason, *change) == 0
+    file = place.folder / "data.csv.ledger"
+    file.write_bytes(file.read_bytes() + b'{"kind": "rel')
+    before = file.read_bytes()
+    opened, genuine = [], os.open
+    capsys.readouterr()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", lambda *all_: (opened.append(all_), genuine(*all_))[1])
+        assert place.run("ledger", "show", "data.csv") == 0
+    assert [flags for path, flags, *_ in opened if Path(path) == Path(file.name)] == [os.O_RDONLY]
+    head, *lines = (line.split("  ") for line in capsys.readouterr().out.splitlines())
+    assert head[0].endswith("may spend epsilon 50 at delta 0.001, by methods on rows or batches")
+    assert lines[0][-1] == "public numbers of rows: 60 and 59"
+    assert [line[3] for line in lines[1:-2]] == [
+        "budget: epsilon 2, delta 0.001, for any, rows 60",
+        "epsilon 1 at delta 1e-05",
+        "changed: epsilon 50 (reason 2 ('--epsilon',))",
+        "changed: rows 59 (reason 2 ('--rows',))",
+        "changed: data recorded (reason 0 ())",
+    ]
+    assert lines[-2][-1].startswith("the last line is not whole")
+    assert lines[-1][-1].startswith("spent: epsilon 0.8")
+    assert file.read_bytes() == before
+
+
+def test_what_is_left_can_be_planned(place, capsys):
+    """By the command, at the default of --for, and with a release before."""
+    place.ledger(1)
+    for epsilon in (None, 0.5):
+        if epsilon:
+            ledgers.admit("data.csv", planned_entry(epsilon))
+        capsys.readouterr()
+        assert place.run("ledger", "show", "data.csv") == 0
+        left = re.search(r"left: (\S+) for one release", capsys.readouterr().out)[1]
+        assert place.release("newton", left, "out", "--plan") == 0
+        assert place.release("newton", 1.0002 * float(left), "out", "--plan") == 1
+
+
+def planned_entry(epsilon):
+    return plan(read_part("study.yaml", "mine", "newton", 60), epsilon, 1e-3).entry
 
 
 def test_other_data_than_the_ledger_s_are_not_used(place, capsys):

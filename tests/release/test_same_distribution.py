@@ -7,7 +7,7 @@ from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.release.plan import least_noise
+from dpmcmc.release.plan import allowance
 from dpmcmc.release.rows import RowByRow
 from dpmcmc.release.streams import SecretStreams
 from dpmcmc.samplers.chain import run_chain
@@ -46,8 +46,8 @@ Z = 5.5  # the streams are secret, so not the same each time: one false alarm in
 
 
 def secret(sampler):
-    noise = least_noise(mechanism_of(sampler, ROWS))
-    return lambda i: SecretStreams(ROWS, noise)
+    allowed = allowance(mechanism_of(sampler, ROWS), ITERATIONS, ROWS)
+    return lambda i: SecretStreams(ROWS, allowed)
 
 
 def published(sampler):
@@ -68,3 +68,18 @@ def test_positions_have_the_same_distribution(name, chains):
         one, other = map(statistic, ends)
         spread = np.sqrt((one.var(axis=0) + other.var(axis=0)) / chains)
         assert (abs(one.mean(axis=0) - other.mean(axis=0)) <= Z * spread + 1e-12).all()
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_what_is_priced_is_enough_and_no_more_is_released(name):
+    """The last release that is planned is the last that is made: of a chain, or of preparations."""
+    sampler = with_needed(SAMPLERS[name])
+    target = RowByRow(MODEL, MODEL.simulate(np.random.default_rng(3)))
+    run_chain(sampler, target, secret(sampler)(0), [0.3, 0.3], ITERATIONS)
+    rng = secret(sampler)(0)
+    with pytest.raises(ArithmeticError, match="more would be released than was declared"):
+        if hasattr(sampler, "mechanism"):
+            run_chain(sampler, target, rng, [0.3, 0.3], ITERATIONS + 1)
+        else:
+            for _ in range(2):
+                sampler.prepare(rng, target)

@@ -16,20 +16,22 @@ from dpmcmc.release.noise import DiscreteGaussian, rounded_up
 from dpmcmc.release.streams import (
     CELLS,
     SLACK,
+    Allowance,
     SecretStreams,
     log_ratio_of_densities,
     most_draws,
     secret_generator,
     widening,
 )
+from dpmcmc.samplers.batches import draw_batch, without_replacement
 from dpmcmc.samplers.chain import Streams
 
 # Of statistical tests: the noise is secret, so it cannot be the same each time.
 FALSE_ALARM = 1e-7
 
 
-def streams(num_rows=1000, least_noise=0.5, **more):
-    return SecretStreams(num_rows, least_noise, **more)
+def streams(num_rows=1000, least_noise=0.5, chains=1, mu_squared=1e9, **allowed):
+    return SecretStreams(num_rows, Allowance(least_noise, mu_squared, **allowed), chains)
 
 
 # -- Random numbers --------------------------------------------------------------------------------
@@ -101,8 +103,8 @@ def test_streams_cannot_be_copied(copied):
 
 FORK = """
 import os
-from dpmcmc.release.streams import SecretStreams
-rng = SecretStreams(10, 0.5)
+from dpmcmc.release.streams import Allowance, SecretStreams
+rng = SecretStreams(10, Allowance(0.5, 1.0))
 if not os.fork():
     for call in (lambda: rng.add_noise(0.0, 1.0, 1.0), lambda: rng.batch(None, 2, 1)):
         try:
@@ -266,10 +268,66 @@ def test_without_a_sensitivity_or_noise_nothing_is_shown():
 def test_less_noise_than_is_declared_is_refused():
     rng = streams(least_noise=2.0)
     rng.add_noise(0.0, 1.0, 2.0)
-    with pytest.raises(ArithmeticError, match="less noise than the sampler declares"):
+    with pytest.raises(ArithmeticError, match="less noise than was declared"):
         rng.add_noise(0.0, 1.0, 1.99)
     with pytest.raises(ValueError, match="sd: must be one number"):
         rng.add_noise(np.zeros(2), 1.0, [2.0, 2.0])
+
+
+def test_releases_of_all_rows_add_up_whatever_their_noise():
+    rng = streams(least_noise=1.0, mu_squared=1.0)
+    for sd in (2.0, 4.0, 2.0, 4.0, 4.0, 4.0):  # 2 / 4 + 4 / 16: three quarters
+        rng.add_noise(0.0, 1.0, sd)
+    assert math.isnan(rng.add_noise(0.0, 0.0, 0.0))  # which shows nothing
+    rng.add_noise(np.zeros(3), 1.0, 2.0)  # the rest
+    for _ in range(2):
+        with pytest.raises(ArithmeticError, match="more would be released than was declared"):
+            rng.add_noise(0.0, 1.0, 1e4)
+    rng = streams(least_noise=1.0, mu_squared=1.0)
+    for _ in range(3_000):  # rounded to a number slightly above
+        rng.add_noise(0.0, 3e-5, 3e-5 * math.sqrt(3_000))
+    assert rng._mu_squared == pytest.approx(1.0, rel=1e-14)
+
+
+def of_batches(**more):
+    plan = {"batches": 4, "batch_size": 5, "batch_noise": 1.0, "growth": 0.5, "each": 2}
+    return streams(num_rows=50, least_noise=1.0, mu_squared=0.0, **plan | more)
+
+
+def test_releases_of_batches_are_counted_and_their_noise_grows():
+    rng = of_batches()
+    for sd in (1.0, 1.0, math.sqrt(2), math.sqrt(2)):
+        draw_batch(rng, 50, 5)
+        rng.add_noise(0.0, 1.0, sd)
+    draw_batch(rng, 50, 5)
+    with pytest.raises(ArithmeticError, match="the number of batches is 5, not 4"):
+        rng.add_noise(0.0, 1.0, 9.0)
+    rng = of_batches(each=1)
+    for sd in (1.0, 1.4):
+        draw_batch(rng, 50, 5)
+        if sd == 1.0:
+            rng.add_noise(0.0, 1.0, sd)
+    with pytest.raises(ArithmeticError, match=r"its sd is 1.4 times its sensitivity, not 1.41421"):
+        rng.add_noise(0.0, 1.0, 1.4)
+
+
+@pytest.mark.parametrize("drawn", [0, 2])
+def test_each_release_of_a_batch_has_one_of_its_own(drawn):
+    rng = of_batches()
+    draw_batch(rng, 50, 5)
+    rng.add_noise(0.0, 1.0, 1.0)
+    for _ in range(drawn):
+        draw_batch(rng, 50, 5)
+    with pytest.raises(ArithmeticError, match="more than one batch" if drawn else "more would be"):
+        rng.add_noise(0.0, 1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "batch", [(without_replacement, 50, 6), (without_replacement, 49, 5), (lambda *_: [1], 50, 5)]
+)
+def test_batches_are_as_declared(batch):
+    with pytest.raises(ArithmeticError, match="of all 50 rows, and have at most 5 of them"):
+        of_batches().batch(*batch)
 
 
 def test_no_more_is_drawn_than_the_slack_allows():

@@ -269,3 +269,71 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
         contents.append([(tmp_path / f"{name}.{kind}").read_bytes() for kind in ("pdf", "png")])
     assert contents[0] == contents[1]
     assert {path.name for path in tmp_path.iterdir()} == {"a.pdf", "a.png", "b.pdf", "b.png"}
+
+
+def test_every_box_has_a_median_that_is_seen_however_its_axis_is_zoomed():
+    """A box as thin as a line keeps its colour beside the median."""
+    chains = chains_table({4.0: [0.2, 0.3, 0.4], 6.0: [0.3, 0.3001, 0.3002]})
+    chains = chains.assign(accuracy=0.72 + chains["mmd"] / 1000)
+    figure = metrics.metric_panels(STUDY, chains, ["mmd", "accuracy"], ["circle"])
+    rows = metrics.models_figure(STUDY, chains, "gradient_clip_fraction")
+    vertical = [(axis, axis.containers[0]) for axis in figure.axes]
+    for axis, boxes in vertical:
+        axis.set_ylim(0, 1)
+        assert len(boxes.medians) == 2
+        for box, median in zip(boxes.boxes, boxes.medians, strict=True):
+            assert median.get_visible() and median.get_color() != box.get_facecolor()
+            assert 0 < np.ptp(median.get_xdata()) < 0.7 * np.ptp(box.get_path().vertices[:, 0])
+    of_rows = [line for line in rows.axes[0].lines if line.get_linewidth() == 1.1]
+    assert len(of_rows) == 2 and all(0 < np.ptp(line.get_ydata()) < 0.4 for line in of_rows)
+
+
+def test_an_axis_of_accuracies_is_as_long_as_their_range():
+    chains = chains_table({4.0: [0.2, 0.3]}).assign(accuracy=[0.71, 0.72])
+    starts = pd.DataFrame({"model": ["circle"], "accuracy": [0.70]})
+    (axis,) = metrics.metric_panels(STUDY, chains, ["accuracy"], ["circle"], starts=starts).axes
+    low, high = axis.get_ylim()
+    assert 0.69 < low < 0.70 and 0.72 < high < 0.73
+
+
+def test_clipped_statistics_are_not_drawn_as_clipped_ratios():
+    once = {"label": "Noisy sum", "has_free_steps": True}
+    study = Study(
+        results="", models=STUDY.models, algorithms=STUDY.algorithms | {"noisy-sum": once}
+    )
+    chains = pd.concat([chains_table({4.0: [0.2, 0.3]}, name) for name in ("dp-hmc", "noisy-sum")])
+    for shown, legend in ((["clip_fraction"], ["DP HMC"]), (["mmd"], ["DP HMC", "Noisy sum"])):
+        figure = metrics.metric_panels(study, chains, shown, ["circle"])
+        assert len(figure.axes[0].containers) == len(legend)
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == legend
+        assert not notes(figure)
+
+
+def marks(axis):
+    """Places and colours of the marks at the lower edge."""
+    lines = [line for line in axis.lines if line.get_marker() == "v"]
+    return [(float(line.get_xdata()[0]), line.get_color()) for line in lines]
+
+
+def test_values_below_an_axis_are_marked_where_they_are_and_counted():
+    values = np.geomspace(0.1, 0.2, 199).tolist()
+    chains = chains_table({4.0: values, 6.0: [*values, 1e-6]})
+    exact = pd.DataFrame({"model": ["circle"] * 3, "mmd": [1e-7, 0.05, 0.06]})
+    figure = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle"], baselines=exact)
+    (axis,) = figure.axes
+    assert axis.get_ylim()[0] > 1e-6
+    assert marks(axis) == [(1.0, "#009E73"), (axis.get_xlim()[0], style.NEUTRAL)]
+    assert notes(figure) == "▼ below the axis: 1 of 399 chains, 1 of 3 exact samples"
+    few = metrics.metric_panels(STUDY, chains[:199], ["mmd"], ["circle"])
+    (axis,) = few.axes
+    assert bool(marks(axis)) == bool((chains["mmd"][:199] < axis.get_ylim()[0]).any())
+
+
+def test_values_below_the_axes_of_clipping_are_marked_in_both_panels():
+    chains = chains_table({math.nan: [*np.geomspace(0.1, 0.2, 199), 1e-6]}).assign(clip_bound=2)
+    baselines = pd.DataFrame({"model": ["circle"], "baseline": [0], "mmd": [0.1]})
+    figure = metrics.clipping_panels(STUDY, chains, baselines)
+    top, bottom = figure.axes
+    assert marks(top) == [(0.0, "#009E73")]
+    assert marks(bottom) == [(pytest.approx(100 * 1e-7), "#009E73")]
+    assert notes(figure) == "▼ below the axis: 1 of 200 chains"

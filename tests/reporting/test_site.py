@@ -23,7 +23,7 @@ needs_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missi
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """What `make site` makes."""
+    """What `make docs` makes."""
 
     def make(directory):
         command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning"]
@@ -80,21 +80,27 @@ def test_nothing_is_loaded_from_elsewhere(parts):
 def test_the_site_has_all_studies_and_all_public_names(site):
     for name in STUDIES:
         assert (site / name / "index.html").exists()
-        for notebook in ROOT.glob(f"docs/{name}/notebooks/*.ipynb"):
-            assert (site / name / f"notebooks/{notebook.stem}.html").exists()
+        for page in ROOT.glob(f"docs/{name}/pages/*.md"):
+            assert (site / name / f"pages/{page.stem}.html").exists()
     names = {path.stem.removeprefix("dpmcmc.") for path in site.glob("api/*.html")}
     assert names == set(dpmcmc._public_names())
 
 
-def without_tags(text):
-    return re.sub("<[^>]*>", "", text)
+MARKDOWN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results/README.md"]
+MARKDOWN += [path for place in ("docs", "examples") for path in ROOT.glob(f"{place}/**/*.md")]
 
 
-def test_code_is_folded(site):
-    page = (site / "chapter-6/notebooks/comparison.html").read_text()
-    folded = "".join(re.findall(r'<details class="[^"]*hide.*?</details>', page, flags=re.DOTALL))
-    code = "Study.load(results)"
-    assert without_tags(page).count(code) == without_tags(folded).count(code) == 1
+def test_every_link_between_files_of_the_checkout_leads_somewhere():
+    """GitHub shows Markdown where it is, and the site includes some of it from elsewhere."""
+    links = [
+        (page, link)
+        for page in MARKDOWN
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+        if not urlsplit(link).scheme and urlsplit(link).path
+    ]
+    places = [(page, link, page.parent / unquote(urlsplit(link).path)) for page, link in links]
+    assert len(links) > 300
+    assert [(page.name, link) for page, link, place in places if not place.exists()] == []
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +111,8 @@ def driver():
 
 PAGES = ["index", "errors", "studies", "reading", "api", "api/dpmcmc.DPHMC"]
 PAGES += [f"{name}/README" for name in STUDIES]
-PAGES += [
-    f"{path.parts[-3]}/notebooks/{path.stem}" for path in ROOT.glob("docs/*/notebooks/*.ipynb")
-]
-KEPT = ["index", "api/dpmcmc.DPHMC", "chapter-6/README", "dp-mcmc-paper/notebooks/central-limit"]
+PAGES += [f"{path.parts[-3]}/pages/{path.stem}" for path in ROOT.glob("docs/*/pages/*.md")]
+KEPT = ["index", "api/dpmcmc.DPHMC", "chapter-6/README", "dp-mcmc-paper/pages/central-limit"]
 
 
 @needs_browser
@@ -155,7 +159,7 @@ def test_menus_lead_to_a_page_of_a_study(site, driver):
     browser.visit(driver, site / "index.html", 1280)
     for link in ("Results", "Chapter 6 of the thesis", "Comparison of the algorithms"):
         wait(driver, lambda d, link=link: d.find_elements(By.PARTIAL_LINK_TEXT, link))[0].click()
-    assert "chapter-6/notebooks/comparison.html" in driver.current_url
+    assert "chapter-6/pages/comparison.html" in driver.current_url
     wait(driver, elements(".bd-breadcrumbs a"))
 
 

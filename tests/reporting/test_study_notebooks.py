@@ -24,6 +24,7 @@ DECLARED = {
     "data": ["one"],
 }
 CODE = 'results = ""\npanels = []\none = ""\nshown = []\nsteps = 4\nother = float("inf")'
+MOST_LINES = 21  # of a cell that has no parameters
 PATHS = sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("studies/*/*.ipynb")])
 
 
@@ -185,13 +186,31 @@ def test_parameters_are_read_beside_magics_and_with_types(resolve, write):
         resolve({"c": {}})
 
 
+def cells_of(path):
+    """Code cells of a notebook."""
+    cells = nbformat.read(path, as_version=4).cells
+    return [cell.source for cell in cells if cell.cell_type == "code"]
+
+
+def modules_of(path):
+    """Modules beside a notebook that it imports, itself or by way of others."""
+    found, waiting = set(), ["\n".join(cells_of(path))]
+    while waiting:
+        for name in re.findall(r"^(?:from|import) (\w+)", waiting.pop(), re.MULTILINE):
+            module = path.with_name(f"{name}.py")
+            if module.is_file() and module not in found:
+                found.add(module)
+                waiting.append(module.read_text(encoding="utf-8"))
+    return sorted(found)
+
+
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_the_notebooks_of_the_tree_declare_what_they_use(path):
     title, question, declared, _ = read_source(path)
     assert title and "?" in question
-    code = "\n".join(
-        cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"
-    )
+    code = "\n".join(cells_of(path))
+    for module in modules_of(path):
+        code += module.read_text(encoding="utf-8")
     if "joined(study.table" in code:  # which reads these
         code += '"ranking" "timings" "intervals"'
     assert all(f'"{table}"' in code for table in declared.tables)
@@ -200,11 +219,20 @@ def test_the_notebooks_of_the_tree_declare_what_they_use(path):
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_no_text_of_a_notebook_shows_code_in_braces(path):
+def test_a_cell_is_parameters_or_a_few_calls(path):
+    cells = cells_of(path)
+    calls = [cell.count("\n") + 1 for cell in cells[1:]]
+    assert all(lines <= MOST_LINES for lines in calls), calls
+    assert max(len(line) for cell in cells for line in cell.splitlines()) <= 100
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_no_text_of_a_page_shows_code_in_braces(path):
     """A piece of an f-string that lacks its f would print what it should compute."""
-    for cell in nbformat.read(path, as_version=4).cells:
-        for part in ast.walk(ast.parse(cell.source if cell.cell_type == "code" else "")):
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+    modules = [module.read_text(encoding="utf-8") for module in modules_of(path)]
+    for code in [*cells_of(path), *modules]:
+        for part in ast.walk(ast.parse(code)):
+            if isinstance(part, ast.Constant) and " " in str(part.value):  # prose
                 assert not re.search(r"\{[A-Za-z_]\w*(?:[.\[(:][^{}]*)?\}", part.value)
 
 
@@ -226,7 +254,7 @@ def test_a_study_is_described_by_its_file(tmp_path):
     assert [study.algorithm_label(name) for name in "abc"] == ["A", "b", "c"]
     assert study.algorithm_colour("a") == "#123456" != study.algorithm_colour("b")
     assert study.model_label("m") == "m"
-    assert study.link("n", "text") == "[text](n.ipynb)" and study.link("o", "text") == "text"
+    assert study.link("n", "text") == "[text](../pages/n.md)" and study.link("o", "text") == "text"
     with pytest.raises(ValueError, match="a does not run on m in the study s"):
         study.sampler("a", "m")
     with pytest.raises(ValueError, match="figure-2 is not among the figures"):

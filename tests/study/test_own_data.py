@@ -12,7 +12,8 @@ from conftest import ROOT
 
 from dpmcmc.files import JobError
 from dpmcmc.jobs import data as jobs
-from dpmcmc.jobs.table import JOBS, recipe
+from dpmcmc.jobs.fingerprints import Fingerprints
+from dpmcmc.jobs.table import JOBS
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.loading import load_study
 from dpmcmc.study.study import Study
@@ -121,15 +122,16 @@ def test_jobs_are_told_the_file_its_columns_and_digest(make, directory, config):
 
 
 def test_what_is_published_is_the_same_whatever_the_values_of_a_data_file(make, directory):
-    """No study.json and no recipe confirms a guess of a row; jobs in results/ see the change."""
+    """No study.json and no fingerprint confirms a guess of a row; jobs see the change."""
 
     def told():
         runs = [{"models": ["line"], "algorithms": ["rwmh"], "iterations": [10]}]
         settings = {"algorithms": {"rwmh": {"settings": {"line": {"proposal_scale": 1.0}}}}}
         study = make({"data": "line.csv", "held_out": 0.2}, runs=runs, **settings)
-        assert any(part.endswith("line/rwmh") for part in recipe(study))
+        fingerprints = Fingerprints(study)
+        of_parts = [fingerprints[part] for part in fingerprints.names]
         of = SimpleNamespace(model="line")
-        return [recipe(study), study.description()], JOBS["dataset"].settings(study, of)
+        return [of_parts, study.description()], JOBS["dataset"].settings(study, of)
 
     (published, job) = told()
     assert "digest" not in json.dumps(published[1]) and "digest" in job

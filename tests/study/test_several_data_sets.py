@@ -6,10 +6,12 @@ from conftest import ROOT
 
 from dpmcmc import registry
 from dpmcmc.frames import read_csv
+from dpmcmc.jobs.baseline_tables import baseline_table
 from dpmcmc.jobs.budgets import budget
+from dpmcmc.jobs.chain_tables import TABLES, chain_table, of_data_set
 from dpmcmc.jobs.chains import chain
 from dpmcmc.jobs.data import baselines, dataset, reference, simulate
-from dpmcmc.jobs.metrics import baseline_table, chain_table, of_data_set
+from dpmcmc.jobs.reuse import Reuse
 from dpmcmc.study.config import ConfigError, merged
 from dpmcmc.study.data_sets import truth
 from dpmcmc.study.runs import Cell
@@ -94,24 +96,26 @@ def test_each_data_set_has_its_own_theta_reference_and_chains(config, tmp_path):
     assert min(np.ptp(thetas, axis=0)) > 4 * max(sd)
 
     cell = Cell("few", "walk", "epsilon-4")
-    files = tmp_path / "budgets/walk/epsilon-4.json"
+    files = tmp_path / "budgets/few/walk/epsilon-4.json"
     files.parent.mkdir(parents=True)
     budget(study.budget(cell), files)
-    place = tmp_path / "chains/walk/epsilon-4"
+    place = tmp_path / "chains/few/walk/epsilon-4"
     place.mkdir(parents=True)
     for seed in range(4):
         chain(study.chain(cell, seed), *paths[:2], files, [], place / f"seed-{seed}.npz")
         start = np.load(place / f"seed-{seed}.npz")["start"]
         assert (abs(start - thetas[seed]) < 8 * sd).all()
 
-    out = {name: tmp_path / f"{name}.csv" for name in ("chains", "timings", "costs", "mixing")}
-    table = study.chain_table("few", [cell])
-    chain_table(table, paths[1], tmp_path / "chains", tmp_path / "budgets", *out.values())
+    out = {name: tmp_path / f"{name}.csv" for name in TABLES}
+    rows = Reuse(study).rows(f"chains/{'/'.join(cell)}")
+    chain_table(study.chain_table("few", [cell]), rows, tmp_path, paths[1], **out)
     rows = read_csv(out["chains"])
     assert rows["data_set"].tolist() == [0, 1, 2, 3]
     assert rows["coverage"].between(0, 1).all()
     assert read_csv(out["mixing"])["r_hat"].isna().all()
-    baseline_table(study.baseline_table("few"), *paths[1:], tmp_path / "b.csv", tmp_path / "s.csv")
+    rows = Reuse(study).rows("baselines/few")
+    made = tmp_path / "b.csv", tmp_path / "s.csv"
+    baseline_table(study.baseline_table("few"), rows, *paths[1:], *made)
     compared, starts = read_csv(tmp_path / "b.csv"), read_csv(tmp_path / "s.csv")
     assert compared["baseline"].tolist() == list(range(12)) and len(starts) == 4
     assert compared["posterior_sd"].nunique() == 4

@@ -703,3 +703,15 @@ def test_the_budget_says_the_noise_of_a_preparation(quick, tmp_path):
     given["sampler"]["noise_scale"] = 0.5
     with pytest.raises(JobError, match="costs more than epsilon 4; leave out its noise_scale"):
         budgets.budget(given, output)
+
+
+def test_a_name_on_pages_stands_for_one_accounting():
+    """Charged what it costs, or as published: nobody can tell from a name that is used for both."""
+    kinds = {}
+    for file in [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]:
+        for algorithm in load_study(ROOT, [file]).description()["algorithms"].values():
+            sound = algorithm["accountant"] in ("gaussian", "certified", None)
+            kinds.setdefault(algorithm["label"], set()).add(sound)
+            assert sound or "published)" in algorithm["label"]
+    assert len(kinds) > 20
+    assert not [label for label, found in kinds.items() if len(found) > 1]

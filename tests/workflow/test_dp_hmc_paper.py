@@ -96,7 +96,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     files = ["--configfile", "studies/dp-hmc-paper/study.yaml", "small.yaml"]
     snakemake(fresh, "--cores", 2, *files)
     results = fresh / "results/small-paper"
-    pages = {path.stem for path in results.glob("site/notebooks/*.html")}
+    pages = {path.stem for path in results.glob("site/pages/*.html")}
     assert pages == {"summary", "models", "clipping", "dp-hmc-paper", "temperature"}
     figures = {path.stem for path in results.glob("figures/*.png")}
     assert {f"figure-paper-{i}" for i in (1, 2, 3, 4)} | {"figure-temperature"} <= figures
@@ -107,9 +107,9 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     capped = budgets[budgets["algorithm"].isin(CERTIFIED)]
     assert set(capped["iterations"]) == {200} and (capped["spent_epsilon"].fillna(99) < 15).all()
     assert set(budgets.loc[budgets["algorithm"] == "dp-sgld", "iterations"]) == {150}
-    page = (results / "site/notebooks/dp-hmc-paper.html").read_text()
+    page = (results / "site/pages/dp-hmc-paper.html").read_text()
     assert "claims of the paper" in page and "allowed a sample" in page
     claims = [pd.read_csv(results / f"tables/claims{kind}.csv") for kind in ("", "-certified")]
     assert all(len(table) == len(overlay["claims"]) for table in claims)
-    text = re.sub("<[^>]*>", " ", (results / "site/notebooks/temperature.html").read_text())
+    text = re.sub("<[^>]*>", " ", (results / "site/pages/temperature.html").read_text())
     assert "In theory" in text and "0.707" in text

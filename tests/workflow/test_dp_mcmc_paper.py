@@ -128,9 +128,9 @@ def test_the_longest_chains_spend_all_of_epsilon_1(study):
     assert dpmcmc.iterations(sampler, *told) == spec["iterations"]
 
 
-def test_the_notebook_has_the_sentences_that_its_page_should_have():
-    notebook = (ROOT / "studies/dp-mcmc-paper/dp-mcmc-paper.ipynb").read_text()
-    assert all(sentence in notebook for sentence in SAID)
+def test_the_committed_page_has_the_sentences_that_it_should_have():
+    page = (ROOT / "docs/dp-mcmc-paper/pages/dp-mcmc-paper.md").read_text()
+    assert all(sentence in page for sentence in SAID)
 
 
 @pytest.mark.torture
@@ -139,7 +139,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     files = ["--configfile", "studies/dp-mcmc-paper/study.yaml", "small.yaml"]
     snakemake(fresh, "--cores", 2, *files)
     results = fresh / "results/small-mcmc"
-    pages = {path.stem for path in results.glob("site/notebooks/*.html")}
+    pages = {path.stem for path in results.glob("site/pages/*.html")}
     names = {"dp-mcmc-paper", "barker-privacy", "correction", "central-limit", "dp-mala"}
     assert pages == names | {"summary"}
     figures = {path.stem for path in results.glob("figures/*.png")}
@@ -148,7 +148,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     budgets = pd.read_csv(results / "tables/budgets.csv").set_index("algorithm")
     spent = budgets.loc[budgets["iterations"] == 400].loc["dp-barker", "spent_epsilon"]
     assert (spent == spent.iloc[0]).all() and spent.iloc[0] > 0
-    text = re.sub("<[^>]*>", " ", (results / "site/notebooks/dp-mcmc-paper.html").read_text())
+    text = re.sub("<[^>]*>", " ", (results / "site/pages/dp-mcmc-paper.html").read_text())
     assert all(sentence in text for sentence in SAID)
     reporting = Reported.load(results)
     long = reporting.table("chains").query("algorithm == 'dp-barker-certified'")

@@ -337,15 +337,16 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
     names = {*yaml.safe_load((ROOT / "config.yaml").read_text())["notebooks"], "intervals"}
     assert {path.stem for path in (results / "notebooks").glob("*.ipynb")} == names
     for path in (results / "notebooks").glob("*.ipynb"):
-        page = path.read_text()
-        assert '"image/png"' in page and "Traceback (most" not in page
-    page = (results / "site/notebooks/comparison.html").read_text()
+        assert '"image/png"' in path.read_text()
+        page = (results / f"pages/{path.stem}.md").read_text()
+        assert "](../figures/" in page and "base64" not in page and "Study.load" not in page
+    page = (results / "site/pages/comparison.html").read_text()
     assert "Figure 6.3" in page and "figure-6.3.png" in page
 
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
 def test_pages_open_in_a_browser_without_network_and_without_fault(results):
-    pages = [results / "site/README.html", *sorted(results.glob("site/notebooks/*.html"))]
+    pages = [results / "site/README.html", *sorted(results.glob("site/pages/*.html"))]
     assert len(pages) == 10
     with browser.browser() as driver:
         browser.visit(driver, results / "index.html", 390)
@@ -358,8 +359,8 @@ def test_pages_open_in_a_browser_without_network_and_without_fault(results):
 
 def test_the_front_page_leads_to_everything(results):
     page = (results / "README.md").read_text()
-    assert page.startswith("# The small study\n\n![MMD over that of exact samples")
-    made = ["notebooks/*.ipynb", "figures/*.png", "tables/*.csv"]
+    assert page.startswith("# The small study\n\n[![Summary: The small study](figures/")
+    made = ["pages/*.md", "figures/*.png", "tables/*.csv"]
     for path in (path for pattern in made for path in results.glob(pattern)):
         assert f"]({path.relative_to(results).as_posix()})" in page
     provenance = json.loads((results / "provenance.json").read_text())
@@ -452,7 +453,7 @@ def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):
         cells=[nbformat.v4.new_code_cell("1 / 0")], metadata={"kernelspec": kernel}
     )
     nbformat.write(notebook, tmp_path / "bad.ipynb")
-    command = "--spec {} --notebook bad.ipynb --output o.ipynb --failed logs/f.ipynb"
+    command = "--spec {} --notebook bad.ipynb --output o.ipynb --page o.md --failed logs/f.ipynb"
     result = run(
         tmp_path, sys.executable, "-m", "dpmcmc", "notebook", *command.split(), check=False
     )
@@ -477,7 +478,7 @@ def test_a_notebook_runs_in_the_kernel_of_the_workflow(tmp_path, monkeypatch):
         nbformat.v4.new_code_cell("import sys; print(sys.executable)"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "n.ipynb")
-    command = "--spec {} --notebook n.ipynb --output o.ipynb --failed f.ipynb"
+    command = "--spec {} --notebook n.ipynb --output o.ipynb --page o.md --failed f.ipynb"
     run(tmp_path, sys.executable, "-m", "dpmcmc", "notebook", *command.split())
     assert sys.executable in (tmp_path / "o.ipynb").read_text()
 

@@ -12,8 +12,8 @@ rule audit_case:
         mem_mb=megabytes(1000),
         runtime=minutes(lambda wildcards: 10 + study.config["audit"]["runs"] // 10_000),
     params:
-        **job("audit-case"),
+        **job("audit-case", part="audit/{case}"),
     message:
         "Audit of {wildcards.case}"
     shell:
-        "python -m dpmcmc audit-case --spec @/dev/stdin --output {output.bounds:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["audit-case"].command("audit-case")

@@ -16,7 +16,7 @@ rule compute_budget:
     message:
         "Budget of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        "python -m dpmcmc budget --spec @/dev/stdin --output {output.budget:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["budget"].command("budget")
 
 
 rule certify_budget:
@@ -32,12 +32,11 @@ rule certify_budget:
         mem_mb=megabytes(1000),
         runtime=minutes(10),
     params:
-        **job("certification"),
+        **job("certification", part="certified/{model}/{algorithm}/{run}"),
     message:
         "Cost by its stand-in of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        "python -m dpmcmc certification --spec @/dev/stdin --budget {input.budget:q}"
-        " --output {output.certified:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["certification"].command("certification")
 
 
 rule compute_accounting_curve:
@@ -51,12 +50,11 @@ rule compute_accounting_curve:
         mem_mb=megabytes(1000),
         runtime=minutes(60),
     params:
-        **job("accounting-curve"),
+        **job("accounting-curve", part="accounting/{algorithm}/{accountant}"),
     message:
         "Iterations of {wildcards.algorithm} against epsilon by accountant {wildcards.accountant}"
     shell:
-        "python -m dpmcmc accounting-curve --spec @/dev/stdin --output {output.curve:q}"
-        " <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["accounting-curve"].command("accounting-curve")
 
 
 rule precompute:
@@ -73,4 +71,4 @@ rule precompute:
     message:
         "Compute once for all chains: {wildcards.precomputed}"
     shell:
-        "python -m dpmcmc precomputed --spec @/dev/stdin --output {output.precomputed:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["precomputed"].command("precomputed")

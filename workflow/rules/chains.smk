@@ -23,7 +23,4 @@ rule run_chain:
     message:
         "Chain {wildcards.seed} of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        "python -m dpmcmc chain --spec @/dev/stdin --dataset {input.dataset:q}"
-        " --reference {input.reference:q} --budget {input.budget:q} --precomputed {input.precomputed:q}"
-        " --output {output.chain:q}"
-        " <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["chain"].command("chain")

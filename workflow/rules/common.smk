@@ -1,5 +1,6 @@
 # What all rules share: the validated study, where files are, wildcards, resources.
 
+import json
 import math
 import os
 import re
@@ -21,14 +22,17 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
+from dpmcmc.jobs.reuse import Reuse
 from dpmcmc.jobs.table import JOBS
 from dpmcmc.study.config import ConfigError
 from dpmcmc.study.loading import load_study
 from dpmcmc.study.study import MEASURED
 
 overrides = dict(workflow.config_settings.config)
-# Pages may be rendered from the committed tables of a study, without its chains.
-is_committed = overrides.pop("committed", False)
+# With `--config reuse=true` a run takes from docs/ what the present code and settings have made.
+# `anew` names parts that are computed all the same; `assume` takes what others have made, too, so
+# that some parts can be compared with it (dpmcmc/jobs/check_results.py).
+reused, anew, assume = (overrides.pop(key, None) for key in ("reuse", "anew", "assume"))
 
 try:
     study = load_study(ROOT, workflow.configfiles, overrides)
@@ -36,6 +40,8 @@ except ConfigError as error:
     sys.exit(f"Configuration error: {error}")
 
 RESULTS = f"results/{study.name}"
+COMMITTED = ROOT / "docs" / study.name
+reuse = Reuse(study, COMMITTED if reused else None, anew or [], bool(assume))
 CONDA = "../../envs/environment.yaml"
 
 
@@ -54,16 +60,26 @@ wildcard_constraints:
     seed=r"\d+",
 
 
-def job(name, of=None):
+def job(name, of=None, part=None):
     """Parameters of a rule: settings of its job, and the digest of the source behind its result.
 
-    Snakemake reruns jobs whose parameters change, but does not look into imported modules.
+    Snakemake reruns jobs whose parameters change, but does not look into imported modules. `part`
+    is the name of the part of the results that a job of tables makes, with wildcards.
     """
     entry = JOBS[name]
     params = {"source": lambda wildcards: entry.source(study, of or wildcards)}
     if entry.spec:
         params["spec"] = lambda wildcards: entry.settings(study, of or wildcards)
+    if part:
+        params["fingerprint"] = lambda wildcards: reuse.fingerprints[part.format(**wildcards)]
     return params
+
+
+def unless_reused(part, file):
+    """Input of a rule: a file, or none where the part of the results that it makes is committed."""
+    return lambda wildcards: (
+        [] if reuse.has(part.format(**wildcards)) else file.format(**wildcards)
+    )
 
 
 # Memory in megabytes and run time in minutes: generous, and doubled by a second attempt
@@ -105,8 +121,24 @@ def chain_files(cell):
     return [f"{RESULTS}/chains/{'/'.join(cell)}/seed-{seed}.npz" for seed in study.seeds_of(cell)]
 
 
-def chains_of_model(wildcards):
-    return [path for cell in study.cells_of(wildcards.model) for path in chain_files(cell)]
+def computed_cells(wildcards):
+    cells = study.cells_of(wildcards.model)
+    return [cell for cell in cells if not reuse.has(f"chains/{'/'.join(cell)}")]
+
+
+def chains_and_budgets(wildcards):
+    for cell in computed_cells(wildcards):
+        yield f"{RESULTS}/budgets/{'/'.join(cell)}.json"
+        yield from chain_files(cell)
+
+
+def reference_of_chains(wildcards):
+    return [f"{RESULTS}/reference/{wildcards.model}.npy"] * bool(computed_cells(wildcards))
+
+
+def rows_of_chains(wildcards):
+    parts = [f"chains/{'/'.join(cell)}" for cell in study.cells_of(wildcards.model)]
+    return json.dumps(reuse.rows(*parts))
 
 
 def precomputed_files(wildcards):
@@ -114,30 +146,40 @@ def precomputed_files(wildcards):
     return [f"{RESULTS}/precomputed/{name}.json" for name in names]
 
 
-def budgets_of_model(wildcards):
-    return [f"{RESULTS}/budgets/{'/'.join(cell)}.json" for cell in study.cells_of(wildcards.model)]
-
-
-# Tables that put those of many jobs one below another.
+# Tables that put those of many jobs one below another: the file of each part.
 JOINED = {
-    "accounting": [f"{RESULTS}/accounting/{a}/{name}.csv" for a, name in study.accounting_curves],
-    "certified": [f"{RESULTS}/certified/{'/'.join(cell)}.csv" for cell, _ in study.replaced_cells],
-    "audit": [f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases],
-    "intervals": [f"{RESULTS}/tables/models/{m}/intervals.csv" for m in study.interval_models],
+    "accounting": {
+        f"accounting/{a}/{name}": f"{RESULTS}/accounting/{a}/{name}.csv"
+        for a, name in study.accounting_curves
+    },
+    "certified": {
+        f"certified/{'/'.join(cell)}": f"{RESULTS}/certified/{'/'.join(cell)}.csv"
+        for cell, _ in study.replaced_cells
+    },
+    "audit": {f"audit/{case}": f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases},
+    "intervals": {
+        f"intervals/{m}": f"{RESULTS}/tables/models/{m}/intervals.csv"
+        for m in study.interval_models
+    },
 }
+
+
+def parts_of_table(wildcards):
+    parts = JOINED[wildcards.joined]
+    return [file for part, file in parts.items() if not reuse.has(part)]
 
 
 def table_files(names):
     return [f"{RESULTS}/tables/{name}.csv" for name in names]
 
 
-def notebook_inputs(notebook):
+def notebook_inputs(name, notebook):
     yield f"{RESULTS}/study.json"
     yield from table_files(study.all_tables)
     for model in notebook.data_models:
         yield f"{RESULTS}/data/{model}.npy"
         yield f"{RESULTS}/reference/{model}.npy"
-    if not is_committed:
+    if not (notebook.kept and reuse.has(f"kept/{name}")):
         for model in notebook.chain_models:
             for cell in study.cells_of(model):
                 yield from chain_files(cell)
@@ -151,7 +193,7 @@ def figure_files(notebook):
 
 def pages_and_figures(wildcards):
     for name, notebook in study.notebooks.items():
-        yield f"{RESULTS}/notebooks/{name}.ipynb"
+        yield f"{RESULTS}/pages/{name}.md"
         yield from figure_files(notebook)
 
 

@@ -16,12 +16,12 @@ rule simulate_dataset:
     message:
         "Make the data set of {wildcards.model}"
     shell:
-        "python -m dpmcmc dataset --spec @/dev/stdin --output {output.dataset:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["dataset"].command("dataset")
 
 
 rule draw_reference:
     input:
-        dataset=f"{RESULTS}/data/{{model}}.npy",
+        dataset=unless_reused("reference/{model}", f"{RESULTS}/data/{{model}}.npy"),
     output:
         reference=f"{RESULTS}/reference/{{model}}.npy",
     log:
@@ -33,11 +33,11 @@ rule draw_reference:
         runtime=minutes(reference_minutes),
     params:
         **job("reference"),
+        committed=lambda wildcards: reuse.file(f"reference/{wildcards.model}"),
     message:
         "Draw the reference sample of {wildcards.model}"
     shell:
-        "python -m dpmcmc reference --spec @/dev/stdin --dataset {input.dataset:q}"
-        " --output {output.reference:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["reference"].command("reference")
 
 
 rule draw_baselines:
@@ -57,5 +57,4 @@ rule draw_baselines:
     message:
         "Draw the baseline samples of {wildcards.model}"
     shell:
-        "python -m dpmcmc baselines --spec @/dev/stdin --dataset {input.dataset:q}"
-        " --output {output.baselines:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["baselines"].command("baselines")

@@ -9,9 +9,10 @@ for name, notebook in study.notebooks.items():
             rule_name(name)
         input:
             notebook=os.path.relpath(notebook.path),
-            files=list(notebook_inputs(notebook)),
+            files=list(notebook_inputs(name, notebook)),
         output:
-            notebook=f"{RESULTS}/notebooks/{name}.ipynb",
+            executed=f"{RESULTS}/notebooks/{name}.ipynb",
+            page=f"{RESULTS}/pages/{name}.md",
             figures=list(figure_files(notebook)),
         log:
             f"{RESULTS}/logs/notebooks/{name}.log",
@@ -23,12 +24,11 @@ for name, notebook in study.notebooks.items():
         params:
             **job("notebook", SimpleNamespace(notebook=name)),
             failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",
+            committed=reuse.file(f"kept/{name}") if notebook.kept else "",
         message:
             f"Execute the notebook {name}"
         shell:
-            "python -m dpmcmc notebook --spec @/dev/stdin --notebook {input.notebook:q}"
-            " --output {output.notebook:q} --failed {params.failed:q}"
-            " <<< {params.spec:q} > {log:q} 2>&1"
+            JOBS["notebook"].command("notebook")
 
 
 rule describe_study:
@@ -45,7 +45,7 @@ rule describe_study:
     message:
         "Describe the study to its pages"
     shell:
-        "python -m dpmcmc study --spec @/dev/stdin --output {output.study:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["study"].command("study")
 
 
 rule record_provenance:
@@ -59,12 +59,14 @@ rule record_provenance:
         **SMALL,
     params:
         **job("provenance"),
-        data=[entry.data for entry in study.models.values()],  # recipes have no digests
+        data=[entry.data for entry in study.models.values()],
+        fingerprints=lambda wildcards: [
+            reuse.fingerprints[part] for part in reuse.fingerprints.names
+        ],
     message:
         "Record what makes the study"
     shell:
-        "python -m dpmcmc provenance --spec @/dev/stdin --output {output.provenance:q}"
-        " <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["provenance"].command("provenance")
 
 
 rule build_site:
@@ -89,6 +91,4 @@ rule build_site:
     message:
         "Site of all pages"
     shell:
-        "python -m dpmcmc site --results {params.results:q}"
-        " --output {output.page:q} --readme {output.readme:q}"
-        " > {log:q} 2>&1"
+        JOBS["site"].command("site")

@@ -5,9 +5,8 @@ PARTS = f"{RESULTS}/tables/models"
 
 rule tabulate_chains:
     input:
-        reference=f"{RESULTS}/reference/{{model}}.npy",
-        chains=chains_of_model,
-        budgets=budgets_of_model,
+        reference=reference_of_chains,
+        files=chains_and_budgets,
     output:
         chains=f"{PARTS}/{{model}}/chains.csv",
         timings=f"{PARTS}/{{model}}/timings.csv",
@@ -22,23 +21,20 @@ rule tabulate_chains:
         runtime=minutes(60),
     params:
         **job("chain-table"),
-        chains=f"{RESULTS}/chains/{{model}}",
-        budgets=f"{RESULTS}/budgets/{{model}}",
+        rows=rows_of_chains,
+        results=RESULTS,
     message:
         "Metrics of all chains of {wildcards.model}"
     shell:
-        "python -m dpmcmc chain-table --spec @/dev/stdin --reference {input.reference:q}"
-        " --chains {params.chains:q} --budgets {params.budgets:q} --output {output.chains:q}"
-        " --timings {output.timings:q} --budget-table {output.budgets:q}"
-        " --mixing {output.mixing:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["chain-table"].command("chain-table")
 
 
 rule tabulate_baselines:
     input:
-        reference=f"{RESULTS}/reference/{{model}}.npy",
-        baselines=f"{RESULTS}/baselines/{{model}}.npy",
+        reference=unless_reused("baselines/{model}", f"{RESULTS}/reference/{{model}}.npy"),
+        baselines=unless_reused("baselines/{model}", f"{RESULTS}/baselines/{{model}}.npy"),
     output:
-        baselines=f"{PARTS}/{{model}}/baselines.csv",
+        exact=f"{PARTS}/{{model}}/baselines.csv",
         starts=f"{PARTS}/{{model}}/starts.csv",
     log:
         f"{RESULTS}/logs/baseline-table/{{model}}.log",
@@ -48,12 +44,11 @@ rule tabulate_baselines:
         **SMALL,
     params:
         **job("baseline-table"),
+        rows=lambda wildcards: json.dumps(reuse.rows(f"baselines/{wildcards.model}")),
     message:
         "Metrics of exact samples and start points of {wildcards.model}"
     shell:
-        "python -m dpmcmc baseline-table --spec @/dev/stdin --reference {input.reference:q}"
-        " --baselines {input.baselines:q} --output {output.baselines:q}"
-        " --starts {output.starts:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["baseline-table"].command("baseline-table")
 
 
 rule try_intervals:
@@ -67,16 +62,16 @@ rule try_intervals:
         mem_mb=megabytes(1000, data_sets=4),
         runtime=minutes(240),
     params:
-        **job("intervals"),
+        **job("intervals", part="intervals/{model}"),
     message:
         "Intervals over data sets of {wildcards.model}"
     shell:
-        "python -m dpmcmc intervals --spec @/dev/stdin --output {output.intervals:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["intervals"].command("intervals")
 
 
 rule join_table:
     input:
-        parts=lambda wildcards: JOINED[wildcards.joined],
+        parts=parts_of_table,
     output:
         table=f"{RESULTS}/tables/{{joined}}.csv",
     log:
@@ -89,11 +84,11 @@ rule join_table:
         **SMALL,
     params:
         **job("joined-table"),
+        rows=lambda wildcards: json.dumps(reuse.rows(*JOINED[wildcards.joined])),
     message:
         "Table {wildcards.joined}"
     shell:
-        "printf '%s\\n' {input.parts:q} | python -m dpmcmc joined-table --parts @/dev/stdin"
-        " --output {output.table:q} > {log:q} 2>&1"
+        JOBS["joined-table"].command("joined-table")
 
 
 rule tabulate_study:
@@ -113,8 +108,7 @@ rule tabulate_study:
     message:
         "Tables of the study"
     shell:
-        "python -m dpmcmc study-tables --spec @/dev/stdin --parts {input.parts:q}"
-        " --output {params.directory:q} <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["study-tables"].command("study-tables")
 
 
 if study.analysis_tables:
@@ -136,5 +130,4 @@ if study.analysis_tables:
         message:
             "Ranking of the algorithms and the chapter's claims"
         shell:
-            "python -m dpmcmc analysis-tables --spec @/dev/stdin --given {input.given:q}"
-            " --output {params.directory:q} <<< {params.spec:q} > {log:q} 2>&1"
+            JOBS["analysis-tables"].command("analysis-tables")

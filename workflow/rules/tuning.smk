@@ -7,7 +7,7 @@ rule search_settings:
     input:
         precomputed=precomputed_files,
     output:
-        trials=f"{SEARCH}.csv",
+        table=f"{SEARCH}.csv",
         best=f"{SEARCH}.json",
     log:
         f"{RESULTS}/logs/tuning/{{model}}/{{algorithm}}.log",
@@ -26,9 +26,7 @@ rule search_settings:
     message:
         "Search settings of {wildcards.algorithm} on {wildcards.model}"
     shell:
-        "python -m dpmcmc search --spec @/dev/stdin --precomputed {input.precomputed:q}"
-        " --journal {params.journal:q} --output {output.trials:q} --best {output.best:q}"
-        " <<< {params.spec:q} > {log:q} 2>&1"
+        JOBS["search"].command("search")
 
 
 rule tabulate_searches:
@@ -51,5 +49,4 @@ rule tabulate_searches:
     message:
         "Settings found, and how far the study's own are from them"
     shell:
-        "python -m dpmcmc tuning-tables --trials {input.trials:q} --best {input.best:q}"
-        " --output {params.directory:q} > {log:q} 2>&1"
+        JOBS["tuning-tables"].command("tuning-tables")

@@ -5,12 +5,12 @@ import pandas as pd
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.evaluation.audit import audit, cases
 from dpmcmc.files import JobError
-from dpmcmc.frames import write_csv
+from dpmcmc.frames import FINGERPRINT, write_csv
 from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.study.streams import seed_sequence
 
 
-def audit_case(spec, output):
+def audit_case(spec, fingerprint, output):
     """Bound the epsilon and mu of a sampler's own code from below by many runs, as CSV."""
     known = cases()
     if spec["case"] not in known:
@@ -34,4 +34,4 @@ def audit_case(spec, output):
         "noise_variance": noise.variance,
         "noise_p_value": noise.p_value,
     }
-    write_csv(pd.DataFrame([row]), output)
+    write_csv(pd.DataFrame([row | {FINGERPRINT: fingerprint}]), output)

@@ -97,8 +97,8 @@ def price_of(spec, budget):
     return Price(sampler, *size, preparations=spec["chains_per_sample"])
 
 
-def certification(spec, budget, output):
-    """Price a cell's iterations by another accountant, as CSV; with what that would allow."""
+def certification(spec, budget, fingerprint, output):
+    """Price a cell's iterations by another accountant, with what that would allow, as CSV."""
     published, chains = read_json(budget), spec["chains_per_sample"]
     price = price_of(spec, published)
     bound = spec["epsilon"], spec["delta"]
@@ -109,10 +109,10 @@ def certification(spec, budget, output):
         "certified_iterations": price.iterations(*bound, limit=chains * (MAX_ITERATIONS + 1)),
         "certified_epsilon": price.epsilon(chains * published["iterations"], spec["delta"]),
     }
-    write_rows([row], output)
+    write_rows([row], fingerprint, output)
 
 
-def accounting_curve(spec, output):
+def accounting_curve(spec, fingerprint, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
     keys = {key: spec[key] for key in ("model", "algorithm")}
     keys["accountant"] = name_in_tables(spec["accountant"])
@@ -122,13 +122,13 @@ def accounting_curve(spec, output):
         noise = noise_of(spec | {"epsilon": epsilon})
         allowed = price(tuple(noise.items())).iterations(epsilon, spec["delta"])
         rows.append(keys | {"epsilon": epsilon, "iterations": allowed})
-    write_rows(rows, output)
+    write_rows(rows, fingerprint, output)
 
 
-def write_rows(rows, output):
-    """Write dicts as CSV. To load pandas takes longer than most budgets, which do without it."""
+def write_rows(rows, fingerprint, output):
+    """Write dicts as CSV. Loading pandas takes longer than most budgets, which do without it."""
     import pandas as pd
 
-    from dpmcmc.frames import write_csv
+    from dpmcmc.frames import FINGERPRINT, write_csv
 
-    write_csv(pd.DataFrame(rows), output)
+    write_csv(pd.DataFrame(rows).assign(**{FINGERPRINT: fingerprint}), output)

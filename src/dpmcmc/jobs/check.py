@@ -1,10 +1,11 @@
-"""The command `check`: whether a model or a sampler of one's own is right, as a table."""
+"""The command `check` of a class: a table of what was tried of a model, a sampler or a move."""
 
 import sys
 
 import yaml
 
 from dpmcmc import registry
+from dpmcmc.evaluation.checking.data import check_data
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.evaluation.checking.samplers import check_move, check_sampler
 from dpmcmc.jobs.data import read
@@ -12,6 +13,7 @@ from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.models.model import Model
 from dpmcmc.settings import schema
 from dpmcmc.study.config import ConfigError, check_type, listed, read_yaml
+from dpmcmc.study.data_files import DataFile
 from dpmcmc.study.entries import is_private, load_class, read_algorithm, read_model
 
 ROW = "{:64} {:51} {:17} {}"  # longer texts stick out
@@ -43,9 +45,18 @@ def check(name, settings):
 
 def check_of_model(name, settings):
     """Checks of a model with settings; raises a ConfigError before the first."""
-    entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ["."])
+    return checks_of_entry(read_model(name.rpartition(":")[2], settings | {"kind": name}, ["."]))
+
+
+def checks_of_entry(entry):
+    """Checks of a model's entry, and first of its data if they are in a file."""
+    if entry.data is None:
+        yield from check_model(entry.model)
+        return
+    columns = entry.data["columns"]
+    yield from check_data(entry.model, DataFile(entry.data["file"]).rows(columns), columns)
     spec = {"study_seed": 0, "model": entry.id, "model_entry": entry.spec, "data": entry.data}
-    return check_model(entry.model, read(spec) if entry.data else None)
+    yield from check_model(entry.model, read(spec))
 
 
 def check_of_sampler(name, settings):

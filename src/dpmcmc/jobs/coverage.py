@@ -8,7 +8,7 @@ from dpmcmc import registry
 from dpmcmc.evaluation.coverage import of_data_set, summary
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
-from dpmcmc.frames import write_csv
+from dpmcmc.frames import FINGERPRINT, write_csv
 from dpmcmc.jobs.budgets import given_epsilon, noise_of, price_of
 from dpmcmc.jobs.samplers import build_sampler, with_needed, with_noise
 from dpmcmc.likelihoods.target import Target
@@ -18,7 +18,7 @@ from dpmcmc.study.streams import generator, seed_sequence, three_streams
 LEAST_ITERATIONS = 4  # of a chain from which an interval is made
 
 
-def intervals(spec, output):
+def intervals(spec, fingerprint, output):
     """Draw theta from the prior and data at it, run every cell on them, and count, as CSV.
 
     All cells have the same data sets. Where the model has no exact draws, columns that compare with
@@ -52,7 +52,7 @@ def intervals(spec, output):
         {key: (spec | cell)[key] for key in keys} | {"iterations": run[1]} | summary(one)
         for cell, run, one in zip(spec["cells"], runs, found, strict=True)
     ]
-    write_csv(pd.DataFrame(rows), output)
+    write_csv(pd.DataFrame(rows).assign(**{FINGERPRINT: fingerprint}), output)
 
 
 def prepared(spec):

@@ -1,6 +1,7 @@
 """Data sets, posterior samples, and what samplers need beside their settings."""
 
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 
@@ -67,8 +68,12 @@ def from_data_file(spec, function):
     )
 
 
-def reference(spec, dataset, output):
-    """Draw the reference sample of each posterior, (draws, d), as .npy."""
+def reference(spec, dataset, output, committed=None):
+    """Draw the reference sample of each posterior, (draws, d), as .npy; or take a committed one."""
+    if committed:
+        with replacing(output) as file:
+            file.write(Path(committed).read_bytes())
+        return
     draws = of_each(spec, lambda *i: draw_posterior(spec, dataset, "reference", *i))
     with replacing(output) as file:
         np.save(file, draws)

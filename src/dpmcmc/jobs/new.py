@@ -2,6 +2,7 @@
 
 import keyword
 import re
+import shlex
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -9,6 +10,7 @@ from string import Template
 
 from dpmcmc.files import replacing
 from dpmcmc.study.config import read_config
+from dpmcmc.study.loading import CATALOGUE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -34,16 +36,30 @@ def new(kind, path):
     if problem:
         print(f"new: {problem}", file=sys.stderr)
         return 2
-    words = {"file": file.name, "id": id_of(file), "path": file.as_posix()}
-    words |= {"class": class_of(file), "study": file.with_suffix(".yaml").as_posix()}
+    study = file.with_suffix(".yaml")
+    words = {"file": file.name, "id": id_of(file), "class": class_of(file)}
+    words |= {"check": check_command(file), "study": shlex.quote(study.as_posix())}
     for suffix in (".yaml", ".py"):
         text = Template((TEMPLATES / f"{kind}{suffix}.txt").read_text(encoding="utf-8"))
         with replacing(file.with_suffix(suffix)) as output:
             output.write(text.substitute(words).encode())
-    print(f"{file} has the {kind}, {words['study']} a study of it. Next:")
-    print(f"    python -m dpmcmc check {words['path']}:{words['class']}")
-    print(f"    snakemake --cores all --configfile {words['study']}")
+    print(f"{file} has the {kind}, {study} a study of it. Next:")
+    print(f"    {words['check']}")
+    print(f"    {run_command(study)}")
     return 0
+
+
+def check_command(file):
+    """The command that checks the class in a file."""
+    return shlex.join(["python", "-m", "dpmcmc", "check", f"{file.as_posix()}:{class_of(file)}"])
+
+
+def run_command(study):
+    """The command that runs a study; it needs the rules of a checkout, in its current directory."""
+    is_checkout = Path("Snakefile").is_file()
+    path = study if is_checkout else study.absolute()
+    command = shlex.join(["snakemake", "--cores", "all", "--configfile", path.as_posix()])
+    return command if is_checkout else f"{command}  # in a checkout of dpmcmc"
 
 
 def id_of(file):
@@ -76,7 +92,6 @@ def refused(kind, file):
         return (
             f"{file}: its class would be {class_of(file)}, which it imports; give it another name"
         )
-    configured = read_config("library.yaml")[f"{kind}s"] if Path("library.yaml").is_file() else {}
-    if id_of(file) in configured:
-        return f"{file}: library.yaml has {id_of(file)} among its {kind}s; give it another name"
+    if id_of(file) in read_config(CATALOGUE)[f"{kind}s"]:
+        return f"{file}: {id_of(file)} is one of the {kind}s of the package; give it another name"
     return None

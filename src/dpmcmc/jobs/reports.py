@@ -14,22 +14,26 @@ def describe_study(spec, output):
     write_json(spec, output)
 
 
-def notebook(spec, notebook, output, failed):
-    """Execute a notebook with the parameters of the spec; write it as a page.
+def notebook(spec, notebook, failed, committed, executed, page):
+    """Execute a notebook with the parameters of the spec; write it, and its page in Markdown.
 
-    A notebook that fails is kept, with its traceback, under the name `failed`.
+    A notebook that makes no page is kept, with its traceback, under the name `failed`. Where a
+    directory `committed` has what the page keeps of chains, it is taken from there.
     """
     from dpmcmc.reporting import notebooks
 
     study = Path(spec.get("results", ""), "study.json")
     title = read_json(study)["title"] if study.exists() else ""
-    with replacing(output) as executed:
+    if committed:
+        shutil.copytree(committed, Path(spec["results"], "kept"), dirs_exist_ok=True)
+    with replacing(executed) as ran, replacing(page) as file:
         try:
-            notebooks.execute(notebook, executed.name, spec, title)
+            notebooks.execute(notebook, ran.name, spec, title)
+            file.write(notebooks.markdown(ran.name).encode())
         except notebooks.NotebookError as error:
             Path(failed).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(executed.name, failed)
-            raise JobError(f"{error}; the notebook with its traceback is {failed}") from None
+            os.replace(ran.name, failed)
+            raise JobError(f"{notebook}: {error}; the notebook as executed is {failed}") from None
 
 
 def provenance(spec, output):
@@ -39,7 +43,7 @@ def provenance(spec, output):
     write_json(record(**spec), output)
 
 
-def site(results, output, readme):
+def site(results, page, readme):
     """Write the front page of a study, the site of all its pages, and the file that opens it."""
     from sphinx.cmd.build import main
 
@@ -60,5 +64,5 @@ def site(results, output, readme):
         place = Path(results, "site")
         shutil.rmtree(place, ignore_errors=True)
         os.replace(built, place)
-    with replacing(output) as file:
+    with replacing(page) as file:
         file.write(opening.replace("README.html", "site/README.html").encode())

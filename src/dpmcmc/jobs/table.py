@@ -1,25 +1,30 @@
-"""The table of jobs: what each runs, its settings, and the source that its result depends on.
+"""The table of jobs: function, options, settings, and source that the result depends on.
 
-Rules, digests, reruns and attests read it. A job is given its own settings and nothing else, so a
-change of the configuration reruns what it changes and no more. This module is imported by every
-job and stays clear of everything slow.
+Rules, the command line and fingerprints read it. A job is given its own settings and nothing
+else, so a change of the configuration reruns what it changes and no more. This module is imported
+by every job and stays clear of everything slow.
 """
 
-import hashlib
 import json
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 SITE = Path(__file__).parents[1] / "reporting/site"  # settings of Sphinx, and templates
 
 
 class Job(NamedTuple):
-    """A kind of job. `of` has the fields of a rule's wildcards: model, algorithm, run, seed, ..."""
+    """A kind of job. `of` has the fields of a rule's wildcards: model, algorithm, run, seed, ...
+
+    Options of its command are the parameters of its function, and fields of its rule: `spec` is
+    JSON and stands first, all others are paths; +, * and ? after a name take several, any or one
+    that may be missing. `output` is all that a rule writes.
+    """
 
     function: str  # module and function below dpmcmc.jobs
-    options: str  # of its command: spec is JSON, all others are paths; + and * take several
+    reads: str  # options that are fields of the rule's input
+    writes: str  # likewise of its output
+    given: str = ""  # likewise of its parameters; `rows` is JSON
     spec: callable = None  # (study, of) -> settings, a dict; None: it has none
     modules: callable = None  # (study, of) -> modules and files that its settings do not name
     is_ordered: bool = False  # keys of its settings stay in the order of the configuration
@@ -33,6 +38,20 @@ class Job(NamedTuple):
         modules = modules_of(self.spec(study, of)) if self.spec else []
         modules += self.modules(study, of) if self.modules else []
         return digest_of(f"dpmcmc.jobs.{self.function.partition('.')[0]}", *modules)
+
+    def command(self, name):
+        """Command line of the job for the shell of its rule."""
+        options = [
+            f"--{option.rstrip('+*?')} {{{field}.{option.rstrip('+*?')}:q}}"
+            for field, options in (("input", self.reads), ("params", self.given))
+            for option in options.split()
+        ]
+        for option in self.writes.split():
+            field = "output" if option == "output" else f"output.{option}"
+            options.append(f"--{option} {{{field}:q}}")
+        spec = ["--spec @/dev/stdin"] if self.spec else []
+        end = "<<< {params.spec:q} > {log:q} 2>&1" if self.spec else "> {log:q} 2>&1"
+        return " ".join(["python -m dpmcmc", name, *spec, *options, end])
 
 
 # -- Modules that a job's result depends on, beside that of its function ---------------------------
@@ -120,60 +139,72 @@ def search(study, of):
 
 
 JOBS = {
-    "dataset": Job("data.dataset", "spec output", by("dataset", "model"), file_reader),
-    "reference": Job("data.reference", "spec dataset output", by("reference", "model")),
-    "baselines": Job("data.baselines", "spec dataset output", by("baselines", "model")),
+    "dataset": Job("data.dataset", "", "output", spec=by("dataset", "model"), modules=file_reader),
+    "reference": Job(
+        "data.reference", "dataset?", "output", "committed?", by("reference", "model")
+    ),
+    "baselines": Job("data.baselines", "dataset", "output", spec=by("baselines", "model")),
     "precomputed": Job(
         "samplers.precompute",
-        "spec output",
-        lambda study, of: {"class": study.precomputed[of.precomputed]},
+        "",
+        "output",
+        spec=lambda study, of: {"class": study.precomputed[of.precomputed]},
     ),
-    "budget": Job("budgets.budget", "spec output", by("budget", "cell")),
+    "budget": Job("budgets.budget", "", "output", spec=by("budget", "cell")),
     "certification": Job(
-        "budgets.certification", "spec budget output", by("certification", "cell")
+        "budgets.certification", "budget", "output", "fingerprint", by("certification", "cell")
     ),
     "accounting-curve": Job(
-        "budgets.accounting_curve", "spec output", by("accounting_curve", "algorithm", "accountant")
+        "budgets.accounting_curve",
+        "",
+        "output",
+        "fingerprint",
+        by("accounting_curve", "algorithm", "accountant"),
     ),
     "chain": Job(
         "chains.chain",
-        "spec dataset reference budget precomputed* output",
-        by("chain", "cell", "seed"),
+        "dataset reference budget precomputed*",
+        "output",
+        spec=by("chain", "cell", "seed"),
     ),
     "chain-table": Job(
-        "metrics.chain_table",
-        "spec reference chains budgets output timings budget-table mixing",
+        "chain_tables.chain_table",
+        "reference?",
+        "chains timings budgets mixing",
+        "rows results",
         by("chain_table", "model"),
         held_out_reader,
     ),
     "baseline-table": Job(
-        "metrics.baseline_table",
-        "spec reference baselines output starts",
+        "baseline_tables.baseline_table",
+        "reference? baselines?",
+        "exact starts",
+        "rows",
         by("baseline_table", "model"),
         held_out_reader,
     ),
-    "study-tables": Job("tables.study_tables", "spec parts+ output", by("study_tables")),
-    "analysis-tables": Job("tables.analysis_tables", "spec given+ output", by("analysis")),
-    "intervals": Job("coverage.intervals", "spec output", by("intervals", "model")),
-    "joined-table": Job("tables.joined_table", "parts+ output"),
-    "audit-case": Job("audits.audit_case", "spec output", by("audited_case", "case")),
-    "search": Job("tuning.search", "spec precomputed* journal output best", search),
-    "tuning-tables": Job("tuning.tuning_tables", "trials+ best+ output"),
-    "study": Job("reports.describe_study", "spec output", by("description"), is_ordered=True),
+    "study-tables": Job("tables.study_tables", "parts+", "", "directory", by("study_tables")),
+    "analysis-tables": Job("tables.analysis_tables", "given+", "", "directory", by("analysis")),
+    "intervals": Job("coverage.intervals", "", "output", "fingerprint", by("intervals", "model")),
+    "joined-table": Job("tables.joined_table", "parts*", "output", "rows"),
+    "audit-case": Job("audits.audit_case", "", "output", "fingerprint", by("audited_case", "case")),
+    "search": Job("tuning.search", "precomputed*", "table best", "journal", search),
+    "tuning-tables": Job("tuning.tuning_tables", "trials+ best+", "", "directory"),
+    "study": Job("reports.describe_study", "", "output", spec=by("description"), is_ordered=True),
     "provenance": Job(
-        "reports.provenance",
-        "spec output",
-        lambda study, of: {"config": study.config, "recipe": recipe(study)},
+        "reports.provenance", "", "output", spec=lambda study, of: {"config": study.config}
     ),
     "notebook": Job(
         "reports.notebook",
-        "spec notebook output failed",
+        "notebook",
+        "executed page",
+        "failed committed?",
         lambda study, of: (
             study.notebooks[of.notebook].parameters | {"results": f"results/{study.name}"}
         ),
         notebook_modules,
     ),
-    "site": Job("reports.site", "results output readme", modules=site_files),
+    "site": Job("reports.site", "", "page readme", "results", modules=site_files),
 }
 
 
@@ -183,59 +214,3 @@ def digest_of(*modules):
     from dpmcmc.study.sources import digest
 
     return digest(*modules)
-
-
-# -- Recipes ---------------------------------------------------------------------------------------
-
-
-def recipe(study):
-    """What the tables of a study depend on: {part: digest of the settings and sources of its jobs}.
-
-    Parts are `reference/MODEL`, `baselines/MODEL`, `chains/MODEL/ALGORITHM`, `intervals/MODEL`,
-    `accounting`, `certified`, `audit` and `tables`. Pages, labels and prose are in none of them,
-    nor are the bytes of data files, since recipes are published.
-    """
-    study = study.without_digests()
-    jobs, cells = {}, {}
-    for model in study.model_ids:
-        of = SimpleNamespace(model=model)
-        jobs[f"reference/{model}"] = [("dataset", of), ("reference", of)]
-        jobs[f"baselines/{model}"] = [("baselines", of), ("baseline-table", of)]
-    for cell in study.cells:
-        cells.setdefault(f"chains/{cell.model}/{cell.algorithm}", []).append(cell)
-    for model in study.interval_models:
-        jobs[f"intervals/{model}"] = [("intervals", SimpleNamespace(model=model))]
-    jobs["accounting"] = [
-        ("accounting-curve", SimpleNamespace(algorithm=algorithm, accountant=accountant))
-        for algorithm, accountant in study.accounting_curves
-    ]
-    jobs["certified"] = [("certification", of_cell(cell)) for cell, _ in study.replaced_cells]
-    jobs["audit"] = [("audit-case", SimpleNamespace(case=case)) for case in study.audited_cases]
-    jobs["tables"] = [(name, None) for name in ("study-tables", "analysis-tables", "joined-table")]
-    parts = {name: part(study, listed) for name, listed in jobs.items() if listed}
-    return parts | {name: chain_part(study, of_part) for name, of_part in cells.items()}
-
-
-def of_cell(cell, **more):
-    """What stands for the wildcards of a cell."""
-    return SimpleNamespace(**cell._asdict(), **more)
-
-
-def chain_part(study, cells):
-    """Digest of the chains of a model and an algorithm, and of their rows."""
-    names = study.precomputed_by(cells[0].algorithm)
-    jobs = [("precomputed", SimpleNamespace(precomputed=name)) for name in names]
-    for cell in cells:
-        jobs += [("budget", of_cell(cell)), ("chain", of_cell(cell, seed=0))]
-    table = study.chain_table(cells[0].model, cells)
-    return part(study, jobs, table, JOBS["chain-table"].source(study, cells[0]))
-
-
-def part(study, jobs, *more):
-    """Digest of jobs, pairs of a name in the table and what stands for wildcards."""
-    contents = [
-        (JOBS[name].settings(study, of) if JOBS[name].spec else None, JOBS[name].source(study, of))
-        for name, of in jobs
-    ]
-    text = json.dumps([contents, more], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -2,22 +2,24 @@
 
 from pathlib import Path
 
+import pandas as pd
+
 from dpmcmc.evaluation import tables
-from dpmcmc.frames import read_csv, write_csv
+from dpmcmc.frames import FINGERPRINT, committed_rows, read_csv, write_csv
 
 
-def study_tables(spec, parts, output):
-    """Put the tables of all models together, and summarise them, in the directory `output`."""
+def study_tables(spec, parts, directory):
+    """Put the tables of all models together, and summarise them, in a directory."""
     by_name = {}
     for path in map(Path, parts):
         by_name.setdefault(path.stem, []).append(path)
-    write_tables(tables.study_tables(spec, **by_name), output)
+    write_tables(tables.study_tables(spec, **by_name), directory)
 
 
-def analysis_tables(spec, given, output):
-    """Rank the algorithms and judge the claims, in the directory `output`."""
+def analysis_tables(spec, given, directory):
+    """Rank the algorithms and judge the claims, in a directory."""
     frames = {Path(path).stem: read_csv(path) for path in given}
-    write_tables(tables.analysis_tables(**frames, **spec), output)
+    write_tables(tables.analysis_tables(**frames, **spec), directory)
 
 
 def write_tables(tables, directory):
@@ -26,6 +28,15 @@ def write_tables(tables, directory):
         write_csv(table, Path(directory, f"{name}.csv"))
 
 
-def joined_table(parts, output):
-    """Put tables of the same columns together."""
-    write_csv(tables.concatenate(parts), output)
+def joined_table(parts, rows, output):
+    """Put tables of the same columns together; parts whose fingerprint is committed from there."""
+    name, made = Path(output).stem, iter(parts)
+    frames = [
+        committed_rows(rows["tables"], name, taken).assign(**{FINGERPRINT: now})
+        if taken
+        else read_csv(next(made))
+        for now, taken in rows["parts"].values()
+    ]
+    table = pd.concat(frames, ignore_index=True)
+    columns = [*table.columns.drop(FINGERPRINT), FINGERPRINT]
+    write_csv(table[columns], output)

@@ -45,7 +45,7 @@ HEADER = """\
 """
 
 
-def search(spec, precomputed, journal, output, best):
+def search(spec, precomputed, journal, table, best):
     """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
 
     Parameters
@@ -56,7 +56,7 @@ def search(spec, precomputed, journal, output, best):
         What the sampler needs beside its settings.
     journal : path
         The finished trials; those of the same search are taken up.
-    output, best : path
+    table, best : path
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
     runner, space = Runner(spec, precomputed), search_space(spec)
@@ -74,7 +74,7 @@ def search(spec, precomputed, journal, output, best):
         trials.append(trial | {"violation": violation(spec, trial)})
         write_json({"search": searched, "trials": trials}, journal)
         print(progress(trials, spec["trials"]), flush=True)
-    write_csv(trial_table(spec, trials), output)
+    write_csv(trial_table(spec, trials), table)
     write_json(confirmed(spec, runner, trials), best)
 
 
@@ -342,8 +342,8 @@ def confirmed(spec, runner, trials):
     return {"row": row | difference.columns("difference"), "settings": best and best["settings"]}
 
 
-def tuning_tables(trials, best, output):
-    """Put searches together, in `output`: trials.csv, summary.csv, and settings.yaml."""
+def tuning_tables(trials, best, directory):
+    """Put searches together, in a directory: trials.csv, summary.csv, and settings.yaml."""
     import yaml
 
     pairs, algorithms = [read_json(path) for path in best], {}
@@ -354,8 +354,8 @@ def tuning_tables(trials, best, output):
             entry["settings"][row["model"]] = settings
     summary = pd.DataFrame([pair["row"] for pair in pairs])
     whole = {f"{name}_iterations": "Int64" for name in ("own", "best")} | {"best_trial": "Int64"}
-    write_csv(concatenate(trials), Path(output, "trials.csv"))
-    write_csv(summary.astype(whole), Path(output, "summary.csv"))
-    with replacing(Path(output, "settings.yaml")) as file:
+    write_csv(concatenate(trials), Path(directory, "trials.csv"))
+    write_csv(summary.astype(whole), Path(directory, "summary.csv"))
+    with replacing(Path(directory, "settings.yaml")) as file:
         contents = yaml.safe_dump({"algorithms": algorithms}, sort_keys=False)
         file.write((HEADER + contents).encode())

@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmcmc.extras import missing
 from dpmcmc.likelihoods.information import upper_triangle
 from dpmcmc.likelihoods.rows import blocks, is_finite
 
 try:
     import jax
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"a model written in JAX needs the package {error.name}: pip install 'dpmcmc[jax]'"
-    ) from None
+    raise ModuleNotFoundError(missing(error.name, "jax")) from None
 import jax.numpy as jnp
 
 jax.config.update("jax_enable_x64", True)

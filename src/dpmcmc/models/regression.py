@@ -28,6 +28,10 @@ class Regression(NormalPrior, RowsModel):
         """d + 1."""
         return self.dimension + 1
 
+    def names_of(self, columns):
+        """Names of the coefficients: those of the covariates' columns."""
+        return columns[1:]
+
     def prepare(self, rows):
         """Rows of a file (k, d + 1), with covariates of at most the bound's length."""
         lengths = np.linalg.norm(rows[:, 1:], axis=1)
@@ -61,6 +65,12 @@ class LogisticRegression(Regression):
     covariate_bound : float
         Largest length of a row's covariates.
     """
+
+    outcome_values = "0 or 1"
+
+    def is_outcome(self, outcomes):
+        """Mask (k,) of outcomes that are 0 or 1."""
+        return (outcomes == 0) | (outcomes == 1)
 
     def outcomes(self, rng, means):
         """Outcomes, 0 or 1, for values (n,) of x . theta."""

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import numpy as np
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import statement
+from dpmcmc.release.libraries import OF_NUMBERS, require_installed
 from dpmcmc.release.outside import run_inside
 from dpmcmc.release.plan import DRAWS, plan, require_libraries
 from dpmcmc.release.reading import data_of, read_part
@@ -70,24 +72,37 @@ def ledger(arguments):
     new.add_argument("--epsilon", type=positive, required=True)
     new.add_argument("--delta", type=probability, required=True, help="at most 0.1 / rows, say")
     new.add_argument(
-        "--rows", type=count, required=True, help="that a model keeps of the data: public"
+        "--rows",
+        type=count,
+        required=True,
+        help="number of rows that the model uses; it will be published",
     )
     new.add_argument(
         "--for",
         dest="kinds",
         choices=list(ledgers.KINDS),
         default="any",
-        help="half of delta is for methods on batches, unless all read all rows",
+        help="full-data: allow only methods that use all rows, with all of delta. any: also allow "
+        "methods on batches, for which half of delta is reserved (the default)",
     )
     new.add_argument("--owner")
+    new.add_argument("--in-git", action="store_true", help="even if git does not ignore the ledger")
     actions.add_parser("show", help="what was spent").add_argument("data")
-    change = actions.add_parser("change", help="another budget, or other data, from now on")
+    change = actions.add_parser(
+        "change", help="another budget, another number of rows or other data, from now on"
+    )
     change.add_argument("data")
-    change.add_argument("--reason", required=True, help="noted in the ledger")
-    change.add_argument("--epsilon", type=positive)
-    change.add_argument("--delta", type=probability)
-    change.add_argument("--for", dest="kinds", choices=list(ledgers.KINDS))
-    change.add_argument("--rows", type=count)
+    change.add_argument(
+        "--reason", required=True, help="noted in the ledger; published if the budget changes"
+    )
+    change.add_argument("--epsilon", type=positive, help="after a release, a larger one")
+    change.add_argument("--delta", type=probability, help="until the first release")
+    change.add_argument(
+        "--for", dest="kinds", choices=list(ledgers.KINDS), help="until the first release"
+    )
+    change.add_argument(
+        "--rows", type=count, help="declare another number, which may be published from then on"
+    )
     given = vars(parser.parse_args(arguments))
     action, data = given.pop("action"), given.pop("data")
     if action == "new":
@@ -99,29 +114,55 @@ def ledger(arguments):
 
 
 def show(found, data):
-    """Print a ledger."""
+    """Print a ledger: its budget, its lines, and what is spent and left."""
     budget = found.budget
     print(
-        f"{found.path}: all releases together may spend epsilon {budget.epsilon:g} at delta "
-        f"{budget.delta:g}, by methods on {'all rows' if not budget.delta0 else 'rows or batches'}"
+        f"{found.path}: all releases together, later ones included, may spend epsilon "
+        f"{budget.epsilon:.10g} at delta {budget.delta:.10g}, by methods on "
+        f"{'all rows' if not budget.delta0 else 'rows or batches'}"
     )
+    print(f"    public numbers of rows: {ledgers.listed(found.declared_rows)}")
     if not os.path.isfile(data):
         print(f"    there is no file {data} now")
     elif ledgers.fingerprint(Path(data).read_bytes(), budget.salt) != budget.fingerprint:
         print(
-            f"    {data} has changed: `ledger change {data} --reason ...` records that, "
-            "and keeps what was spent"
+            f"    {data} has changed: `ledger change {shlex.quote(data)} --reason ...` records "
+            "that, and keeps what was spent"
         )
-    for line in found.releases:
-        end = "published" if line["id"] in found.finished else "spent, nothing published"
+    released, old = {line["id"] for line in found.releases}, None
+    for line in found.lines:
+        if line["kind"] == "budget":
+            print(f"    {line['date']}  {changes(old, line)}")
+            old = line
+        elif line["kind"] == "release" and line["id"] in released:
+            end = "published" if line["id"] in found.finished else "spent, nothing published"
+            print(
+                f"    {line['date']}  epsilon {line['epsilon']:g} at delta {line['at_delta']:g}  "
+                f"{line['algorithm']} on {line['rows']:,} rows  {end}"
+            )
+    if found.is_torn:
         print(
-            f"    {line['date']}  epsilon {line['epsilon']:g} at delta {line['at_delta']:g}  "
-            f"{line['algorithm']} on {line['rows']:,} rows  {end}"
+            "    the last line is not whole, because writing it was cut off: it counts nothing, "
+            "as what it was for never started. The next line that is written replaces it"
         )
     print(
-        f"    spent: epsilon {found.spent_epsilon:g}; left: {found.left_epsilon:g} for one release "
-        "on all rows"
+        f"    {found.damage}"
+        if found.damage
+        else f"    spent: epsilon {found.spent_epsilon:g}; left: {found.left_epsilon:g} for one "
+        "release on all rows"
     )
+
+
+def changes(old, new):
+    """Differences of a budget's line to the one before, and its reason, in words."""
+    names = {"epsilon": "epsilon", "delta": "delta", "kinds": "for", "rows": "rows"}
+    parts = [
+        f"{name} {new[key]:.10g}" if isinstance(new[key], float) else f"{name} {new[key]}"
+        for key, name in names.items()
+        if old is None or new[key] != old[key]
+    ]
+    what = ", ".join(parts) or "data recorded"
+    return f"budget: {what}" if old is None else f"changed: {what} ({new['reason']})"
 
 
 # -- A release -------------------------------------------------------------------------------------
@@ -132,7 +173,7 @@ def release(arguments):
     given = release_parser().parse_args(joined(arguments))
     data = data_of(given.study, given.model)
     found = ledgers.read(data)
-    part = read_part(given.study, given.model, given.algorithm, given.rows or found.budget.rows)
+    part = read_part(given.study, given.model, given.algorithm, found.rows_for(given.rows))
     planned = plan(
         part,
         given.epsilon,
@@ -145,6 +186,7 @@ def release(arguments):
     if given.plan:
         return 0
     require_libraries()
+    require_installed(*OF_NUMBERS)
     ledgers.require_readable(data)
     if part.files:
         from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
@@ -153,19 +195,73 @@ def release(arguments):
     output = Path(given.output)
     if os.path.lexists(output):
         raise JobError(f"--output: {output} exists already")
+    for folder in statement.unfinished(output):
+        tell(
+            f"release: {folder} is of a release that still runs or was killed. Nothing in it may "
+            "be published; if none runs, remove it"
+        )
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(
-            tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".partial", dir=output.parent)
+            tempfile.mkdtemp(
+                prefix=f".{output.name}.", suffix=statement.UNFINISHED, dir=output.parent
+            )
         )
     except OSError as error:
         raise JobError(
             f"--output: must be a new folder, and {output} cannot be made ({error.strerror})"
         ) from None
     try:
+        try_out(planned, found, partial)
         return spend(planned, data, partial, output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def try_out(planned, found, partial):
+    """Release a twin: all that a release does, to the last file, in a folder that is thrown away.
+
+    Raises
+    ------
+    JobError
+        If anything fails. Nothing is spent, and no data were read, so it may say what failed.
+    """
+    line = {"kind": "release", "id": "simulated"} | planned.entry
+    line |= {"date": ledgers.today(), "hash": "0" * 64}
+    ledger = found._replace(lines=[*found.lines, line])
+    folder = partial / "simulated"
+    folder.mkdir()
+    try:
+        problem = complete(planned, None, ledger, line, folder, partial / "moved")
+    except KeyboardInterrupt:
+        raise JobError("interrupted; nothing is spent") from None
+    except (JobError, OSError) as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{' '.join(str(error).split())} ({type(error).__name__})"
+    finally:
+        for trace in partial.iterdir():
+            shutil.rmtree(trace)
+    if problem:
+        part = planned.part
+        raise JobError(
+            f"{part.algorithm.id} on {part.model.id} fails on simulated data, so nothing is spent: "
+            f"{problem}"
+        )
+
+
+def complete(planned, budget, ledger, line, folder, output):
+    """Run a release, and write its files to a folder, which then is moved; a problem, or None.
+
+    Parameters are those of `run_inside` and of `statement`.
+    """
+    problem, draws = run_inside(planned, budget)
+    if problem is None:
+        facts = statement.statement(planned, ledger, line)
+        statement.write(folder, facts, draws, planned.names)
+        folder.chmod(0o755)
+        statement.move(folder, output)
+    return problem
 
 
 def spend(planned, data, partial, output):
@@ -177,19 +273,15 @@ def spend(planned, data, partial, output):
     line = None
     try:
         line, found = ledgers.admit(data, planned.entry)
-        problem, draws = run_inside(planned, found.budget)
+        problem = complete(planned, found.budget, found, line, partial, output)
         if problem == "changed":
             ledgers.note(data, "void", line["id"])
             tell(
                 f"release: {data} is not the file of its ledger, and was not used: nothing is "
-                f"spent. `ledger change {data} --reason ...` records other data"
+                f"spent. `ledger change {shlex.quote(str(data))} --reason ...` records other data"
             )
             return REFUSED
         if problem is None:
-            facts = statement.statement(planned, found, line)
-            statement.write(partial, facts, draws, planned.names)
-            partial.chmod(0o755)
-            statement.move(partial, output)
             ledgers.note(data, "finished", line["id"])
             print(f"written to {output}: {', '.join(statement.FILES)}")
             spent, left = found.spent_epsilon, found.left_epsilon

@@ -1,10 +1,13 @@
 """The process that reads the data: all that comes out of it are draws, or one of a few words.
 
-It is started by the command `release` when the ledger's line is on disk, as `python -m
+It is started by the command `release` when the ledger's line is on disk, as `python -P -m
 dpmcmc.release.inside`, with its output closed: whatever a model prints, warns or raises stays
 inside. A line of JSON says what to do. It answers through a pipe by two lines: whether the data
 are those of the ledger, which it says before any code of one's own runs, and how it ended. Draws
 follow as doubles. When the process that started it ends, so does this one, and all that it started.
+
+Before that line is written, it is started once on a twin, which are simulated data, and does the
+same. Only then does it say what an exception says.
 """
 
 import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
@@ -12,6 +15,7 @@ import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
 # isort: split
 import builtins
 import ctypes
+import io
 import json
 import os
 import resource
@@ -26,16 +30,20 @@ import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.jobs.samplers import with_needed
+from dpmcmc.models.model import Model
 from dpmcmc.release.ledger import fingerprint
+from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
+from dpmcmc.release.noise import require_noise
 from dpmcmc.release.plan import with_noise
 from dpmcmc.release.rows import RowByRow, in_file_order
-from dpmcmc.release.streams import SecretStreams
+from dpmcmc.release.streams import Allowance, SecretStreams
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.study.data_files import READERS, DataFile, prepared
 
 PACKAGE = Path(__file__).parents[1]
 PR_SET_DUMPABLE = 4  # of prctl(2)
 SAME, CHANGED = b"same\n", b"changed\n"  # whether the data are those of the ledger
+MOST_LETTERS = 200  # of what an exception says
 
 
 class Contents(DataFile):
@@ -58,19 +66,28 @@ def main():
     warnings.simplefilter("ignore")
     with os.fdopen(spec["answers"], "wb") as pipe:
         contents = contents_of(spec)
-        pipe.write(CHANGED if contents is None else SAME)
+        is_same = spec["data"] is None or contents is not None
+        pipe.write(SAME if is_same else CHANGED)
         pipe.flush()
-        if contents is None:
+        if not is_same:
             return
-        try:
-            answer, draws = work(spec, contents)
-            answer["shape"] = np.shape(draws)
-        except BaseException as error:
-            answer, draws = {"end": "failed", **kind_and_place(error, spec["files"])}, None
+        answer, draws = answered(spec, contents)
         pipe.write(json.dumps(answer).encode() + b"\n")
         if draws is not None:
             pipe.write(np.asarray(draws, float).tobytes())
     os._exit(0)  # nothing of a model's runs any more
+
+
+def answered(spec, contents):
+    """Answer and draws, as of `work`, also where that fails."""
+    try:
+        answer, draws = work(spec, contents)
+        return answer | {"shape": np.shape(draws)}, draws
+    except BaseException as error:
+        answer = {"end": "failed", **kind_and_place(error, spec["files"])}
+        if spec["data"] is None:
+            answer["message"] = message_of(error)
+        return answer, None
 
 
 def end_with(parent):
@@ -81,9 +98,9 @@ def end_with(parent):
 
 
 def contents_of(spec):
-    """Bytes of the data; None if they are not those of the ledger."""
+    """Bytes of the data; None for a twin, and if they are not those of the ledger."""
     try:
-        contents = Path(spec["data"]).read_bytes()
+        contents = Path(spec["data"] or "").read_bytes()
     except OSError:
         return None
     return contents if fingerprint(contents, spec["salt"]) == spec["fingerprint"] else None
@@ -91,26 +108,113 @@ def contents_of(spec):
 
 def work(spec, contents):
     """Answer, and draws (chains, kept, d) where there are any."""
+    require_installed(*OF_NOISE, *OF_NUMBERS)  # before any code of one's own is imported
+    require_noise()
     sampler = with_noise(with_needed(registry.build(spec["sampler"])), spec["noise_scale"])
     model = registry.build(spec["model"])
-    try:
-        rows = prepared(model, Contents(spec["data"], contents), spec["columns"])
-        if len(rows) != model.num_rows:
-            return {"end": "rows"}, None
-        target = RowByRow(model, in_file_order(model, rows), "clip")
-    except Exception:
-        return {"end": "data"}, None
-    draws = [one_chain(spec, sampler, model, target) for _ in range(spec["chains"])]
-    return {"end": "finished"}, np.stack(draws)
+    if contents is None:
+        target = twin(spec, model)
+    else:
+        try:
+            rows = prepared(model, Contents(spec["data"], contents), spec["columns"])
+            if len(rows) != model.num_rows:
+                return {"end": "rows"}, None
+            target = RowByRow(model, in_file_order(model, rows), "clip")
+        except Exception:
+            return {"end": "data"}, None
+    draws = np.stack([one_chain(spec, sampler, model, target) for _ in range(spec["chains"])])
+    if contents is None and not np.isfinite(draws).all():
+        raise ArithmeticError("draws are not finite")
+    return {"end": "finished"}, draws
 
 
 def one_chain(spec, sampler, model, target):
     """Positions of a chain, by new streams: (kept, d)."""
-    rng = SecretStreams(target.num_rows, spec["least_noise"], spec["chains"])
+    rng = SecretStreams(target.num_rows, Allowance(**spec["allowed"]), spec["chains"])
     start = spec["start"]
     if start in ("prior", "preparation"):
         start = model.sample_prior(rng.proposal) if start == "prior" else None
     return run_chain(sampler, target, rng, start, spec["iterations"], spec["draws"]).positions
+
+
+# -- A twin ----------------------------------------------------------------------------------------
+
+MADE_UP_ROWS = 100
+# Rows of a file, of which a model's `prepare` must take at least those of one kind.
+MADE_UP = (
+    lambda shape: np.random.default_rng(0).standard_normal(shape),
+    lambda shape: np.random.default_rng(0).random(shape),
+    np.ones,
+    np.zeros,
+)
+
+
+def twin(spec, model):
+    """Simulated data as a `Target`, if a file with the columns would make data of that shape.
+
+    Raises whatever the model raises.
+    """
+    require_shape(spec, model)
+    return RowByRow(model, model.simulate(np.random.default_rng(0)), "clip")
+
+
+def require_shape(spec, model):
+    """Raise unless made-up rows of a file, as many as are declared, make data for the model."""
+    name, rows = type(model).__name__, np.asarray(prepared_made_up(spec, model))
+    if rows.ndim != 2:
+        raise ValueError(f"{name}.prepare: must return rows (k, p), not of shape {rows.shape}")
+    data = in_file_order(model, np.resize(rows, (model.num_rows, rows.shape[1])))
+    if data.shape != tuple(model.data_shape):
+        raise ValueError(
+            f"columns: {', '.join(spec['columns'])} make data of shape {data.shape}, and {name} "
+            f"takes {tuple(model.data_shape)}"
+        )
+    RowByRow(model, data, "clip")
+
+
+def prepared_made_up(spec, model):
+    """Rows that the model makes of a file of made-up numbers, of the kind of the data's file."""
+    import pandas as pd
+
+    names, problem = list(dict.fromkeys(spec["columns"])), None
+    for make in MADE_UP:
+        table = pd.DataFrame(make((MADE_UP_ROWS, len(names))), columns=names)
+        file = Contents(f"made-up{spec['suffix']}", WRITERS[spec["suffix"]](table))
+        rows = file.rows(spec["columns"])
+        try:
+            return model.prepare(rows)
+        except Exception as error:
+            problem = problem or error
+    raise problem
+
+
+def as_npy(table):
+    """Bytes of a .npy file."""
+    file = io.BytesIO()
+    np.save(file, table.to_numpy())
+    return file.getvalue()
+
+
+WRITERS = {
+    ".csv": lambda table: table.to_csv(index=False).encode(),
+    ".parquet": lambda table: table.to_parquet(index=False),
+    ".npy": as_npy,
+}
+
+
+def message_of(error):
+    """What an exception says, in a line; only of a twin."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, Model):
+        name = type(error.obj).__name__
+        return f"needs a model with {error.name}, which {name} does not have"
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # of a class of one's own
+        text = ""
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
+
+
+# -- An exception ----------------------------------------------------------------------------------
 
 
 def kind_and_place(error, own_files):

@@ -60,8 +60,22 @@ def rounded_up(scale):
 
 def sample(scale, size):
     """Draws, by OpenDP."""
-    import opendp.prelude as dp
+    # Of its modules only these: `opendp.prelude` takes seconds to import.
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")  # proved, and not yet vetted by the process of its own
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-    return np.array(dp.m.make_gaussian(*space, scale=scale)([0] * size), np.int64)
+    enable_features("contrib")  # proved, and not yet vetted by the process of its own
+    space = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
+    return np.array(make_gaussian(*space, scale=scale)([0] * size), np.int64)
+
+
+def require_noise():
+    """Raise an ArithmeticError unless a few draws are as large as their scale says.
+
+    The largest of 20 normal numbers is outside of these limits once in 10^20 times.
+    """
+    scale = 2.0**30
+    if not scale / 8 < abs(sample(scale, 20)).max() < 16 * scale:
+        raise ArithmeticError("the library opendp draws no noise, or noise of another scale")

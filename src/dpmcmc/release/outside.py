@@ -1,4 +1,4 @@
-"""Start the process that reads the data, and understand what it says."""
+"""Start the process that reads the data, or a twin of them, and understand what it says."""
 
 import builtins
 import json
@@ -13,16 +13,25 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmcmc.release.inside import CHANGED, SAME
+from dpmcmc.release.inside import CHANGED, MOST_LETTERS, SAME
+
+ANSWER_BYTES = 1000 + 12 * MOST_LETTERS  # JSON writes a letter in up to twelve
 
 
 def run_inside(planned, budget):
-    """Run the process that reads the data: a problem in one sentence, or None and the draws."""
+    """Run the process that reads the data: a problem in one sentence, or None and the draws.
+
+    Parameters
+    ----------
+    planned : Plan
+    budget : Budget or None
+        None for a twin: then that process does not learn where the data are.
+    """
     reader, writer = os.pipe()
     spec = spec_of(planned, budget) | {"answers": writer}
     with open(reader, "rb") as pipe:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dpmcmc.release.inside"],
+            [sys.executable, "-P", "-m", "dpmcmc.release.inside"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -36,7 +45,7 @@ def run_inside(planned, budget):
             with suppress(BrokenPipeError):
                 process.stdin.write(json.dumps(spec).encode() + b"\n")
                 process.stdin.flush()
-            return understood(pipe, planned)
+            return understood(pipe, planned, budget is None)
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             others.join()
@@ -50,52 +59,65 @@ def end_group(leader):
 
 
 def spec_of(planned, budget):
-    """What the process that reads the data is given, but for where it answers."""
+    """What the process that reads the data is given, except where it answers."""
     part = planned.part
     return {
         "model": part.model.spec,
         "sampler": part.algorithm.spec(part.settings),
         "noise_scale": planned.noise_scale,
-        "data": str(part.model.data),
+        "data": budget and str(part.model.data),
+        "suffix": part.model.data.suffix,
         "columns": part.columns,
-        "salt": budget.salt,
-        "fingerprint": budget.fingerprint,
+        "salt": budget and budget.salt,
+        "fingerprint": budget and budget.fingerprint,
         "start": planned.start,
         "chains": planned.chains,
         "iterations": planned.iterations,
         "draws": planned.kept,
-        "least_noise": planned.least_noise,
+        "allowed": planned.allowed._asdict(),
         "files": part.files,
     }
 
 
-def understood(pipe, planned):
-    """A problem and draws, of what that process says: nothing of it is shown as it stands.
+def understood(pipe, planned, is_twin):
+    """A problem and draws, of what that process says: nothing of the data is shown as it stands.
 
     Only its first line is out of reach of a model's code.
     """
-    part, shape = planned.part, (planned.chains, planned.kept, len(planned.names))
-    model = type(part.model.model).__name__
+    shape = (planned.chains, planned.kept, len(planned.names))
     verdict = pipe.readline(len(CHANGED))
     if verdict == CHANGED:
         return "changed", None
     answer, end = {}, None
     with suppress(ValueError, KeyError, TypeError):
-        answer = json.loads(pipe.readline(1000)) if verdict == SAME else {}
+        answer = json.loads(pipe.readline(ANSWER_BYTES)) if verdict == SAME else {}
         end = answer["end"]
         if end == "finished" and answer["shape"] == [*shape]:
             draws = np.frombuffer(pipe.read(8 * math.prod(shape)))
             return None, draws.reshape(shape)
+    return problem_of(end, answer, planned.part, is_twin), None
+
+
+def problem_of(end, answer, part, is_twin):
+    """How it ended, in one sentence."""
     if end is None:
-        return "the chain ended without an answer: it was killed, or ran out of memory", None
+        return "the chain ended without an answer: it was killed, or ran out of memory"
     if end == "rows":
-        return "the model does not keep as many rows of the data as were declared", None
+        return (
+            "the model does not keep as many rows of the data as were declared; "
+            f"`{part.check_command}` says how many, to those who may see the data"
+        )
     if end == "data":
         return (
-            f"the data are not what {model} takes; `python -m dpmcmc check ... "
-            "data=...` says where, to those who may see them"
-        ), None
-    return f"the chain could not be finished{where(answer, part)}", None
+            f"the data are not what {type(part.model.model).__name__} takes; "
+            f"`{part.check_command}` says where, to those who may see the data"
+        )
+    place = where(answer, part)
+    if is_twin:  # what the package raises says enough; a user's own exception has a place
+        is_own = place and " in dpmcmc/" not in place
+        return f"{answer.get('message') or end}{f' ({place})' * bool(is_own)}"
+    more = f" ({place}; run `check`, or `rehearse`, on simulated data)" if place else ""
+    return f"the chain could not be finished{more}"
 
 
 def where(answer, part):
@@ -113,4 +135,4 @@ def where(answer, part):
             lines = files[name].read_text(encoding="utf-8").count("\n") + 1
             if 0 < line <= lines:
                 text += f" in {name}, line {line}"
-    return f" ({text}; run `check`, or `rehearse`, on simulated data)"
+    return text

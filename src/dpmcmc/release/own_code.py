@@ -1,5 +1,7 @@
 """Code of one's own must pass the checks that privacy rests on, before anything is spent."""
 
+import shlex
+
 from dpmcmc import registry
 from dpmcmc.evaluation.checking import models, samplers
 from dpmcmc.evaluation.checking.cases import Case, with_rows
@@ -45,11 +47,12 @@ def is_own(spec):
 
 def require_passed(name, findings):
     """Raise a JobError for the first check that failed; or where the first one was not tried."""
+    command = shlex.join(["python", "-m", "dpmcmc", "check", name])
     for i, finding in enumerate(findings):
         if finding.passed is False:
             raise JobError(
                 f"{name} does not pass its check, so nothing was started: {finding.tried}: "
-                f"{finding.found}, and not {finding.allowed}; `python -m dpmcmc check` says more"
+                f"{finding.found}, and not {finding.allowed}; `{command}` says more"
             )
         if finding.passed is None and i == 0:
             raise JobError(f"{name} cannot be checked: {finding.found.removeprefix('not tried: ')}")

@@ -8,16 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.accounting.costs import Price, preparation_noise
+from dpmcmc.accounting.costs import Price, mechanism_of, preparation_noise
 from dpmcmc.accounting.joint import mu_and_delta0
-from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
+from dpmcmc.accounting.mechanisms import NOISE_VARIANCE, BarkerMechanism, GaussianMechanism
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
+from dpmcmc.extras import missing
 from dpmcmc.files import JobError
 from dpmcmc.models.model import Model
 from dpmcmc.release.ledger import DELTA_RESERVE, RESERVE
 from dpmcmc.release.reading import ACCOUNTANT, Part
-from dpmcmc.release.streams import SLACK
+from dpmcmc.release.streams import SLACK, Allowance
 
 DRAWS = 4000  # that are written of a chain, at most
 MOST_ITERATIONS = 10**7  # a chain is held in memory
@@ -42,7 +43,7 @@ class Plan(NamedTuple):
     delta: float
     mu: float
     delta0: float
-    least_noise: float
+    allowed: Allowance  # of each chain: no more is released
     what: list  # what is released, for the ledger
 
     @property
@@ -54,6 +55,11 @@ class Plan(NamedTuple):
     def sampler(self):
         """The sampler; to run, some need what is computed beside their settings."""
         return with_noise(sampler_of(self.part), self.noise_scale)
+
+    @property
+    def least_noise(self):
+        """Least standard deviation over sensitivity of a release."""
+        return self.allowed.least_noise
 
     @property
     def entry(self):
@@ -112,7 +118,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     """
     model, sampler = part.model.model, sampler_of(part)
     where = read_start(part, sampler, start)
-    names = parameter_names(model)
+    names = parameter_names(model, part.columns)
     if part.algorithm.has_free_steps and chains > 1:
         raise JobError("--chains: must be 1, because draws are free; --draws says how many")
     size = model.num_rows
@@ -123,6 +129,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
         sampler = with_noise(sampler, scale)
     price = Price(sampler, size, ACCOUNTANT, model.likelihood_power, chains)
     price.mechanism = with_rounded_variance(price.mechanism)
+    mechanism = with_rounded_variance(mechanism_of(sampler, size, model.likelihood_power))
     if part.algorithm.has_free_steps:
         iterations = draws
         if price.delta(iterations, ideal[0]) > ideal[1]:
@@ -156,7 +163,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
         delta,
         mu,
         delta0,
-        least_noise(price.mechanism),
+        allowance(mechanism, iterations, size),
         [described(kind, count) for kind, count in grouped(price.mechanism, total, ALIKE)],
     )
 
@@ -199,20 +206,34 @@ def read_start(part, sampler, start):
     return numbers
 
 
-def parameter_names(model):
-    """Names of the components of theta, as the model has them; a JobError for what is none."""
+def parameter_names(model, columns=()):
+    """Names of the components of theta: the model's own, those of columns, or theta_0 and so on.
+
+    A model whose components belong to columns of its data has `names_of(columns)`.
+
+    Raises
+    ------
+    JobError
+        For `parameter_names` that a CSV cannot have.
+    """
     d = model.dimension
-    names = getattr(model, "parameter_names", None) or [f"theta_{i}" for i in range(d)]
+    if names := getattr(model, "parameter_names", None):
+        if not are_names(names, d):
+            raise JobError(
+                f"{type(model).__name__}.parameter_names: must be a tuple of {d} different texts, "
+                "without commas, quotes or line breaks, and not chain or draw"
+            )
+        return list(names)
+    names = model.names_of(list(columns)) if hasattr(model, "names_of") else []
+    return names if are_names(names, d) else [f"theta_{i}" for i in range(d)]
+
+
+def are_names(names, number):
+    """Whether a CSV can have names, beside two of its own."""
     are_texts = isinstance(names, list | tuple) and all(
         isinstance(name, str) and name.isprintable() and not {*name} & {*',"'} for name in names
     )
-    # A CSV has them beside two names of its own.
-    if not are_texts or len(names) != d or len({"", "chain", "draw", *names}) != d + 3:
-        raise JobError(
-            f"{type(model).__name__}.parameter_names: must be a tuple of {d} different texts, "
-            "without commas, quotes or line breaks, and not chain or draw"
-        )
-    return list(names)
+    return are_texts and len(names) == number == len({"", "chain", "draw", *names}) - 3
 
 
 def with_rounded_variance(mechanism):
@@ -225,18 +246,40 @@ def with_rounded_variance(mechanism):
     return mechanism
 
 
-def least_noise(mechanism):
-    """Least standard deviation over sensitivity of what a mechanism releases."""
+def allowance(mechanism, iterations, num_rows):
+    """The `Allowance` of a chain: the sum over chains is what mu or delta of the release cover.
+
+    Parameters
+    ----------
+    mechanism
+        Of one chain, from `mechanism_of`.
+    iterations : int
+    num_rows : int
+        n.
+    """
+    mu_squared, noises = 0.0, []
     if isinstance(mechanism, Prepared):
-        parts = [mechanism.preparation, *[mechanism.iteration] * (mechanism.iteration is not None)]
-        return min(map(least_noise, parts))
-    if isinstance(mechanism, GrowingNoise):
-        return least_noise(mechanism.first)
+        mu_squared = mechanism.preparation.mu**2
+        noises.append(1 / mechanism.preparation.mu)
+        mechanism = mechanism.iteration
     if isinstance(mechanism, GaussianMechanism):  # of several releases, each has no larger mu
-        return 1 / mechanism.mu
+        mu_squared += iterations * mechanism.mu**2
+        noises.append(1 / mechanism.mu)
+        mechanism = None
+    if mechanism is None:
+        return Allowance(min(noises), mu_squared)
+    growth, each = 0.0, 1
+    if isinstance(mechanism, GrowingNoise):
+        growth, each = mechanism.exponent / 2, mechanism.count
+        mechanism = mechanism.first
     if isinstance(mechanism, BarkerMechanism):  # of variance 2 - s^2, and a sensitivity 2 / sqrt(b)
-        return math.sqrt(2 - mechanism.batch_variance) * math.sqrt(mechanism.batch_size) / 2
-    return math.sqrt(mechanism.noise_variance)
+        noise = math.sqrt(NOISE_VARIANCE - mechanism.batch_variance)
+        noise *= math.sqrt(mechanism.batch_size) / 2
+    else:
+        noise = math.sqrt(mechanism.noise_variance)
+    batch_size = round(mechanism.sampling_probability * num_rows)
+    noises.append(noise)
+    return Allowance(min(noises), mu_squared, iterations * each, batch_size, noise, growth, each)
 
 
 def described(mechanism, count):
@@ -246,6 +289,6 @@ def described(mechanism, count):
 
 def require_libraries():
     """Raise a JobError without the libraries of the extra."""
-    missing = [name for name in ("randomgen", "opendp") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise JobError(f"there is no package {missing[0]}: pip install 'dpmcmc[release]'")
+    for name in ("randomgen", "opendp", "arviz", "h5netcdf"):
+        if importlib.util.find_spec(name) is None:
+            raise JobError(missing(name, "release"))

@@ -1,5 +1,6 @@
 """A model and an algorithm of a study's file, for a release: all but the data is read."""
 
+import shlex
 import traceback
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +16,13 @@ from dpmcmc.study.entries import ModelEntry, check_settings, check_sizes, load_c
 from dpmcmc.study.loading import read_study
 from dpmcmc.study.schema import MODEL_KEYS, Config
 
-ROOT = Path(__file__).parents[3]  # whose library.yaml has models and algorithms for all studies
 ACCOUNTANT = "certified"
 
 
 class Part(NamedTuple):
     """A model and an algorithm of a study, and the data that are to be read; nothing is read."""
 
+    file: str  # of the study
     study: str
     model: ModelEntry
     algorithm: object  # AlgorithmEntry
@@ -33,6 +34,11 @@ class Part(NamedTuple):
     def where(self):
         """The keys of the settings, for messages."""
         return f"algorithms.{self.algorithm.id}.settings.{self.model.id}"
+
+    @property
+    def check_command(self):
+        """The command by which the owner sees whether the model takes the data."""
+        return shlex.join(["python", "-m", "dpmcmc", "check", self.file, self.model.id])
 
 
 def read_part(file, model, algorithm, rows=None):
@@ -52,7 +58,7 @@ def read_part(file, model, algorithm, rows=None):
     ConfigError
         For what is unknown, missing or out of range.
     """
-    config, folders = read_study(ROOT, [Path(file)])
+    config, folders = read_study(None, [Path(file)])
     runs = [{"models": [model], "algorithms": [algorithm], "epsilons": [1]}]
     check_type({"runs": runs} | config, Config)
     check_known([model], config["models"], "--model", "model")
@@ -71,9 +77,8 @@ def read_part(file, model, algorithm, rows=None):
     columns = config["models"][model].get("columns") or entry.model.columns
     if entry.data:
         check_columns(columns, entry.model, f"models.{model}")
-    part = Part(
-        config["study"], entry, of_algorithm, settings, list(columns), own_files(entry.spec)
-    )
+    files = own_files(entry.spec)
+    part = Part(str(file), config["study"], entry, of_algorithm, settings, list(columns), files)
     check_settings(of_algorithm, entry, settings, part.where)
     return part._replace(files=part.files + own_files(of_algorithm.spec(settings)))
 
@@ -150,7 +155,7 @@ def own_files(spec):
 
 def data_of(file, model):
     """Path of the data of a model of a study's file; they are not opened."""
-    config, folders = read_study(ROOT, [Path(file)])
+    config, folders = read_study(None, [Path(file)])
     check_known([model], config["models"], "--model", "model")
     entry = config["models"][model]
     if "data" not in entry:

@@ -1,27 +1,37 @@
-"""What may be published of a release: its draws, what they cost, and what that means."""
+"""Files of a release that may be published: its draws, what they cost, and what that means.
 
+Nothing in them depends on releases that failed: a failure may hang on one row, and no budget covers
+that it is known. So they have the budget of all releases, not how many there were or what these
+spent.
+"""
+
+import glob
+import hashlib
 import json
+import math
 import os
 import platform
-import subprocess
 import warnings
 from datetime import datetime
+from decimal import ROUND_CEILING
 from importlib import metadata
-
-import numpy as np
+from pathlib import Path
 
 from dpmcmc.files import JobError
-from dpmcmc.release.ledger import RELATION, fsync_folder, today
-from dpmcmc.release.reading import ROOT
+from dpmcmc.release.ledger import RELATION, fsync_folder, rounded, today
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
 
-FORMAT = 1
+FORMAT = 2
 PACKAGES = ("dpmcmc", "numpy", "opendp", "randomgen")
 FILES = ("chain.csv", "chain.nc", "statement.json", "statement.txt")
+UNFINISHED = ".partial"  # ends the names of files and folders until all files are on disk
+PACKAGE = Path(__file__).parents[1]
+PRIORS = (0.01, 0.5)  # of a reader, in the page
+RARE = 100  # times delta: results with so large a chance bear what the page says
 
 
 def statement(plan, ledger, line):
-    """What is said of a release, as a dict; no number in it comes from the rows.
+    """Facts of a release, as a dict; no number in it comes from the rows.
 
     Parameters
     ----------
@@ -31,6 +41,7 @@ def statement(plan, ledger, line):
     line : dict
     """
     part, budget, n = plan.part, ledger.budget, plan.model.num_rows
+    model = {key: value for key, value in part.model.spec.items() if key != "num_rows"}
     return {
         "format": FORMAT,
         "what": "draws of a posterior",
@@ -51,7 +62,7 @@ def statement(plan, ledger, line):
         "algorithm": part.algorithm.sampler_class.__name__,
         "settings": settings_of(part.algorithm.spec(part.settings)),
         "noise_scale": plan.noise_scale,
-        "model": settings_of(part.model.spec),
+        "model": settings_of(model),
         "columns": part.columns,
         "start": plan.start,
         "iterations": plan.iterations,
@@ -59,17 +70,27 @@ def statement(plan, ledger, line):
         "draws_of_a_chain": plan.kept,
         "draws_are_free": part.algorithm.has_free_steps,
         "all_releases": {
-            "number": len(ledger.releases),
-            "epsilon": ledger.spent_epsilon,
+            "epsilon": budget.epsilon,
             "delta": budget.delta,
-            "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "kinds": budget.kinds},
+            "budgets": history(ledger),
         },
         "ledger_head": line["hash"],
         "date": today(),
-        "code": code_version(),
+        "code": {"version": metadata.version("dpmcmc"), "sha256": digest_of_package()},
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in PACKAGES},
     }
+
+
+def history(ledger):
+    """Budgets that the owner has set, each with its date, and its reason if it was a change."""
+    fields, budgets = ("epsilon", "delta", "kinds"), []
+    for line in ledger.budgets:
+        budget = {field: line[field] for field in fields}
+        if not budgets or budget != {field: budgets[-1][field] for field in fields}:
+            reason = {"reason": line["reason"]} if "reason" in line else {}
+            budgets.append({"date": line["date"]} | budget | reason)
+    return budgets
 
 
 def settings_of(spec):
@@ -84,23 +105,24 @@ def settings_of(spec):
     }
 
 
-def code_version():
-    """Version of the package, and the commit where it is a checkout."""
-    version = metadata.version("dpmcmc")
-    try:
-        git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+changes", "--exclude=*"]
-        commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return version
-    return f"{version} ({commit})"
+def digest_of_package(package=PACKAGE):
+    """SHA-256 of the package's Python files: of their names in it and their contents alone.
+
+    It is the same wherever the package lies. A digest of a repository could be one of data in it.
+    """
+    whole = hashlib.sha256()
+    for name in sorted(file.relative_to(package).as_posix() for file in package.rglob("*.py")):
+        contents = (package / name).read_bytes()
+        whole.update(f"{name} {len(contents)}\n".encode() + contents)
+    return whole.hexdigest()
 
 
 def page(facts):
     """The statement in plain words, for a data officer."""
     n, whole = facts["rows"], facts["all_releases"]
-    budget = whole["budget"]
+    factor = rounded(math.exp(facts["epsilon"]), ROUND_CEILING, 4)
     how = f"{facts['iterations']:,} draws that cost nothing follow one noisy answer"
-    width = "Their spread says what the method knows of its own noise."
+    width = "Their spread includes what the noise of the method adds."
     if not facts["draws_are_free"]:
         how = f"{facts['chains']} chain(s) of {facts['iterations']:,} iterations"
         width = "Their spread is not to be believed: so short a chain has hardly mixed."
@@ -111,22 +133,28 @@ What this is
   It was made on {facts["date"]}, once. Nobody can repeat its noise; the program kept none of it.
 
 What is guaranteed
-  Differential privacy with epsilon = {facts["epsilon"]:g} and delta = {facts["delta"]:g}.
-  If one row had been another, nothing that can be seen of these files would have been more than
-  e^epsilon = {np.exp(facts["epsilon"]):.3g} times as likely, or as unlikely, but for a chance of
-  delta. So whoever reads them, with all other rows at hand, learns hardly more of one row than
-  without it. Whatever is computed from these files has the same guarantee.
-  The number of rows is public. One row is one person only if the data say so: for a person with
-  g rows epsilon is g times as large, and delta grows more than that.
+  Differential privacy with epsilon = {facts["epsilon"]:.10g} and delta = {facts["delta"]:.10g}.
+  Replacing one row changes the probability of any result by a factor of at most
+  e^epsilon = {factor:,.10g}, and by at most delta beyond that factor.
+  Take a reader who knows all other rows, and wants to know which of two values this row has.
+{reader(facts["epsilon"])}
+  This holds for every set of results that has a probability of at least {RARE} delta.
+  Whatever is computed from these files has the same guarantee.
+  That number of rows is public, because the owner has declared it: which rows the model keeps is
+  not protected. One row is one person only if the data say so: for a person with g rows epsilon is
+  g times as large, and delta grows by more than that.
 
-What has been spent of these data
-  All releases, {whole["number"]} so far, together: epsilon = {whole["epsilon"]:g} at delta =
-  {whole["delta"]:g}, of a budget of epsilon = {budget["epsilon"]:g} that the owner has set.
-  This release is the line {facts["ledger_head"][:16]}... of the ledger.
+What all releases of these data cost together
+  All releases of this ledger, later ones included, have the guarantee above with the budget that
+  the owner has set: epsilon = {whole["epsilon"]:.10g} and delta = {whole["delta"]:.10g}.
+  The owner can raise epsilon later; statements of later releases say so.
+{changed(whole["budgets"])}\
+  This statement does not say how many releases there are, because some may have failed, and a
+  failure can depend on a row. It is the line {facts["ledger_head"][:16]}... of the ledger.
 
 What this rests on
-  Settings, model, start and number of rows were fixed before the data were read. So says who ran
-  the program, which cannot know.
+  Settings, model, start and number of rows were fixed before the data were read. The person who ran
+  the program states this; the program cannot check it.
   The noise comes from ciphers (OpenSSL, ChaCha20) with keys of the operating system, so the
   guarantee is against those who cannot break them.
   Model and program treat each row by itself; the program was checked for it, not proved.
@@ -139,8 +167,46 @@ What is not covered
 How to read it
   Draws are those of a private method, not of the exact posterior.
   {width}
-  statement.json has all settings. chain.csv and chain.nc have the same draws.
+  chain.csv and chain.nc have the same draws. statement.json has all settings, and digests of both
+  files, by which it shows if they were exchanged.
 """
+
+
+def reader(epsilon):
+    """Lines that say how sure a reader can become: odds grow by e^epsilon at most."""
+    return "\n".join(
+        f"  A probability of {100 * prior:g} % for one of them can become "
+        f"{most_percent(prior, epsilon):.2f} % at most."
+        for prior in PRIORS
+    )
+
+
+def most_percent(prior, epsilon):
+    """Largest posterior probability of one of two values of a row, in percent, rounded up.
+
+    By (epsilon, delta)-privacy, P(E) <= e^epsilon P'(E) + delta for a set E of results. So if
+    P(E) is at least `RARE` delta, the odds grow by a factor of e^epsilon / (1 - 1 / RARE) at most.
+    """
+    odds = (1 - prior) / prior * math.exp(-epsilon) * (1 - 1 / RARE)
+    return math.ceil(1e4 / (1 + odds)) / 100
+
+
+def changed(budgets):
+    """Lines on budgets that were set one after the other; none where there is one."""
+    if len(budgets) == 1:
+        return ""
+    lines = ["The owner has changed the budget:"]
+    for budget in budgets:
+        reason = f", because: {' '.join(budget['reason'].split())}" if "reason" in budget else ""
+        lines.append(
+            f"  {budget['date']}  epsilon = {budget['epsilon']:.10g}, "
+            f"delta = {budget['delta']:.10g}{reason}"
+        )
+    lines += [
+        "If results of releases had a part in that, the guarantee for all releases is that of the",
+        "largest budget that the owner would have set after any results.",
+    ]
+    return "".join(f"  {line}\n" for line in lines)
 
 
 # -- Files -----------------------------------------------------------------------------------------
@@ -148,6 +214,8 @@ How to read it
 
 def write(folder, facts, draws, names):
     """Write all files of a release to a folder, on disk when this returns.
+
+    Their names end in `UNFINISHED` until `move`, so that nobody takes them for a release.
 
     Parameters
     ----------
@@ -157,30 +225,35 @@ def write(folder, facts, draws, names):
     draws : (chains, kept, d) array
     names : list of str
     """
-    texts = {
-        "statement.json": [json.dumps(facts, indent=1), "\n"],
-        "statement.txt": [page(facts)],
-        "chain.csv": as_csv(draws, names),
-    }
-    for name, parts in texts.items():
-        with (folder / name).open("w", encoding="utf-8") as file:
-            file.writelines(parts)
-    (folder / "chain.nc").write_bytes(as_netcdf(draws, names))
+    folder = Path(folder)
     midnight = datetime.fromisoformat(facts["date"]).timestamp()
-    for file in sorted(folder.iterdir()):
-        with file.open("rb+") as contents:
+
+    def write_one(name, parts):
+        file = folder / f"{name}{UNFINISHED}"
+        whole = hashlib.sha256()
+        with file.open("wb") as contents:
+            for part in parts:
+                contents.write(part)
+                whole.update(part)
+            contents.flush()
             os.fsync(contents.fileno())
         os.utime(file, (midnight, midnight))
+        return whole.hexdigest()
+
+    draws_as = {"chain.csv": as_csv(draws, names), "chain.nc": [as_netcdf(draws, names)]}
+    facts = facts | {"sha256": {name: write_one(name, parts) for name, parts in draws_as.items()}}
+    write_one("statement.json", [json.dumps(facts, indent=1).encode(), b"\n"])
+    write_one("statement.txt", [page(facts).encode()])
     fsync_folder(folder)
-    os.utime(folder, (midnight, midnight))
 
 
 def as_csv(draws, names):
-    """Lines of draws as CSV: chain and draw, from 1, and theta to its last digit."""
-    yield ",".join(["chain", "draw", *names]) + "\n"
+    """Lines of draws as CSV, in bytes: chain and draw, from 1, and theta to its last digit."""
+    yield (",".join(["chain", "draw", *names]) + "\n").encode()
     for chain, positions in enumerate(draws, 1):
         for draw, theta in enumerate(positions, 1):
-            yield ",".join([str(chain), str(draw), *map(repr, theta.tolist())]) + "\n"
+            row = [str(chain), str(draw), *map(repr, theta.tolist())]
+            yield (",".join(row) + "\n").encode()
 
 
 def as_netcdf(draws, names):
@@ -204,11 +277,25 @@ def as_netcdf(draws, names):
 
 
 def move(folder, output):
-    """Give a folder that is whole its name; a JobError where another has it, or it has more."""
-    if {file.name for file in folder.iterdir()} != {*FILES}:
-        raise JobError(f"{folder} holds what the release has not written")
+    """Give a folder and its files their names, as all are on disk; a JobError if that cannot be.
+
+    The folder comes last, in one step.
+    """
+    folder, output = Path(folder), Path(output)
+    if {file.name for file in folder.iterdir()} != {f"{name}{UNFINISHED}" for name in FILES}:
+        raise JobError(f"{folder} contains files that this release did not write")
     try:
+        midnight = (folder / f"{FILES[-1]}{UNFINISHED}").stat().st_mtime
+        for name in FILES:
+            os.rename(folder / f"{name}{UNFINISHED}", folder / name)
+        fsync_folder(folder)
+        os.utime(folder, (midnight, midnight))
         os.rename(folder, output)
     except OSError as error:
         raise JobError(f"{output} cannot be written ({error.strerror})") from None
     fsync_folder(output.parent)
+
+
+def unfinished(output):
+    """Folders of releases to the same output that still run, or were killed."""
+    return sorted(output.parent.glob(f".{glob.escape(output.name)}.*{UNFINISHED}"))

@@ -7,10 +7,12 @@ Gaussian mechanism holds for it (docs/release.md has the theorem).
 
 import math
 import os
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmcmc.release.noise import DiscreteGaussian
+from dpmcmc.samplers.batches import without_replacement
 from dpmcmc.samplers.chain import Streams
 
 CELLS = 2**30  # of a sensitivity
@@ -19,7 +21,9 @@ LEAST_SENSITIVITY = 1e-290  # whose cells are normal numbers
 KEY_BYTES = 32
 ROUNDS = 20
 SLACK = 1e-7  # of epsilon, for all draws of a release
-TOLERANCE = 1e-6  # of the noise over the sensitivity that is declared
+# Relative, of noise over sensitivity and of the sum of squares: some twenty roundings of a sampler,
+# and two of a sum that loses nothing, are below 1e-14. At epsilon 100 it is 1e-7 of epsilon.
+TOLERANCE = 1e-9
 
 
 def widening(num_rows, size):
@@ -57,8 +61,46 @@ def most_draws(least_noise):
     return math.floor(SLACK / (2 * log_ratio_of_densities(least_noise)))
 
 
+class Allowance(NamedTuple):
+    """What one chain may release: what its sampler declares, and the ledger's line was priced by.
+
+    Releases are of two kinds. Those of all rows add up: the sum of (sensitivity / standard
+    deviation of the noise)^2 is bounded, so noise may vary. Those of a batch are counted: each has
+    a batch of its own, and at least the noise that is declared for it.
+
+    Attributes
+    ----------
+    least_noise : float
+        Least standard deviation over sensitivity, of any release.
+    mu_squared : float
+        Largest sum for all rows.
+    batches : int
+        Most releases of a batch.
+    batch_size : int
+        Most rows of a batch.
+    batch_noise : float
+        Least standard deviation over sensitivity of the first release of a batch.
+    growth : float
+        That of iteration t is t^growth times as large.
+    each : int
+        Releases of a batch in an iteration.
+    """
+
+    least_noise: float
+    mu_squared: float = 0.0
+    batches: int = 0
+    batch_size: int = 0
+    batch_noise: float = math.inf
+    growth: float = 0.0
+    each: int = 1
+
+    def noise_of(self, number):
+        """Least standard deviation over sensitivity of a release of a batch, counted from 0."""
+        return self.batch_noise * (1 + number // self.each) ** self.growth
+
+
 class SecretStreams(Streams):
-    """Streams of one chain that nobody can know or repeat.
+    """Streams of one chain that nobody can know or repeat, and that release what is allowed.
 
     Generators are ChaCha with 20 rounds, each with a key of 32 bytes from the operating system, of
     which no copy is made. Noise is OpenDP's.
@@ -67,8 +109,8 @@ class SecretStreams(Streams):
     ----------
     num_rows : int
         n.
-    least_noise : float
-        Least standard deviation over sensitivity that the sampler declares. Less is refused.
+    allowed : Allowance
+        Of the chain. More is refused, before it is released.
     chains : int
         Of the release, which share what exact noise may differ from the ideal.
 
@@ -78,11 +120,13 @@ class SecretStreams(Streams):
         Without the extra `dpmcmc[release]`.
     """
 
-    def __new__(cls, num_rows, least_noise, chains=1):
+    def __new__(cls, num_rows, allowed, chains=1):
         """Three generators with new keys."""
         self = tuple.__new__(cls, [secret_generator() for _ in cls._fields])
-        self._num_rows, self._least_noise = num_rows, least_noise
-        self._draws_left = most_draws(least_noise) // chains
+        self._num_rows, self._allowed = num_rows, allowed
+        self._draws_left = most_draws(allowed.least_noise) // chains
+        self._mu_squared, self._rest = 0.0, 0.0  # spent on all rows, and what rounding left of it
+        self._batches, self._drawn = 0, 0  # released, and drawn since the last release
         self._discrete = DiscreteGaussian()
         self._process = os.getpid()
         return self
@@ -96,7 +140,7 @@ class SecretStreams(Streams):
         Raises
         ------
         ArithmeticError
-            Where the noise is less than is declared, or more numbers were drawn than were priced.
+            Where this would be more than is allowed, or more numbers were drawn than were priced.
         RuntimeError
             In another process than the one that made the streams.
         """
@@ -104,11 +148,11 @@ class SecretStreams(Streams):
         if not np.isscalar(sd):
             raise ValueError("sd: must be one number, of all components")
         x = np.asarray(statistic, dtype=float)
-        if not (LEAST_SENSITIVITY <= sensitivity < math.inf and 0 < sd < math.inf):
+        is_shown = LEAST_SENSITIVITY <= sensitivity < math.inf and 0 < sd < math.inf
+        noise = sd / sensitivity if is_shown else math.inf
+        self._spend(noise)
+        if not is_shown:
             return np.full(x.shape, math.nan) if x.shape else math.nan
-        noise = sd / sensitivity
-        if not noise >= self._least_noise * (1 - TOLERANCE):
-            raise ArithmeticError("a release has less noise than the sampler declares")
         self._draws_left -= x.size
         if self._draws_left < 0:
             raise ArithmeticError("more numbers were drawn for the noise than were priced")
@@ -121,9 +165,54 @@ class SecretStreams(Streams):
         released = total.astype(float).reshape(x.shape) * cell
         return released if x.shape else float(released)
 
+    def _spend(self, noise):
+        """Count a release of so much noise over its sensitivity; an ArithmeticError if it is more.
+
+        A batch is used up by one release. In a plan with batches, any release after one is of it.
+        """
+        allowed, drawn, self._drawn = self._allowed, self._drawn, 0
+        is_of_batch = drawn and allowed.batches
+        least = allowed.noise_of(self._batches) if is_of_batch else allowed.least_noise
+        if not noise >= least * (1 - TOLERANCE):
+            raise ArithmeticError(
+                f"a release has less noise than was declared: its sd is {noise:.6g} times its "
+                f"sensitivity, not {least:.6g}"
+            )
+        if drawn > 1 and is_of_batch:
+            raise ArithmeticError("a release has more than one batch")
+        if is_of_batch:
+            self._batches += 1
+            spent, most, what = self._batches, allowed.batches, "the number of batches"
+        else:
+            # The sum keeps what rounding takes from it: it is exact for any number of terms.
+            parts = self._mu_squared, self._rest, noise**-2.0
+            self._mu_squared = math.fsum(parts)
+            self._rest = math.fsum([*parts, -self._mu_squared])
+            spent, most = self._mu_squared, allowed.mu_squared
+            what = "the sum of (sensitivity / sd)^2"
+        if not spent <= most * (1 + TOLERANCE):
+            raise ArithmeticError(
+                f"more would be released than was declared: {what} is {spent:.6g}, not {most:.6g}"
+            )
+
     def batch(self, draw, num_rows, batch_size):
-        """As `Streams.batch`."""
+        """As `Streams.batch`.
+
+        Raises
+        ------
+        ArithmeticError
+            Where the batch is not as declared, in a plan that has a price for batches.
+        """
         self._require_own_process()
+        most = self._allowed.batch_size
+        if self._allowed.batches and not (
+            draw is without_replacement and num_rows == self._num_rows and batch_size <= most
+        ):
+            raise ArithmeticError(
+                f"a batch must be drawn by draw_batch, of all {self._num_rows} rows, and have at "
+                f"most {most} of them, as was declared"
+            )
+        self._drawn += 1
         return super().batch(draw, num_rows, batch_size)
 
     def _require_own_process(self):

@@ -1,18 +1,23 @@
-"""Execute notebooks with papermill."""
+"""Execute notebooks with papermill, and make pages in Markdown of them with nbconvert."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import nbformat
 import papermill
+from nbconvert import MarkdownExporter
+from traitlets.config import Config
 
-FOLDED = "hide-input"  # tag of a cell whose code a page folds away
-LEFT_OUT = "remove-cell"  # tag of a cell that the site does not show: parameters alone
+from dpmcmc.study.notebooks import ANSWER, ANSWER_MARKS
+
+# A figure is a link to its file, so no picture is taken out of an output.
+WITHOUT_PICTURES = Config({"ExtractOutputPreprocessor": {"enabled": False}})
 
 
 class NotebookError(Exception):
-    """A notebook raised; the message is its error in one line."""
+    """A notebook makes no page; the message says why in one line."""
 
 
 def execute(source, output, parameters, study=""):
@@ -51,12 +56,12 @@ def execute(source, output, parameters, study=""):
     except papermill.PapermillExecutionError as error:
         first = error.source.partition("\n")[0]
         why = error.evalue or f"in the cell that begins with {first}"  # of an unknown magic, say
-        raise NotebookError(f"{source}: {error.ename}: {why}".splitlines()[0]) from None
+        raise NotebookError(f"{error.ename}: {why}".splitlines()[0]) from None
     tidy(output, study)
 
 
 def tidy(path, study):
-    """Make an executed notebook a page: its heading, its code folded, no trace of when it ran."""
+    """Put the title of the study into an executed notebook; take out all traces of when it ran."""
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata.pop("papermill", None)
     notebook.cells[0].source = notebook.cells[0].source.replace("{study}", study)
@@ -66,7 +71,27 @@ def tidy(path, study):
             cell.metadata.pop(key, None)
         if cell.cell_type == "code":
             cell.execution_count = None
-            tags = cell.metadata.get("tags", [])
-            has_parameters = any(tag.endswith("parameters") for tag in tags)
-            cell.metadata["tags"] = [*tags, LEFT_OUT if has_parameters else FOLDED]
     nbformat.write(notebook, path)
+
+
+def markdown(path):
+    """Page of an executed notebook in Markdown: its prose and its outputs, without code.
+
+    The answer of the study stands between two comments, where `pages.own_answer` finds it.
+
+    Raises
+    ------
+    NotebookError
+        If the first output of the cell with the tag `answer` is no Markdown.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if ANSWER in cell.metadata.get("tags", []):
+            shown = [output.get("data", {}) for output in cell.outputs]
+            if not shown or "text/markdown" not in shown[0]:
+                raise NotebookError(f"a cell with the tag `{ANSWER}` must show Markdown first")
+            answer = ANSWER_MARKS[0], shown[0]["text/markdown"], ANSWER_MARKS[1]
+            shown[0]["text/markdown"] = "\n\n".join(answer)
+    exporter = MarkdownExporter(config=WITHOUT_PICTURES, exclude_input=True)
+    page, _ = exporter.from_notebook_node(notebook)
+    return re.sub(r"\n{3,}", "\n\n", page).strip() + "\n"

@@ -8,7 +8,7 @@ import jinja2
 import pandas as pd
 
 from dpmcmc.evaluation.claims import ABSENT
-from dpmcmc.files import JobError, read_json
+from dpmcmc.files import read_json
 from dpmcmc.frames import read_csv
 from dpmcmc.reporting.recommendation import (
     RULE,
@@ -20,9 +20,9 @@ from dpmcmc.reporting.recommendation import (
     recommendations,
 )
 from dpmcmc.reporting.words import NUMBER, about_seeds, markdown_table
+from dpmcmc.study.notebooks import ANSWER_MARKS
 from dpmcmc.study.tables import TABLES
 
-ANSWER = "answer"  # tag of the cell of a notebook whose first output is the study's answer
 CLAIMS_FIGURE = "figure-claims"  # stands beside the claims
 TEMPLATE = Path(__file__).with_name("site") / "study.md.j2"
 SCROLLED = "pst-scrollable-table-container"  # class of a table's own box: the theme's for its own
@@ -59,12 +59,14 @@ def front_page(directory):
     site = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)
     site.filters["numbered"] = number_of_figure
     template = site.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    figures = {}
-    for notebook in study["notebooks"].values():
-        figures |= notebook["figures"]
+    figures = [
+        {"name": figure, "caption": caption, "page": name, "title": notebook["title"]}
+        for name, notebook in study["notebooks"].items()
+        for figure, caption in notebook["figures"].items()
+    ]
     return template.render(
         study=study,
-        figures=list(figures.items()),
+        figures=figures,
         claims_figure=CLAIMS_FIGURE,
         rule=RULE,
         provenance=read_json(directory / "provenance.json"),
@@ -74,24 +76,11 @@ def front_page(directory):
 
 
 def own_answer(directory, notebooks):
-    """Markdown that a page's cell with the tag `answer` has put out; empty if there is no such.
-
-    Raises
-    ------
-    JobError
-        If the first output of such a cell is no Markdown.
-    """
-    files = [directory / f"notebooks/{name}.ipynb" for name in notebooks]
-    for file in filter(Path.exists, files):
-        for cell in read_json(file)["cells"]:
-            if ANSWER not in cell["metadata"].get("tags", []):
-                continue
-            shown = [output.get("data", {}).get("text/markdown") for output in cell["outputs"]]
-            if not shown or shown[0] is None:
-                raise JobError(
-                    f"{file.name}: a cell with the tag `{ANSWER}` must show Markdown first"
-                )
-            return "".join(shown[0])
+    """Markdown that a notebook gives as the study's answer, from its page; empty without such."""
+    start, end = map(re.escape, ANSWER_MARKS)
+    for page in filter(Path.exists, (directory / f"pages/{name}.md" for name in notebooks)):
+        if answer := re.search(f"{start}(.*?){end}", page.read_text(encoding="utf-8"), re.DOTALL):
+            return answer[1].strip()
     return ""
 
 
@@ -124,7 +113,8 @@ def claim_table(claims):
 def table_html(table, formats=None, group=None):
     """HTML of a data frame for a page: text escaped, numbers to the right, in a box that scrolls.
 
-    pandas writes no headings of groups, and no classes of columns but with a style for each cell.
+    GitHub keeps `align` of a cell, and neither its class nor its style. pandas writes no headings
+    of groups, and no alignment of columns but by a style for each cell.
 
     Parameters
     ----------
@@ -154,9 +144,10 @@ def table_html(table, formats=None, group=None):
         return "long" if texts.map(len).max() > LONG_TEXT else ""
 
     kinds = {column: kind(table[column]) for column in table if column != group}
-    classes = {column: f' class="{name}"' if name else "" for column, name in kinds.items()}
+    looks = {"number": ' align="right"', "long": ' class="long"', "": ""}
+    looks = {column: looks[name] for column, name in kinds.items()}
     lines = [f'<div class="{SCROLLED}">', "<table>", "<thead><tr>"]
-    lines += [f"<th{classes[column]}>{escape(column)}</th>" for column in kinds]
+    lines += [f"<th{looks[column]}>{escape(column)}</th>" for column in kinds]
     lines += ["</tr></thead>", "<tbody>"]
     above = None
     for record in table.to_dict("records"):
@@ -166,7 +157,7 @@ def table_html(table, formats=None, group=None):
             heading = f'<th colspan="{len(kinds)}">{said}</th>'
             lines.append(f'<tr class="group">{heading}</tr>')
         cells = [
-            f"<td{classes[column]}>{escape(text(column, record[column]))}</td>" for column in kinds
+            f"<td{looks[column]}>{escape(text(column, record[column]))}</td>" for column in kinds
         ]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return "\n".join([*lines, "</tbody>", "</table>", "</div>"])

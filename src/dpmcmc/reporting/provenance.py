@@ -1,6 +1,7 @@
 """What made a study: its configuration, the source, the packages, the machine, the date."""
 
 import platform
+import subprocess
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -8,35 +9,45 @@ from pathlib import Path
 from dpmcmc import machine
 from dpmcmc.kernels import build
 
+CHECKOUT = Path(__file__).parents[3]
 
-def record(config, recipe):
+
+def record(config):
     """Provenance of a study as it is now.
 
     Parameters
     ----------
     config : dict
         As resolved from all its files.
-    recipe : dict of str to str
-        From `dpmcmc.jobs.table.recipe`.
 
     Returns
     -------
     dict
-        study, date (UTC), recipe, platform, processor, python, packages (name to version),
+        study, date (UTC), commit, platform, processor, python, packages (name to version),
         digits (what these hang on, beside the source), config.
     """
     packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
     return {
         "study": config["study"],
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": commit(),
         "platform": platform.platform(),
         "processor": processor(),
         "python": platform.python_version(),
         "packages": dict(sorted(packages.items(), key=lambda item: item[0].lower())),
         "digits": digits(packages),
-        "recipe": recipe,
         "config": config,
     }
+
+
+def commit():
+    """Commit of the checkout that runs, with "+" where files have changed since; or unknown."""
+    command = ["git", "-C", str(CHECKOUT), "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found.stdout.strip()
 
 
 def digits(packages):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import PIL.Image
 from IPython.display import display
 
 from dpmcmc import registry
@@ -90,6 +89,13 @@ class Study:
         """Colour of an algorithm, the same in every figure."""
         return self.algorithms.get(algorithm, {}).get("colour") or style.NEUTRAL
 
+    def clips_ratios(self, algorithm):
+        """Whether clip fractions of an algorithm are of log-likelihood ratios, not of statistics.
+
+        A sampler whose steps are free has clipped the statistics of the rows, once.
+        """
+        return not self.algorithms.get(algorithm, {}).get("has_free_steps", False)
+
     @property
     def stand_ins(self):
         """Algorithms that stand in place of others, by the ids of those."""
@@ -167,10 +173,11 @@ class Study:
 
     def link(self, notebook, text):
         """Markdown link to the page of a notebook; the text alone if the study has it not."""
-        return f"[{text}]({notebook}.ipynb)" if notebook in self.notebooks else text
+        # This leads there from the page and from the executed notebook.
+        return f"[{text}](../pages/{notebook}.md)" if notebook in self.notebooks else text
 
     def show(self, figure, name):
-        """Save a figure and show it: as a link to its file, on a page, or else as a picture."""
+        """Save a figure and show it: in a page as a link to its file, with its caption as text."""
         self.check_declared(name, "figures", "the figures of the notebook")
         captions = {}
         for notebook in self.notebooks.values():
@@ -178,11 +185,9 @@ class Study:
         style.save(figure, f"{self.results}/figures", name)
         plt.close(figure)
         path = Path(self.results, "figures", f"{name}.png")
-        width, _ = PIL.Image.open(path).size
-        file, size = f"../figures/{name}.png", round(width / style.PIXEL_RATIO)
         shown = {
             "image/png": base64.b64encode(path.read_bytes()).decode(),
-            "text/markdown": f"![{captions[name]}]({file}){{width={size}px}}",
+            "text/markdown": f"![{captions[name]}](../figures/{name}.png)",
             "text/plain": captions[name],
         }
         display(shown, raw=True)

@@ -36,3 +36,8 @@ def truth(spec, model, purpose, *number):
         return model.true_theta
     rng = generator(spec["study_seed"], f"{purpose}-theta", spec["model"], *number)
     return model.sample_prior(rng)
+
+
+def numbered(spec, seed):
+    """Column `data_set`, where there are several: that of the chain with a seed."""
+    return {"data_set": int(seed) % spec["data_sets"]} if "data_sets" in spec else {}

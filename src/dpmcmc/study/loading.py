@@ -1,7 +1,7 @@
-"""From files to a study: the library, the study's own file, and what that one extends.
+"""From files to a study: the catalogue, the study's own file, and what that one extends.
 
-`library.yaml` at the top of the checkout has the models, algorithms and defaults that all studies
-draw on. A study's file says what it has beside these, and what it has otherwise. With
+`catalogue.yaml` of the package has the models, algorithms and defaults that all studies draw on. A
+study's file says what it has beside these, and what it has otherwise. With
 `extends: file.yaml`, a path beside it, it does so on top of another study. Maps are merged, lists
 are replaced, and null takes an entry out.
 
@@ -14,7 +14,8 @@ from pathlib import Path
 from dpmcmc.study.config import ConfigError, merged, read_config, short
 from dpmcmc.study.study import Study
 
-LIBRARY, DEFAULT = "library.yaml", "config.yaml"
+CATALOGUE = Path(__file__).parents[1] / "catalogue.yaml"
+DEFAULT = "config.yaml"
 
 
 def load_study(root, files=(), overrides=None):
@@ -41,16 +42,40 @@ def load_study(root, files=(), overrides=None):
     return study
 
 
+def study_files(root, name):
+    """Files of a study of the checkout, by its name: a list, empty for that of config.yaml.
+
+    Raises
+    ------
+    ConfigError
+        If there is no study of that name.
+    """
+    default, file = Path(root, DEFAULT), Path(root, f"studies/{name}/study.yaml")
+    if file.exists():
+        return [file]
+    if read_config(default).get("study") != name:
+        known = sorted(path.parent.name for path in Path(root).glob("studies/*/study.yaml"))
+        raise ConfigError(f"there is no study {name}; valid names: {', '.join(known)}")
+    return []
+
+
 def read_study(root, files):
-    """Configuration in some files and what they extend, and the folders of all of them."""
+    """Configuration in some files and what they extend, and the folders that have files of these.
+
+    Parameters
+    ----------
+    root : path or None
+        Top of the checkout; None if there is no checkout.
+    files : list of path
+    """
     parts = [part for file in files for part in with_bases(Path(file))]
-    parts.insert(0, (Path(root, LIBRARY), read_config(Path(root, LIBRARY))))
-    config = {}
+    config = read_config(CATALOGUE)
     for _, contents in parts:
         if "study" in contents:
             config.pop("title", None)  # of the study that this one extends
         config = merged(config, contents)
-    return config, list(dict.fromkeys(path.parent for path, _ in reversed(parts)))
+    folders = [path.parent for path, _ in reversed(parts)]
+    return config, list(dict.fromkeys(folders if root is None else [*folders, Path(root)]))
 
 
 def with_bases(path, extending=()):

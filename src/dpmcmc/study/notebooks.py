@@ -13,7 +13,8 @@ models, algorithms
 data, chains
     Those of its `models` whose data set and reference sample it reads, or whose chains.
 kept
-    Names of small files that it computes from chains, so that it can be rendered without them.
+    Small files that it computes from chains, so that it can be rendered without them: names, each
+    with the module that computes it, a file beside the notebook.
 
 The front page of a study opens with its recommendations or, where a cell of a notebook has the tag
 `answer`, with the first output of that cell, which is Markdown.
@@ -38,6 +39,8 @@ from dpmcmc.study.schema import Table
 from dpmcmc.study.sources import parsed
 from dpmcmc.study.tables import TABLES
 
+ANSWER = "answer"  # tag of the cell whose first output is the study's answer
+ANSWER_MARKS = "<!-- answer -->", "<!-- end of answer -->"  # around it, in a page
 FILE_NAME = msgspec.Meta(
     pattern=r"^[\w.-]+\Z",
     description="is not a valid name; it may have letters, digits, -, . and _",
@@ -61,7 +64,7 @@ class Declared(Table):
     algorithms: list[str] = ()
     data: list[str] = ()
     chains: list[str] = ()
-    kept: list[str] = ()
+    kept: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Notebook(NamedTuple):
@@ -73,7 +76,7 @@ class Notebook(NamedTuple):
     figures: dict  # caption by name, of those that it draws in this study
     data_models: list  # whose data set and reference sample it reads
     chain_models: list  # whose chains it reads
-    kept: list  # names of small files that it computes from chains
+    kept: dict  # modules of small files that it computes from chains, by name
     parameters: dict  # beside the directory of the results
 
 
@@ -151,7 +154,7 @@ def read_notebook(study, tables, entry, given, path):
         figures=figures,
         data_models=ids_in(values, declared.data),
         chain_models=ids_in(values, declared.chains),
-        kept=declared.kept,
+        kept={name: path.with_name(file) for name, file in declared.kept.items()},
         parameters={name: v for name, v in values.items() if name in given or name in of_ids},
     )
 
@@ -185,6 +188,9 @@ def read_source(path):
         known = declared.models if key in ("data", "chains") else defaults
         check_known(getattr(declared, key), known, f"{where}.{key}", "parameter")
     check_known(declared.tables, TABLES, f"{where}.tables", "table")
+    for name, file in declared.kept.items():
+        if not path.with_name(file).is_file():
+            raise ConfigError(f"{where}.kept.{name}: there is no file {path.with_name(file)}")
     known = {*defaults, *(f"table.{table}" for table in TABLES)}
     for figure in declared.figures:
         needs = [name for name in figure.needs if not name.startswith("vary.")]

@@ -270,6 +270,7 @@ class Study(JobSettings):
                 "sampler": entry.sampler_class.__name__,
                 "accountant": entry.accountant and name_in_tables(entry.accountant),
                 "in_place_of": entry.in_place_of,
+                "has_free_steps": entry.has_free_steps,
                 "settings": {model: entry.settings_on(model) for model in on},
                 "entries": {model: entry.spec(entry.settings_on(model)) for model in on},
             }
@@ -313,4 +314,5 @@ def title_of(name, root):
 
 def described(page):
     """What pages know of one of them."""
-    return {key: getattr(page, key) for key in ("title", "question", "figures", "kept")}
+    given = {key: getattr(page, key) for key in ("title", "question", "figures")}
+    return given | {"kept": list(page.kept)}

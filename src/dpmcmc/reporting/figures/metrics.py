@@ -1,5 +1,7 @@
 """Metrics of chains, as box plots against epsilon or the clip bound."""
 
+from typing import NamedTuple
+
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
@@ -21,19 +23,30 @@ METRICS = {
     "sd_ratio": "Standard deviation over\nthat of the posterior",
 }
 LOGARITHMIC = ("mmd", "mean_error")
+OF_THEIR_RANGE = ("accuracy",)  # whose axis need not begin at 0
 LEAST_PERCENT = 0.1  # where the logarithmic axis of fractions ends; below it is linear, down to 0
 MOST_PLAIN = 6  # algorithms of a figure that colours alone tell apart
 HATCHES = ["", "//////", "......", "xxxxxx"]
 FEW_DECADES = 3  # of an axis that has a tick between them
-THINNEST = 1.5  # points between the quartiles of a box whose median is drawn
+MEDIAN = 0.6  # of the width of its box: the colour of a box without height is seen beside it
+BELOW = "▼"  # at the edge of an axis, where values lie below it
 SIZE = (3.3, 2.3)  # of a panel, in inches: two in a row are as wide as a page
+
+
+class Drawn(NamedTuple):
+    """Values of chains that are drawn at one place of an axis."""
+
+    place: float
+    colour: str
+    values: np.ndarray
 
 
 def metric_panels(study, chains, metrics, models, baselines=None, starts=None, columns=2):
     """Box plots over the seeds against epsilon, one colour an algorithm, one panel a model.
 
     Panels of one metric have the same axis: a logarithmic one for errors, and for percentages where
-    most are far below the largest.
+    most are far below the largest. Values below the axis are marked at its edge, and counted in a
+    note. Clipped ratios are drawn of algorithms that have ratios.
 
     Parameters
     ----------
@@ -57,6 +70,9 @@ def metric_panels(study, chains, metrics, models, baselines=None, starts=None, c
     matplotlib.figure.Figure
     """
     models = [model for model in models if (chains["model"] == model).any()]
+    if "clip_fraction" in metrics:
+        has_ratios = chains["algorithm"].map(study.clips_ratios)
+        chains = chains.assign(clip_fraction=chains["clip_fraction"].where(has_ratios))
     panels = [(model, metric) for model in models for metric in metrics]
     columns = max(1, min(columns, len(panels)))
     figure, axes = panel_grid(len(panels), columns, SIZE)
@@ -64,23 +80,27 @@ def metric_panels(study, chains, metrics, models, baselines=None, starts=None, c
     tables = [table for table in (baselines, starts) if table is not None]
     tables = [table[table["model"].isin(models)] for table in tables]
     hatches = hatches_of(study, present)
+    below = []
     for number, (axis, (model, metric)) in enumerate(zip(axes, panels, strict=True)):
-        draw_metric(study, axis, chains, metric, model, baselines, starts, hatches)
+        drawn = draw_metric(study, axis, chains, metric, model, baselines, starts, hatches)
         shown = [
             np.median(values_of(table, metric, m) or [np.nan]) for table in tables for m in models
         ]
         set_scale(axis, metric, values_of_all([present, *tables], metric), shown=shown)
+        below.append(mark_below(axis, drawn, values_of(baselines, metric, model)))
         is_first = number % columns == 0 or len(metrics) > 1
         axis.set(title=study.model_label(model), ylabel=METRICS[metric] if is_first else "")
+    has_values = present[[m for m in metrics if m in present]].notna().any(axis=1)
     handles = [
-        *algorithm_handles(study, present, hatches),
+        *algorithm_handles(study, present[has_values], hatches),
         *line_handles(metrics, baselines, starts),
     ]
     figure.tight_layout()
     columns_of_legend = max(1, min(len(handles), columns + 1))
     legend_below(figure, handles, columns_of_legend)
     lines_of_legend = -(-len(handles) // columns_of_legend)
-    add_note(figure, left_out(study, present, metrics), lines_of_legend)
+    notes = [left_out(study, present, metrics), about_below(below)]
+    add_note(figure, "\n".join(filter(None, notes)), lines_of_legend)
     return figure
 
 
@@ -138,49 +158,57 @@ def clipping_panels(study, chains, baselines):
     figure, axes = plt.subplots(
         2, len(models), figsize=(0.6 + width * len(models), 2.2 * height), squeeze=False
     )
+    below = []
     for (top, bottom), model in zip(axes.T, models, strict=True):
         of_model = chains[chains["model"] == model]
-        draw_boxes(study, top, of_model, "mmd", by="clip_bound")
+        drawn = {top: draw_boxes(study, top, of_model, "mmd", by="clip_bound"), bottom: []}
         for algorithm in algorithms:
             of_algorithm = of_model[of_model["algorithm"] == algorithm]
-            bottom.scatter(
-                100 * of_algorithm["clip_fraction"],
-                of_algorithm["mmd"],
-                s=9,
-                alpha=0.7,
-                linewidth=0,
-                color=study.algorithm_colour(algorithm),
-            )
+            colour = study.algorithm_colour(algorithm)
+            points = (100 * of_algorithm["clip_fraction"], of_algorithm["mmd"])
+            bottom.scatter(*points, s=9, alpha=0.7, linewidth=0, color=colour)
+            drawn[bottom] += [Drawn(x, colour, np.array([y])) for x, y in zip(*points, strict=True)]
         for axis in (top, bottom):
             exact = values_of(baselines, "mmd", model)
             draw_exact(axis, exact)
             draw_usable(axis, exact)
             set_scale(axis, "mmd", values_of_all([chains, baselines], "mmd"), shown=exact)
+            counts = mark_below(axis, drawn[axis], exact)
+            below += [counts] if axis is top else []  # the same chains again
             axis.set_ylabel(METRICS["mmd"] if model == models[0] else "")
         top.set(title=study.model_label(model), xlabel="Clip bound (times the length of the step)")
         bottom.set_xlabel(METRICS["clip_fraction"].replace("\n", " "))
     figure.tight_layout()
     legend_below(figure, [*algorithm_handles(study, chains), EXACT, USABLE], 2)
+    add_note(figure, about_below(below), 2)
     return figure
 
 
 def draw_metric(study, axis, chains, metric, model, baselines=None, starts=None, hatches=None):
-    """Box plots of one metric on one model, with lines of exact samples and of never moving."""
+    """Box plots of one metric on one model, with lines of exact samples and of never moving.
+
+    Returns
+    -------
+    list of Drawn
+        The boxes.
+    """
     of_model = chains[chains["model"] == model]
     exact, unmoved = (values_of(table, metric, model) for table in (baselines, starts))
-    draw_boxes(study, axis, of_model, metric, hatches=hatches)
+    drawn = draw_boxes(study, axis, of_model, metric, hatches=hatches)
     draw_exact(axis, exact)
     if metric == "mmd":
         draw_usable(axis, exact)
     if unmoved:
         axis.axhline(np.median(unmoved), **UNMOVED_LINE, zorder=3)
     axis.set_xlabel("Privacy bound ε")
+    return drawn
 
 
 def set_scale(axis, metric, values, is_vertical=True, shown=()):
     """Set scale and limits of an axis that shows values of a metric, once all of it is drawn.
 
-    On a logarithmic one the lowest hundredth of the values may lie beyond, but for `shown`.
+    On a logarithmic one the lowest hundredth of the values may lie beyond, except `shown`:
+    `mark_below` marks them.
     """
     set_axis = axis.set_ylim if is_vertical else axis.set_xlim
     scaled = axis.set_yscale if is_vertical else axis.set_xscale
@@ -201,19 +229,57 @@ def set_scale(axis, metric, values, is_vertical=True, shown=()):
         shown = [x for x in (0, 0.1, 1, 10, 100) if x <= max(1, 10 * highest)]
         ticks.set_ticks(shown, [f"{x:g}" for x in shown])
         set_axis(-0.02, max(1, 1.5 * highest))
+    elif metric in OF_THEIR_RANGE and len(values):
+        lowest = values.min()
+        padding = 0.05 * (highest - lowest) or 0.05
+        set_axis(lowest - padding, highest + padding)
     else:
         lowest = -0.03 * highest if metric.endswith("fraction") else 0  # a box at 0 is seen
         set_axis(lowest, 1.08 * highest if highest > 0 else 1)
-    hide_medians_of_lines(axis, is_vertical)
 
 
-def hide_medians_of_lines(axis, is_vertical):
-    """Leave out the median of a box that is as thin as its outline, whose colour it would hide."""
-    for boxes in axis.containers:
-        for box, median in zip(boxes.boxes, boxes.medians, strict=True):
-            corners = axis.transData.transform(box.get_path().vertices)
-            extent = np.ptp(corners[:, int(is_vertical)]) * 72 / axis.figure.dpi
-            median.set_visible(bool(extent >= THINNEST))
+def mark_below(axis, drawn, exact=()):
+    """Mark the places where values lie below an axis whose limits are set.
+
+    Parameters
+    ----------
+    axis : Axes
+    drawn : list of Drawn
+    exact : list of float
+        Of lines across the axis, which are marked at its left edge.
+
+    Returns
+    -------
+    tuple of int
+        Values of chains below the axis, and all of them; lines below it, and all of them.
+    """
+    lowest, _ = axis.get_ylim()
+    limits = axis.get_xlim()
+    lines = Drawn(limits[0], NEUTRAL, np.asarray(exact))
+    counts = [int((place.values < lowest).sum()) for place in (*drawn, lines)]
+    for place, count in zip((*drawn, lines), counts, strict=True):
+        if count:
+            axis.plot(
+                place.place,
+                0,
+                marker="v",
+                markersize=4,
+                color=place.colour,
+                transform=axis.get_xaxis_transform(),
+                clip_on=False,
+                zorder=4,
+            )
+    axis.set_xlim(limits)
+    *of_chains, of_lines = counts
+    return sum(of_chains), sum(len(place.values) for place in drawn), of_lines, len(exact)
+
+
+def about_below(counts):
+    """Note on values below the axes of a figure, from what `mark_below` gives for each; or none."""
+    chains, all_chains, lines, all_lines = np.sum(counts or [[0] * 4], axis=0)
+    parts = [f"{chains:,} of {all_chains:,} chains"] if chains else []
+    parts += [f"{lines:,} of {all_lines:,} exact samples"] if lines else []
+    return f"{BELOW} below the axis: {', '.join(parts)}" if parts else ""
 
 
 def values_of_all(tables, metric):
@@ -289,14 +355,20 @@ def scale_of(metric):
 
 
 def draw_boxes(study, axis, chains, metric, by="epsilon", hatches=None):
-    """Box plots of one metric on one model against a column, in percent if it is a fraction."""
+    """Box plots of one metric on one model against a column, in percent if it is a fraction.
+
+    Returns
+    -------
+    list of Drawn
+        The boxes.
+    """
     order = [f"{value:g}" for value in sorted(chains[by].unique())]
     table = chains.assign(
         value=scale_of(metric) * chains[metric], group=chains[by].map("{:g}".format)
     ).dropna(subset="value")
     if table.empty:
         axis.set_xticks(range(len(order)), order)
-        return
+        return []
     algorithms = list(table["algorithm"].unique())
     sns.boxplot(
         table,
@@ -313,18 +385,27 @@ def draw_boxes(study, axis, chains, metric, by="epsilon", hatches=None):
         legend=False,
         ax=axis,
     )
+    drawn = []
     for boxes, algorithm in zip(axis.containers, algorithms, strict=True):
-        for box, median in zip(boxes.boxes, boxes.medians, strict=True):
-            colour = study.algorithm_colour(algorithm)
+        colour = study.algorithm_colour(algorithm)
+        of_groups = dict(list(table[table["algorithm"] == algorithm].groupby("group")["value"]))
+        values = [of_groups[group].to_numpy() for group in order if group in of_groups]
+        for box, median, of_box in zip(boxes.boxes, boxes.medians, values, strict=True):
+            drawn.append(Drawn(float(np.mean(median.get_xdata())), colour, of_box))
             colour_box(box, median, colour, (hatches or {}).get(algorithm))
+    return drawn
 
 
 def colour_box(box, median, colour, hatch=None):
-    """Colour a box, its outline too as it may be as thin as a line, and let its median be seen."""
+    """Colour a box, its outline too as it may be as thin as a line, and let its median be seen.
+
+    The median takes the middle of the box alone, so a box that is a line keeps its colour.
+    """
     box.set(facecolor=colour, edgecolor=colour, linewidth=1.8)
     if hatch:
         box.set(hatch=hatch, hatchcolor=ink_on(colour))
-    median.set(color=ink_on(colour), linewidth=1.1, solid_capstyle="butt")
+    middle = [ends.mean() + MEDIAN * (ends - ends.mean()) for ends in np.array(median.get_data())]
+    median.set(data=middle, color=ink_on(colour), linewidth=1.1, solid_capstyle="butt")
 
 
 def left_out(study, chains, metrics):

@@ -1,8 +1,8 @@
 """Sphinx: how docs/, or the results of one study, become a site that a folder can hold.
 
-`make site` builds docs/ into results/site. A study's own site is built from its results by the same
-settings: its rule says `root_doc` and `project`. Pages are Markdown and executed notebooks; nothing
-is executed, and nothing is fetched.
+`make docs` builds docs/ into results/site. A study's own site is built from its results by the same
+settings: its rule says `root_doc` and `project`. Pages are Markdown. Nothing is executed, and
+nothing is fetched.
 """
 
 import json
@@ -24,20 +24,13 @@ project = "dpmcmc"
 author = "The dpmcmc authors"
 root_doc = "index"
 html_title = "dpmcmc"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-include_patterns = ["*.md", "api/*.rst", "*/README.md", "*/notebooks/*.ipynb", "notebooks/*.ipynb"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+include_patterns = ["*.md", "api/*.rst", "*/README.md", "*/pages/*.md", "pages/*.md"]
 exclude_patterns = ["site", "chains", "data", "logs", "**/tables", ".*"]
 
 # -- Pages -----------------------------------------------------------------------------------------
 
-myst_enable_extensions = ["attrs_inline"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"
-nb_render_markdown_format = "myst"
-nb_code_prompt_show = "Code"
-nb_code_prompt_hide = "Code"
-# A figure comes as a picture, for notebooks on GitHub, and as a link to its file, for pages.
-nb_mime_priority_overrides = [("html", "text/markdown", 5)]
 suppress_warnings = ["myst.header"]
 
 # -- The public names ------------------------------------------------------------------------------
@@ -93,17 +86,19 @@ def list_pages(app, docname, source):
     described = Path(app.srcdir, f"{docname}.md").with_name("study.json")
     if docname.endswith("README") and described.exists():
         pages = json.loads(described.read_text(encoding="utf-8"))["notebooks"]
-        names = "\n".join(f"notebooks/{name}" for name in pages)
+        names = "\n".join(f"pages/{name}" for name in pages)
         source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
 def size_images(app, doctree):
-    """Show a picture at the size of a page; Sphinx then makes it a link to its file."""
+    """Show a picture at the size of a page; Sphinx makes it a link to its file, if it is none."""
     for image in doctree.findall(nodes.image):
         path = Path(app.srcdir, image["uri"])
-        if path.suffix == ".png" and "width" not in image and path.exists():
+        if path.suffix == ".png" and path.exists():
             with PIL.Image.open(path) as picture:
                 image["width"] = f"{picture.width // PIXEL_RATIO}px"
+            if not isinstance(image.parent, nodes.paragraph):
+                image["classes"].append("no-scaled-link")
 
 
 OPENING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title>

@@ -1,0 +1,23 @@
+"""Differences between a committed table and one of the present code, in words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpmcmc.jobs.check_results import frame_differences
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ([1.0, np.nan], [1.0, np.nan], []),
+        ([1.0, 2.0], [1.0, 2.5], ["t.csv: x differs in 1 of 2 rows, by at most 0.5: 1"]),
+        ([np.nan, 2.0], [1.0, 2.5], ["t.csv: x differs in 2 of 2 rows: 0; 1"]),
+        ([True, False], [True, True], ["t.csv: x differs in 1 of 2 rows, by at most 1: 1"]),
+        (["a", "b"], ["a", "c"], ["t.csv: x differs in 1 of 2 rows: 1"]),
+        ([1.0, 2.0], [1.0], ["t.csv: 2 rows, now 1; columns in only one of them: none"]),
+    ],
+)
+def test_columns_that_differ_are_named_with_their_first_rows(was, now, said):
+    tables = (pd.DataFrame({"x": values, "y": 1.0}) for values in (was, now))
+    assert frame_differences("t.csv", *tables) == said

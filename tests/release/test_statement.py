@@ -1,0 +1,214 @@
+"""What is published: it means what it says, and says nothing that is not declared or priced."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+from places import ROWS
+from scipy.stats import norm
+
+from dpmcmc.accounting.joint import gaussian_delta, largest_mu
+from dpmcmc.models.regression import LogisticRegression
+from dpmcmc.release import command, ledger, statement
+from dpmcmc.release.plan import parameter_names
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Draws are made up, so that it is quick; the list has what is to go wrong next."""
+    problems = []
+
+    def draws(planned, budget):  # without a budget no data are read
+        problem = problems.pop() if problems and budget else None
+        return problem, np.arange(planned.kept, dtype=float).reshape(1, -1, 1)
+
+    monkeypatch.setattr(command, "run_inside", draws)
+    return problems
+
+
+def published(place, output="out"):
+    """Facts and page of a release of five made-up draws."""
+    assert place.release("newton", 0.5, output, "--draws", 5) == 0
+    folder = place.folder / output
+    return json.loads((folder / "statement.json").read_text()), (
+        folder / "statement.txt"
+    ).read_text()
+
+
+# -- Words -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("prior", statement.PRIORS)
+def test_no_set_of_results_makes_a_reader_surer_than_the_page_says(epsilon, prior):
+    """The sets of largest odds of a Gaussian mechanism, which costs all of epsilon and delta."""
+    delta = 1e-5
+    mu = largest_mu(epsilon, delta)
+    assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-6)
+    most = statement.most_percent(prior, epsilon)
+    chances = np.geomspace(statement.RARE * delta, 1, 1000)
+    others = norm.sf(norm.isf(chances) + mu)  # of the same set, if the row has its other value
+    reached = 100 * prior * chances / (prior * chances + (1 - prior) * others)
+    assert reached.max() <= most
+    exact = 100 * prior / (prior + (1 - prior) * np.exp(-epsilon))  # at delta = 0
+    assert exact <= most <= 1.01 * exact + 0.01
+
+
+def test_the_words_are_those_of_epsilon(place, made_up):
+    place.ledger(20, ROWS, "--for", "full-data")
+    factors = {}
+    for epsilon, percent in ((1, "73.31"), (8, "99.97")):
+        assert place.release("newton", epsilon, f"out{epsilon}", "--draws", 5) == 0
+        text = (place.folder / f"out{epsilon}/statement.txt").read_text()
+        assert f"A probability of 50 % for one of them can become {percent} % at most" in text
+        factors[epsilon] = float(re.search(r"e\^epsilon = ([\d,.]*\d)", text)[1].replace(",", ""))
+    for epsilon, factor in factors.items():
+        assert np.exp(epsilon) <= factor <= 1.001 * np.exp(epsilon)
+
+
+# -- Nothing of failures, of undeclared counts or of a repository ----------------------------------
+
+
+def test_failures_change_nothing_in_what_is_published(place, made_up):
+    """A failure may hang on one row."""
+    outcomes = []
+    for problems in ([], ["the chain could not be finished"]):
+        place.ledger()
+        made_up[:] = problems
+        for problem in problems:
+            assert place.release("newton", 1, "failed", "--draws", 5) == 3, problem
+        facts, text = published(place, f"out{len(problems)}")
+        assert len(ledger.read("data.csv").releases) == 1 + len(problems)
+        head = facts.pop("ledger_head")
+        outcomes.append((facts, text.replace(head[:16], "")))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_the_number_of_rows_is_declared_and_published_once(place, made_up):
+    place.ledger()
+    of = "study.yaml", "--model", "mine", "--algorithm", "newton", "--epsilon", 0.5
+    rest = "--draws", 5, "--output", "out"
+    assert place.run("release", *of, *rest, "--rows", 59) == 1
+    assert not ledger.read("data.csv").releases
+    assert place.run("ledger", "change", "data.csv", "--rows", 59, "--reason", "known") == 0
+    assert place.run("release", *of, *rest) == 1  # which of both must be said
+    assert place.run("release", *of, *rest, "--rows", 59) == 0
+    for name in ("statement.json", "statement.txt"):
+        text = (place.folder / "out" / name).read_text()
+        assert len(re.findall(r"\b59\b", re.sub("[0-9a-f]{16,}", "", text))) == 1, name
+        assert not re.search(rf"\b{ROWS}\b", re.sub("[0-9a-f]{16,}", "", text)), name
+    assert "number of rows is public, because the owner has declared it" in text
+
+
+def test_the_history_of_the_budget_is_published(place, made_up):
+    place.ledger(1)
+    facts, text = published(place)
+    assert [budget["epsilon"] for budget in facts["all_releases"]["budgets"]] == [1]
+    assert "has changed the budget" not in text
+    for change in (("--epsilon", 50, "--reason", "the board\nagreed"), ("--reason", "row 3")):
+        assert place.run("ledger", "change", "data.csv", *change) == 0
+    facts, text = published(place, "more")
+    whole = facts["all_releases"]
+    assert whole.keys() == {"epsilon", "delta", "budgets"}  # nothing that counts releases
+    assert whole["epsilon"] == 50 and whole["delta"] == 1e-3
+    assert [budget["epsilon"] for budget in whole["budgets"]] == [1, 50]
+    assert "epsilon = 50, delta = 0.001, because: the board agreed\n" in text
+    assert "row 3" not in text + json.dumps(facts)  # the data's, not the budget's
+
+
+def test_the_code_is_named_by_the_package_s_own_files(tmp_path):
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(
+        statement.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyi")
+    )
+    (copy / "data.csv").write_text("secret")
+    (copy / "__pycache__").mkdir()
+    (copy / "__pycache__/files.cpython-311.pyc").touch()
+    assert statement.digest_of_package(copy) == statement.digest_of_package()
+    file = copy / "release/noise.py"
+    contents = file.read_bytes()
+    file.write_bytes(contents.replace(b"ceil", b"floor", 1))
+    assert statement.digest_of_package(copy) != statement.digest_of_package()
+    file.write_bytes(contents)
+    file.rename(copy / "release/other.py")
+    assert statement.digest_of_package(copy) != statement.digest_of_package()
+
+
+# -- Files -----------------------------------------------------------------------------------------
+
+
+def test_the_files_of_a_release_belong_together(place, made_up):
+    place.ledger()
+    facts, _ = published(place)
+    folder = place.folder / "out"
+    assert {file.name for file in folder.iterdir()} == {*statement.FILES}
+    for name in ("chain.csv", "chain.nc"):
+        contents = (folder / name).read_bytes()
+        assert facts["sha256"][name] == hashlib.sha256(contents).hexdigest()
+    assert facts["code"] == {"version": "0.1.0", "sha256": statement.digest_of_package()}
+    times = {path.stat().st_mtime for path in (folder, *folder.iterdir())}
+    assert len(times) == 1 and times.pop() % 60 == 0  # midnight: not when it was made
+
+
+def write_and_move(folder, output):
+    """A small release."""
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(statement, "page", lambda _: "page")
+        statement.write(folder, {"date": "2026-11-27"}, np.zeros((1, 2, 1)), ["a"])
+        statement.move(folder, output)
+
+
+def contents_of(folder):
+    """What its files hold, by the names that they have or will have."""
+    return {file.name.removesuffix(".partial"): file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("call", ["fsync", "utime", "rename"])
+def test_a_release_that_is_killed_leaves_nothing_that_looks_like_one(tmp_path, monkeypatch, call):
+    """As by `kill -9`, after which nothing is tidied up: names are given when all is on disk."""
+    write_and_move(tmp_path / "folder", tmp_path / "whole")
+    whole, genuine = contents_of(tmp_path / "whole"), getattr(os, call)
+    for fatal in range(20):
+        left = iter([True] * fatal)
+
+        def killed(*arguments, left=left):
+            if not next(left, False):
+                raise SystemExit
+            return genuine(*arguments)
+
+        folder, output = tmp_path / f".{fatal}.x.partial", tmp_path / f"{fatal}"
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, killed)
+            try:
+                write_and_move(folder, output)
+                break
+            except SystemExit:
+                pass
+        found = output if output.exists() else folder
+        names = {file.name for file in found.iterdir()}
+        if names & {*statement.FILES}:
+            assert contents_of(found) == whole
+        assert names == {*statement.FILES} or found == folder
+    assert fatal > 3 and contents_of(output) == whole
+
+
+def test_what_killed_releases_left_is_named(place, made_up, capsys):
+    place.ledger()
+    for name in (".out.x.partial", ".other.x.partial"):
+        (place.folder / name).mkdir()
+    published(place)
+    said = capsys.readouterr().err
+    assert ".out.x.partial is of a release that still runs or was killed" in said
+    assert ".other" not in said
+
+
+def test_a_column_names_the_coefficient_that_belongs_to_it():
+    model = LogisticRegression(dimension=2, num_rows=9, prior_variance=1, covariate_bound=2)
+    assert parameter_names(model, ["repaid", "age", "income"]) == ["age", "income"]
+    for columns in ([], ["repaid", "age"], ["repaid", "age", "a,b"], ["repaid", "age", "draw"]):
+        assert parameter_names(model, columns) == ["theta_0", "theta_1"]
