@@ -12,7 +12,7 @@ from two_normals import Mixture, exact_draws, mixture_data
 
 from dpmcmc.evaluation import grid, independence, long_run
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd
-from dpmcmc.evaluation.modes import Mode, find_modes, missed, squared_distances
+from dpmcmc.evaluation.modes import Mode, distinct, find_modes, missed, squared_distances
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
@@ -231,6 +231,14 @@ def test_a_saddle_is_no_mode():
     modes = find_modes(np.random.default_rng(0), target)
     np.testing.assert_allclose(modes[0].position, modes[1].position[::-1], atol=0.01)
     assert len(modes) == 2 and abs(modes[0].position[0]) > 0.1
+
+
+def test_of_searches_that_end_at_one_mode_a_single_one_counts_whatever_the_others_digits():
+    origin, unit = np.zeros(2), np.eye(2)
+    first, again = Mode(origin, unit, 0.0), Mode(origin + 1e-4, unit, 1e-9, 3)
+    heavier, negligible = Mode(origin + 9, unit, 1.0, 2), Mode(origin - 9, unit, -9.5)
+    found = distinct([again, first, negligible, heavier])
+    assert [id(mode) for mode in found] == [id(heavier), id(first)]
 
 
 def test_a_mode_that_draws_leave_out_is_missed():

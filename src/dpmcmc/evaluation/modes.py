@@ -27,6 +27,7 @@ class Mode(NamedTuple):
     position: np.ndarray  # (d,)
     covariance: np.ndarray  # (d, d); of flat directions as wide as of the widest that is not
     log_mass: float  # of that normal, relative to the density at the origin of the search
+    searches: int = 1  # that led to it, one from the end of another
 
 
 def find_modes(rng, target):
@@ -63,18 +64,23 @@ def find_modes(rng, target):
             f"no mode of the posterior was found from {len(starts)} starts: is it proper, and its "
             "gradient that of its density?"
         )
-    best = max(modes, key=lambda mode: mode.log_mass)
+    best, *_ = distinct(modes)
     factor = np.linalg.cholesky(best.covariance)
     for start in wide(rng, best.position, factor):
         modes += climbed(target, origin, start)
-    modes.sort(key=lambda mode: -mode.log_mass)
-    kept = []
-    for mode in modes:
-        if mode.log_mass < modes[0].log_mass - LOG_MASS_CUTOFF:
-            break
-        if all(is_apart(mode, other) for other in kept):
+    return distinct(modes)
+
+
+def distinct(modes):
+    """Modes that are apart and have no negligible mass, heaviest first.
+
+    Of those that are not apart one that a single search has led to counts.
+    """
+    kept, least = [], max(mode.log_mass for mode in modes) - LOG_MASS_CUTOFF
+    for mode in sorted(modes, key=lambda mode: (mode.searches > 1, -mode.log_mass)):
+        if mode.log_mass >= least and all(is_apart(mode, other) for other in kept):
             kept.append(mode)
-    return kept
+    return sorted(kept, key=lambda mode: -mode.log_mass)
 
 
 def wide(rng, centre, factor):
@@ -142,7 +148,7 @@ def climbed(target, origin, start):
     with np.errstate(all="ignore"):
         if density.negative(start)[0] == NOT_FINITE:
             return []
-        for _ in range(SEARCHES):
+        for searches in range(1, SEARCHES + 1):
             options = {"maxiter": 1000}
             z = minimize(density.negative, start, jac=True, method="L-BFGS-B", options=options).x
             hessian = curvature(density.gradient, z)
@@ -153,16 +159,15 @@ def climbed(target, origin, start):
                 return []
             slope, place = density.gradient(z), density.theta(z)
             if slope @ covariance @ slope <= SMALL_SLOPE**2:
-                break
+                log_volume += np.linalg.slogdet(density.factor)[1]
+                log_mass = float(target.log_density_ratio(origin, place) + log_volume)
+                if least < RISING or not math.isfinite(log_mass):
+                    return []
+                covariance = density.factor @ covariance @ density.factor.T
+                return [Mode(place, covariance, log_mass, searches)]
             start, units = np.zeros(len(start)), density.factor @ np.linalg.cholesky(covariance)
             density = LogDensity(target, place, place, units)
-        else:
-            return []
-        log_volume += np.linalg.slogdet(density.factor)[1]
-        log_mass = float(target.log_density_ratio(origin, place) + log_volume)
-    if least < RISING or not math.isfinite(log_mass):
-        return []
-    return [Mode(place, density.factor @ covariance @ density.factor.T, log_mass)]
+    return []
 
 
 class LogDensity:
