@@ -12,11 +12,11 @@ import pytest
 from conftest import SMALL_MODELS
 from pyarrow import parquet
 
+from dpmcmc.data_files import DataError, DataFile, data_set, model_of
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Rows
-from dpmcmc.study.data_files import DataError, DataFile, data_set, model_of
 
 SECRET = 31415.926535
 ROWS = np.array([[1.5, 0.0], [-2e-3, 1.0], [SECRET, 1.0], [7.0, 0.0]])

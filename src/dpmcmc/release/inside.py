@@ -10,7 +10,7 @@ Before that line is written, it is started once on a twin, which are simulated d
 same. Only then does it say what an exception says.
 """
 
-import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
+import dpmcmc.pinned  # noqa: F401 before NumPy, since it chooses the machine code
 
 # isort: split
 import builtins
@@ -29,8 +29,9 @@ from pathlib import Path
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.jobs.samplers import with_needed
+from dpmcmc.data_files import READERS, DataFile, prepared
 from dpmcmc.models.model import Model
+from dpmcmc.precomputed import with_needed
 from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
 from dpmcmc.release.noise import require_noise
@@ -38,7 +39,6 @@ from dpmcmc.release.plan import with_noise
 from dpmcmc.release.rows import RowByRow, in_file_order
 from dpmcmc.release.streams import Allowance, SecretStreams
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.study.data_files import READERS, DataFile, prepared
 
 PACKAGE = Path(__file__).parents[1]
 PR_SET_DUMPABLE = 4  # of prctl(2)

@@ -1,0 +1,327 @@
+"""Data of one's own: the columns of a CSV, Parquet or .npy file as the data set of a model.
+
+Read when the configuration is, which checks everything, and once more by the job that writes the
+data set. No message quotes a value, since data may be secret, nor a name that the file gives its
+columns, which may be one; rows are counted from 1.
+"""
+
+import csv
+import hashlib
+import io
+import traceback
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmcmc.random_streams import generator
+
+
+class DataError(ValueError):
+    """A file, or what a model makes of it, that is no data set; the message is one line."""
+
+
+class DataFile:
+    """A file that has been read, and whose numbers are looked at when they are asked for.
+
+    Parameters
+    ----------
+    path : path
+        Its suffix says what it is: one of `READERS`.
+
+    Attributes
+    ----------
+    digest : str
+        Of its bytes: the first 16 hexadecimal digits of their SHA-256.
+    num_rows : int
+    names : list of str, or None
+        None for the plain array of a .npy file, whose columns have none.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, or not what its suffix says.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        if self.path.suffix not in READERS:
+            raise DataError(f"{self.path.name}: must end in {', '.join(READERS)}")
+        try:
+            contents = self.path.read_bytes()
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        self.digest = hashlib.sha256(contents).hexdigest()[:16]
+        try:
+            self.names, self._table = READERS[self.path.suffix](contents)
+        except DataError as error:
+            raise DataError(f"{self.path.name}: {error}") from None
+        except Exception as error:  # messages of libraries may quote values
+            raise DataError(
+                f"{self.path.name} is no valid {self.path.suffix} file ({type(error).__name__})"
+            ) from None
+        self.num_rows = len(self._table)
+
+    def rows(self, columns):
+        """Some columns, in their order, as (n, p).
+
+        Parameters
+        ----------
+        columns : list of str
+            Of a file without names of columns, these are its columns from the first to the last.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, or holds anything but finite numbers; with the first such row.
+        """
+        rows = np.empty((self.num_rows, len(columns)))
+        for i, (name, place) in enumerate(zip(columns, self._places(columns), strict=True)):
+            values, is_text = numbers(self._table.iloc[:, place])
+            is_bad = is_text | ~np.isfinite(values)
+            if is_bad.any():
+                first = int(is_bad.argmax())
+                what = "is no number" if is_text[first] else "is missing, NaN or infinite"
+                more = f" (and {is_bad.sum() - 1} more)" if is_bad.sum() > 1 else ""
+                raise DataError(f"{self.path.name}: row {first + 1} of column {name} {what}{more}")
+            rows[:, i] = values
+        return rows
+
+    def _places(self, columns):
+        if self.names is None:
+            count = self._table.shape[1]
+            if count != len(columns):
+                raise DataError(
+                    f"{self.path.name}: has {count} columns, and the model takes {len(columns)}: "
+                    f"{', '.join(columns)}"
+                )
+            return range(count)
+        # None of the file's names is quoted: its first line may be a row.
+        if missing := [name for name in columns if name not in self.names]:
+            raise DataError(
+                f"{self.path.name}: has no line of names, or has there no column "
+                f"{' and no column '.join(missing[:20])}"
+            )
+        if twice := [name for name in columns if self.names.count(name) > 1]:
+            raise DataError(f"{self.path.name}: has more than one column {twice[0]}")
+        return map(self.names.index, columns)
+
+
+def numbers(column):
+    """Numbers of a column of a data frame, NaN where there is none, and where that is for text."""
+    import pandas as pd
+
+    if column.dtype.kind in "cmM":  # complex numbers, spans of time, dates
+        return np.full(len(column), np.nan), column.notna().to_numpy()
+    try:
+        values = pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of an integer beyond all floats
+        values = column.map(as_float).astype(float)
+    return values.to_numpy(float, na_value=np.nan), (values.isna() & column.notna()).to_numpy()
+
+
+def as_float(value):
+    """A number as a float, infinite where it is too large; NaN for anything else."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):
+        return np.nan
+
+
+# Each takes the bytes of a file, and returns the names of its columns and a data frame.
+
+
+def read_csv(contents):
+    """A table with a line of names, commas and points, in UTF-8.
+
+    An empty line is a row, except at the end.
+    """
+    import pandas as pd
+
+    text = contents.decode("utf-8-sig").rstrip("\r\n")
+    lines = io.StringIO(f"{text}\n" if text else "", newline="")
+    names = [name.strip() for name in next(csv.reader(lines), [])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the names
+        try:
+            table = pd.read_csv(
+                lines,
+                header=None,
+                names=range(len(names)),
+                index_col=False,
+                skip_blank_lines=False,
+                skipinitialspace=True,
+                low_memory=False,
+            )
+        except pd.errors.EmptyDataError:
+            table = pd.DataFrame(columns=range(len(names)))
+        except (pd.errors.ParserWarning, pd.errors.ParserError):
+            raise DataError("a row has more entries than there are names of columns") from None
+    return names, table
+
+
+def read_parquet(contents):
+    """A Parquet file, read by pandas and pyarrow; an index that has a name is a column."""
+    import pandas as pd
+
+    table = pd.read_parquet(io.BytesIO(contents))
+    if any(table.index.names):
+        table = table.reset_index()
+    return list(map(str, table.columns)), table
+
+
+def read_npy(contents):
+    """An array (n, p), or one (n,) of a single column, without names."""
+    import pandas as pd
+
+    array = np.load(io.BytesIO(contents), allow_pickle=False)
+    if array.ndim not in (1, 2) or array.dtype.names:
+        of_what = " of fields with names" if array.dtype.names else ""
+        raise DataError(f"must be an array (n, p) or (n,), not {array.shape}{of_what}")
+    return None, pd.DataFrame(array)
+
+
+READERS = {".csv": read_csv, ".parquet": read_parquet, ".npy": read_npy}
+
+
+class Split(NamedTuple):
+    """A share of a model's rows that is held out of its data set, and of all that chains see.
+
+    Which these are is a matter of chance, of a stream of their own for a study's seed: they are the
+    same for all models of one file, so that accuracies on them can be compared.
+    """
+
+    share: float
+    study_seed: int
+
+    def is_held_out(self, num_rows):
+        """Mask (n,) of rows in the order of the file; round(share n) of them are held out."""
+        rng = generator(self.study_seed, "held-out")
+        return rng.permutation(num_rows) < round(self.share * num_rows)
+
+
+def model_of(file, build, columns=None, split=None):
+    """The model of a data file, and the columns that it takes.
+
+    Parameters
+    ----------
+    file : DataFile
+    build : function
+        From a number of rows to the model.
+    columns : list of str, optional
+        By default those that the model names.
+    split : Split, optional
+        By default no row is held out.
+
+    Returns
+    -------
+    model : Model
+        With as many rows as its data set has.
+    columns : list of str
+
+    Raises
+    ------
+    DataError
+        If the file and the model do not make a data set.
+    ValueError
+        "held_out: ...", for a share that leaves nothing on one side.
+    """
+    if file.num_rows < 2:
+        raise DataError(f"{file.path.name}: has too few rows ({file.num_rows}); at least 2 needed")
+    model = build(file.num_rows)
+    columns = columns or model.columns
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise DataError(f"{type(model).__name__}.columns: must be a tuple of names")
+    if not columns:
+        raise DataError(
+            f"{type(model).__name__} names no columns; give columns: a list of names, as in the "
+            f"first line of {file.path.name}"
+        )
+    rows = prepared(model, file, columns)
+    if len(rows) < 2:
+        raise DataError(
+            f"{type(model).__name__}.prepare: leaves {len(rows)} of {file.num_rows} rows; "
+            "at least 2 needed"
+        )
+    if split is not None:
+        rows, held_out = parted(rows, split)
+        if len(rows) < 2 or not len(held_out):
+            raise ValueError(
+                f"held_out: must leave at least 2 rows and hold out at least 1, not {len(rows)} "
+                f"and {len(held_out)}"
+            )
+    model = replace(model, num_rows=len(rows))
+    assembled(model, rows, columns)
+    return model, list(columns)
+
+
+def data_set(model, file, columns, split=None):
+    """Data set of a model from `model_of`; a DataError if the file does not make it."""
+    rows = prepared(model, file, columns)
+    return assembled(model, rows if split is None else parted(rows, split)[0], columns)
+
+
+def held_out_rows(model, file, columns, split):
+    """Rows that a split holds out, (k, p), as the model's `prepare` makes them."""
+    return parted(prepared(model, file, columns), split)[1]
+
+
+def parted(rows, split):
+    """Rows that stay and rows that are held out, each in the order of the file."""
+    is_held_out = split.is_held_out(len(rows))
+    return rows[~is_held_out], rows[is_held_out]
+
+
+@contextmanager
+def naming(where):
+    """Turn what a model's code raises into a DataError of its kind and place: it may quote data."""
+    try:
+        yield
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}, line {frame.lineno}"
+        raise DataError(f"{where}: {type(error).__name__} ({place})") from None
+
+
+def prepared(model, file, columns):
+    """Rows of the model from those of a file, (k, p), checked."""
+    rows = file.rows(columns)
+    where = f"{type(model).__name__}.prepare"
+    with naming(where):
+        whole = np.asarray(model.prepare(rows.copy()))
+        halves = [np.asarray(model.prepare(half.copy())) for half in np.array_split(rows, 2)]
+    if whole.ndim != 2 or whole.dtype.kind not in "biuf" or len(whole) > len(rows):
+        raise DataError(
+            f"{where}: must return rows of numbers, (k, p) with k at most {len(rows)}, "
+            f"not {whole.dtype} {whole.shape}"
+        )
+    apart = np.concatenate(halves) if all(half.ndim == 2 for half in halves) else None
+    if apart is None or apart.shape != whole.shape or not np.allclose(apart, whole, equal_nan=True):
+        raise DataError(
+            f"{where}: must look at each row by itself, and makes other rows of half the file"
+        )
+    is_bad = ~np.isfinite(whole).all(axis=1)
+    if is_bad.any():
+        raise DataError(
+            f"{where}: row {is_bad.argmax() + 1} of those it keeps becomes NaN or infinite"
+        )
+    return whole.astype(float)
+
+
+def assembled(model, rows, columns):
+    """Data set of rows from `prepared`, of shape `model.data_shape`."""
+    with naming(f"{type(model).__name__}.from_rows"):
+        data = np.ascontiguousarray(model.from_rows(rows), dtype=float)
+    if data.shape != tuple(model.data_shape):
+        raise DataError(
+            f"{type(model).__name__}: columns {', '.join(columns)} make data of "
+            f"shape {data.shape}, not {tuple(model.data_shape)}"
+        )
+    if not np.isfinite(data).all():
+        raise DataError(f"{type(model).__name__}: makes of finite rows data that are not finite")
+    return data
