@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from yaml.constructor import FullConstructor, SafeConstructor
 
 from dpmcmc.configuration.yaml_files import Loader
 from dpmcmc.files import JobError, read_json, read_npy, read_npz, reading, replacing, write_json
+from dpmcmc_studies.frames import read_csv
 
 ARRAYS = {
     "positions": np.random.default_rng(1).standard_normal((50, 3)),
@@ -117,6 +119,17 @@ def test_texts_are_of_utf_8_whatever_the_locale():
     for path in ROOT.glob("src/**/*.py"):  # ruff sees only those whose path is made on the spot
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"\.(read_text\(\)|write_text\((?!.*encoding))", text), path
+
+
+def test_tables_keep_every_digit_and_raise_no_warning(tmp_path):
+    numbers = np.random.default_rng(1).integers(0, 2**64, 20_000, dtype=np.uint64).view(float)
+    numbers = numbers[np.isfinite(numbers)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["x", *map(repr, numbers.tolist())]), encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = read_csv(path)["x"]
+    np.testing.assert_array_equal(read, numbers)
 
 
 class Trap:

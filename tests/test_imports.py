@@ -226,6 +226,20 @@ def test_what_is_heavy_would_be_seen():
     assert "matplotlib" in brought_by({"dpmcmc_studies.reporting.figures.style"})
 
 
+KEPT = {path.parent for path in ROOT.glob("studies/*/kept_*.py")}
+
+
+@pytest.mark.parametrize("folder", sorted(KEPT), ids=lambda folder: folder.name)
+def test_what_pages_keep_of_chains_is_computed_without_what_draws(folder):
+    names = sorted(path.stem for path in folder.glob("kept_*.py"))
+    script = f"import sys; sys.path.insert(0, {str(folder)!r}); import {', '.join(names)}; "
+    script += "print('matplotlib' in sys.modules)"
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=SOURCE
+    )
+    assert output.stdout.strip() == "False"
+
+
 def test_jobs_find_this_package_before_the_users_own_path(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(os, "environ", {"PYTHONPATH": "/mine"})

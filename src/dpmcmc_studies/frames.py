@@ -17,7 +17,6 @@ def read_csv(path):
             dtype={"model": str, "algorithm": str},
             keep_default_na=False,
             na_values=[""],
-            float_precision="round_trip",
         )
 
 

@@ -33,7 +33,7 @@ class Verdicts(NamedTuple):
 
     @property
     def changing(self):
-        """Whether the verdict changes with the data set, by claim."""
+        """Claims whose verdict changes with the data set: a Series of bool, by claim."""
         return self.table.nunique(axis=1) > 1
 
     @property

@@ -61,7 +61,7 @@ class Corrections:
         return self.errors.groupby(["correction", "noise_variance"])["error"].median()
 
     def is_better(self, variance):
-        """Truth of each fit of the mixture having a tenth of the ridge's error, (starts,)."""
+        """Mark the fits of the mixture with a tenth of the ridge's error, (starts,) of bool."""
         of_mixture = self.errors["correction"] == MIXTURE
         is_cell = of_mixture & (self.errors["noise_variance"] == variance)
         return BETTER * self.errors["error"][is_cell] < self.median[RIDGE, variance]

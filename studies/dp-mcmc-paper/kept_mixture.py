@@ -11,7 +11,7 @@ NUM_ENDS = 40  # up to which the errors of a chain are shown
 
 
 def results_of_cell(study, model, algorithm, run, seeds, reference, first):
-    """What the page shows of the chains of a cell, as arrays by name.
+    """Numbers that the page shows of the chains of a cell, as arrays by name.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class Mala:
         ]
 
     def is_alike(self, comparison):
-        """Whether a search served both algorithms of a comparison."""
+        """Say whether a search served both algorithms of a comparison."""
         without = [*self.unimproved, *self.unsearched.get(comparison.other, [])]
         return comparison.model not in without
 
@@ -107,7 +107,7 @@ class Mala:
     # -- In words ----------------------------------------------------------------------------------
 
     def totals(self):
-        """How often DP MALA is closer and farther, by what it is compared with: Markdown."""
+        """Counts of cells where DP MALA is closer and farther, by the other algorithm: Markdown."""
         return "\n".join(map(self.total, self.algorithms))
 
     def total(self, other):
@@ -129,7 +129,7 @@ class Mala:
         return line
 
     def by_model(self):
-        """Where DP MALA is closer or farther, by posterior: Markdown."""
+        """Epsilons at which DP MALA is closer or farther, by posterior: Markdown."""
         models = dict.fromkeys(model for model, _ in self.cells)
         return "\n".join(map(self.of_model, models))
 

@@ -280,7 +280,7 @@ class Mixture:
         return np.median(found, axis=0).ravel()
 
     def running(self):
-        """What `mixture_figures.running_panels` draws, of the private sample and the one without.
+        """Arguments of `mixture_figures.running_panels`: the private sample and the one without.
 
         Returns
         -------

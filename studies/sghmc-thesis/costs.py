@@ -84,7 +84,7 @@ class Costs:
         return (of[MOMENTS] - of[RENYI]) / (of[MOMENTS] - of[PLD])
 
     def quotients(self, below, above):
-        """By how many times one accountant is above another: at each delta, then each length."""
+        """Quotients of two accountants' epsilons: at each delta, then at each length."""
         return [
             most / least
             for table in (self.by_delta, self.by_length)

@@ -13,7 +13,7 @@ ENDLESS = 1e150  # stands for what is not finite, of chains that diverge
 
 
 class Moments(NamedTuple):
-    """Of what is kept of each of m chains; arrays of shape (m,)."""
+    """Moments of the kept draws of each of m chains; arrays of shape (m,)."""
 
     mean: np.ndarray
     sd: np.ndarray

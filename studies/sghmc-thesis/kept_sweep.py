@@ -7,7 +7,7 @@ from dpmcmc_studies.reporting.draws import run_of, sample_draws
 
 
 def widths(study, model, algorithm, cells, references):
-    """How far standard deviations of each chain are off, in the mean over the components.
+    """Errors of the standard deviations of each chain, in the mean over the components.
 
     Parameters
     ----------

@@ -414,7 +414,7 @@ def lacks_friction(without, friction):
 
 
 def is_far(printed):
-    """Whether printed numbers, the mean first, are of a chain that ran away."""
+    """Say whether printed numbers, the mean first, are of a chain that ran away."""
     return abs(printed[0]) > FAR_AWAY
 
 

@@ -18,6 +18,7 @@ from dpmcmc.configuration.entries import read_model
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import near_zero, relative, z_scores
 from dpmcmc.evaluation.checking.models import check_model
+from dpmcmc.evaluation.checking.others import others_stay
 from dpmcmc.evaluation.checking.posteriors import kernels, path
 from dpmcmc.evaluation.checking.rows import between
 from dpmcmc.likelihoods.target import Target
@@ -82,6 +83,11 @@ def test_rewritten_bananas_pass(kind):
 )
 def test_logistic_regressions_pass(kind):
     assert len(not_tried(check_model(kind(2, 300)))) == 2 + (kind is LogisticJax)
+
+
+def test_a_model_in_jax_is_given_theta_as_its_likelihood_gives_it():
+    case = Case(BananaJax(SMALL), np.random.default_rng(1))
+    assert others_stay(case, np.random.default_rng(2)).passed
 
 
 def test_data_of_ones_own_are_read_in_place_of_simulated_ones():

@@ -53,5 +53,18 @@ def test_without_noise_or_numbers_there_is_nothing_to_find():
     noise = Noise()
     noise.add(Step(None, True, [Released(1.0, 1.0, 0.0, 1.0, 0)], []))
     noise.add(Step(None, True, [Released(np.nan, 1.0, 1.0, np.nan, 0)], []))
-    variance, p_value, count = noise.found()
-    assert np.isnan(variance) and p_value == 1 and count == 0
+    variance, p_value, *counts = noise.found()
+    assert np.isnan(variance) and p_value == 1 and counts == [0, 0]
+
+
+def test_noise_that_rounding_hides_is_counted_by_itself():
+    """Numbers about 1e16 are 2 apart: most of the noise is lost, and the rest is no normal."""
+    rng, noise = np.random.default_rng(4), Noise()
+    for _ in range(4000):
+        statistic = np.array([0.0, 1e16])
+        noise.add(
+            Step(None, True, [Released(statistic, 1.0, 1.0, statistic + rng.normal(size=2), 0)], [])
+        )
+    found = noise.found()
+    assert (found.count, found.hidden) == (4000, 4000)
+    assert abs(found.variance - 1) < 4 * np.sqrt(2 / 4000) and found.p_value > 0.001

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from conftest import ROOT, SMALL_MODELS, chosen
 from scipy import stats
+from two_normals import Mixture, exact_draws, mixture_data
 
 from dpmcmc.evaluation import grid, independence, long_run
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd
-from dpmcmc.evaluation.modes import Mode, find_modes, missed
+from dpmcmc.evaluation.modes import Mode, find_modes, missed, squared_distances
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Rows
 from dpmcmc_studies.study.study import Study
-from mixture import Mixture, exact_draws, mixture_data
 
 SIZE = 1000
 
@@ -180,6 +180,57 @@ def test_modes_of_widths_too_different_for_a_grid_fail_with_one_line(monkeypatch
 def test_a_mode_within_the_width_of_a_wider_one_is_another(place):
     found = find_modes(np.random.default_rng(0), TwoWidths(place, 0.05))
     assert sorted(round(float(mode.covariance[0, 0]) ** 0.5, 2) for mode in found) == [0.05, 1.0]
+
+
+@dataclass(frozen=True)
+class Line(RowsModel):
+    """y ~ N(a + b x, s^2), flat in a, b and ln s; theta = (a, b, ln s), a row (x, y)."""
+
+    num_rows: Rows
+
+    dimension, row_length = 3, 2
+
+    def log_likelihood(self, theta, rows):
+        r = (rows[:, 1] - theta[0] - theta[1] * rows[:, 0]) * np.exp(-theta[2])
+        return -theta[2] - r * r / 2
+
+    def gradient(self, theta, rows):
+        r = (rows[:, 1] - theta[0] - theta[1] * rows[:, 0]) * np.exp(-theta[2])
+        e = r * np.exp(-theta[2])
+        return np.column_stack([e, e * rows[:, 0], r * r - 1])
+
+    def log_prior_ratio(self, theta, theta_new):
+        return 0.0
+
+    def grad_log_prior(self, theta):
+        return np.zeros(3)
+
+
+@pytest.mark.parametrize("units", [(1, 1), (1, 1e4), (1000, 1e-4)], ids=str)
+def test_one_mode_is_found_in_any_units(units):
+    """At the origin the log density is lower by up to 1e15, and widths differ by up to 1e8."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(100, 15, 400)
+    rows = np.column_stack([x, 25.8 + 0.61 * x + 18.2 * rng.standard_normal(400)]) * units
+    design = np.column_stack([np.ones(400), rows[:, 0]])
+    line, *_ = np.linalg.lstsq(design, rows[:, 1])
+    variance = ((rows[:, 1] - design @ line) ** 2).mean()
+    covariance = np.zeros((3, 3))
+    covariance[:2, :2], covariance[2, 2] = variance * np.linalg.inv(design.T @ design), 1 / 800
+    exact = Mode(np.array([*line, np.log(variance) / 2]), covariance, 0.0)
+    for seed in range(3):
+        (mode,) = find_modes(np.random.default_rng(seed), Target(Line(num_rows=400), rows))
+        assert squared_distances(exact, mode.position - exact.position) < 0.1**2
+        widths = np.sqrt(np.diag(mode.covariance) / np.diag(covariance))
+        np.testing.assert_allclose(widths, 1, atol=0.01)
+
+
+def test_a_saddle_is_no_mode():
+    """The origin, where searches start, has no gradient: components are alike there."""
+    target, _ = bimodal(0.5, 12)
+    modes = find_modes(np.random.default_rng(0), target)
+    np.testing.assert_allclose(modes[0].position, modes[1].position[::-1], atol=0.01)
+    assert len(modes) == 2 and abs(modes[0].position[0]) > 0.1
 
 
 def test_a_mode_that_draws_leave_out_is_missed():
@@ -351,7 +402,7 @@ def test_draws_within_a_cell_are_log_linear():
 
 def test_a_posterior_that_is_not_nearly_normal_is_refused_by_independent_proposals(published):
     rng = np.random.default_rng(4)
-    target, _ = bimodal(1.0, 200)
+    target, _ = bimodal(1.2, 200)
     with pytest.raises(JobError, match=r"not nearly normal, .*: 2 modes were found"):
         independence.sample(rng, target, 100)
     target, _ = published("circle")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from dpmcmc.evaluation.coverage import of_data_set
+from dpmcmc.evaluation.coverage import of_data_set, summary
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.coverage import LEAST_ITERATIONS, intervals
 from dpmcmc_studies.jobs.table import JOBS
@@ -31,3 +31,19 @@ def test_a_chain_that_never_moves_covers_nothing_and_has_no_width():
     found = of_data_set(np.zeros(2), np.ones((9, 2)), np.random.default_rng(1).normal(size=(50, 2)))
     assert (found["coverage_90"], found["width_90"], found["sd_ratio"]) == (0, 0, 0)
     assert found["exact_coverage_90"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_a_chain_that_diverges_covers_nothing_and_makes_no_summary_missing(value):
+    rng, truth = np.random.default_rng(1), np.zeros(2)
+    sound, exact = rng.normal(size=(99, 2)), rng.normal(size=(50, 2))
+    far = np.full((99, 2), value)
+    far[:60] *= np.random.default_rng(2).choice([-1, 1], (60, 2))
+    one, other = (of_data_set(truth, draws, exact) for draws in (sound, far))
+    assert (other["coverage_90"], other["width_90"], other["sd_ratio"]) == (0, np.inf, np.inf)
+    row = summary([one, one, other])
+    assert row["diverged"] == 1 and row["coverage_90"] == pytest.approx(2 / 3)
+    assert row["width_90"] == one["width_90"] and np.isfinite(list(row.values())).all()
+    assert sum(row[f"rank_{i}"] for i in range(10)) == pytest.approx(1)
+    assert summary([other, other])["width_90"] == np.inf
+    assert np.isnan(of_data_set(truth, far, None)["width_90"])

@@ -1,10 +1,11 @@
 """Several chains a sample: one budget, one sample, one row; start points likewise."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, SMALL_MODELS
 
 from dpmcmc import registry
 from dpmcmc.configuration.yaml_files import ConfigError, merged
@@ -14,7 +15,7 @@ from dpmcmc.random_streams import generator
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.baseline_tables import baseline_table
 from dpmcmc_studies.jobs.budgets import budget
-from dpmcmc_studies.jobs.chain_tables import TABLES, chain_table
+from dpmcmc_studies.jobs.chain_tables import AVERAGED, TABLES, ChainFile, chain_table, sample_row
 from dpmcmc_studies.jobs.chains import chain
 from dpmcmc_studies.jobs.data import baselines, dataset, reference
 from dpmcmc_studies.jobs.reuse import Reuse
@@ -126,6 +127,19 @@ def test_tables_say_what_a_chain_and_what_a_release_has(made):
         kept_draws(stored(place, "dp-penalty", "epsilon-4", seed)["positions"]) for seed in range(6)
     ]
     assert mixing.loc[("dp-penalty", 4), "r_hat"] == pytest.approx(split_r_hat(np.array(kept)))
+
+
+def test_a_sample_that_diverges_has_the_worst_of_each_number_and_none_is_missing():
+    model = SMALL_MODELS["gaussian"]
+    draws = np.random.default_rng(1).normal(size=(60, 2))
+    spec = {"study_seed": 1, "model": "gaussian", "chains_per_sample": 1, "data_sets": 1}
+    spec |= {"mmd": {"bandwidth_pairs": 100, "max_draws": 100}}
+    given = SimpleNamespace(spec=spec, model=model, reference=draws[None], held_out=None)
+    for far in (np.full((40, 2), np.nan), np.resize([[np.inf], [-np.inf]], (40, 2))):
+        chain = ChainFile(dict.fromkeys(AVERAGED, 0.5), {}, {}, {}, far)
+        row = sample_row(given, [chain], "dp-sgld", "eps-1", 0)
+        assert row["ess"] == row["coverage"] == 0 and row["sd_ratio"] == np.inf
+        assert not any(np.isnan(value) for value in row.values())
 
 
 def test_decisions_that_clipping_has_changed_add_up(made):

@@ -1,9 +1,14 @@
 """The three kinds of likelihood give the same sums, and deal alike with rows not finite."""
 
 import math
+import os
 import pickle
+import re
+import subprocess
+import sys
 import tracemalloc
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -281,6 +286,36 @@ def test_a_target_that_was_used_can_be_pickled(kind):
 
 def test_jax_computes_with_64_bits():
     assert jnp.zeros(1).dtype == np.float64
+
+
+def imported_with_jax(platform, before=""):
+    """Process that sets JAX's platform, and takes a gradient sum of a model in JAX."""
+    code = f"""import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+import jax, numpy as np
+{before}
+from row_models import LogisticJax
+from dpmcmc.likelihoods.target import Target
+print(Target(LogisticJax(2, 3), np.eye(3)).gradient(np.ones(2)).tobytes().hex())
+print(jax.default_backend())"""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"JAX_PLATFORMS": platform},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_jax_computes_on_the_cpu_whatever_its_platform_is_set_to():
+    outputs = {imported_with_jax(platform).stdout for platform in ("cpu", "cuda", "tpu,cpu")}
+    assert len(outputs) == 1 and outputs.pop().endswith("\ncpu\n")
+
+
+def test_jax_that_has_started_on_an_accelerator_is_refused_with_one_line():
+    """There is none here: JAX is made to say so."""
+    result = imported_with_jax("cpu", 'jax.default_backend = lambda: "gpu"')
+    *_, line = result.stderr.splitlines()
+    assert result.returncode == 1 and not result.stdout
+    assert re.match("ImportError: models written in JAX run on the CPU only, .* on gpu in", line)
 
 
 @pytest.mark.parametrize("batch_kind", ["indices", "mask"])

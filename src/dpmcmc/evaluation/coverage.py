@@ -28,9 +28,15 @@ def of_data_set(truth, draws, exact):
     dict of str to float or array
         Means over the components but for ranks, counts in bins (RANKS,); widths, and the mean's
         error, are in units of the exact posterior's width and standard deviations. All that takes
-        exact draws is NaN without them.
+        exact draws is NaN without them. A sample whose squares have no finite sum has
+        diverged (`diverged`, 1 or 0): its intervals hold nothing, it has no ranks, and its widths
+        and errors are infinite.
     """
-    found = {}
+    with np.errstate(over="ignore", invalid="ignore"):
+        has_diverged = not np.linalg.norm(draws) < np.inf
+    if has_diverged:
+        draws = np.full_like(draws, np.nan)  # which no comparison holds for
+    found = {"diverged": int(has_diverged)}
     if exact is None:
         exact = np.full((2, len(truth)), np.nan)
     for level in LEVELS:
@@ -49,7 +55,13 @@ def of_data_set(truth, draws, exact):
         found["sd_ratio"] = np.exp(np.mean(np.log(draws.std(axis=0, ddof=1) / sd)))
     below = (draws < truth).mean(axis=0)
     bins = np.minimum((RANKS * below).astype(int), RANKS - 1)
-    return found | {"ranks": np.bincount(bins, minlength=RANKS)}
+    found["ranks"] = np.bincount(bins, minlength=RANKS)
+    if has_diverged:
+        found["ranks"] = np.zeros(RANKS, dtype=int)
+        if np.isfinite(sd).all():
+            compared = [*(f"width_{100 * level:.0f}" for level in LEVELS), "mean_error", "sd_ratio"]
+            found |= dict.fromkeys(compared, np.inf)
+    return found
 
 
 def summary(found):
@@ -58,15 +70,18 @@ def summary(found):
     Returns
     -------
     dict of str to float
-        Coverages, means over the data sets, with standard errors (`_se`, between data sets);
-        medians over the data sets of all else; ranks as shares of each bin. Without a data set
-        there is `data_sets` alone.
+        How many data sets there are, and samples that have diverged. Coverages, means over the data
+        sets, with standard errors (`_se`, between data sets); medians over the data sets of all
+        else; ranks, of samples that have not diverged, as shares of each bin. Without a data set
+        there are the two numbers alone.
     """
-    row = {"data_sets": len(found)}
+    row = {"data_sets": len(found), "diverged": 0}
     for name in found[0] if found else ():
         values = np.array([one[name] for one in found])
-        if name == "ranks":
-            shares = values.sum(axis=0) / values.sum()
+        if name == "diverged":
+            row[name] = values.sum()
+        elif name == "ranks":
+            shares = values.sum(axis=0) / max(values.sum(), 1)
             row |= {f"rank_{i}": share for i, share in enumerate(shares)}
         elif "coverage" in name:
             row |= {name: values.mean(), f"{name}_se": values.std(ddof=1) / np.sqrt(len(values))}

@@ -15,6 +15,10 @@ LOG_MASS_CUTOFF = 10.0  # log mass below that of the best mode
 NEAR = 2.0  # widths of a mode, for d = 2; for other d the ball with the same share of a normal
 LEAST_SHARE = 0.2  # of what a mode's normal approximation says
 NOT_FINITE = 1e100  # stands for a log density that is no finite number
+SEARCHES = 20  # from one start, each in the units that the search before has found
+SMALL_SLOPE = 0.1  # at a mode, in its widths: a tenth of a width, or 0.005 in log density, off it
+FLAT = 1e-8  # curvature, relative to the largest, up to which the density does not fall
+RISING = -0.01  # curvature, relative to the largest, below which the density rises: a saddle
 
 
 class Mode(NamedTuple):
@@ -126,25 +130,61 @@ def squared_radius(dimension):
 
 
 def climbed(target, origin, start):
-    """The mode that a local search from a start ends at, in a list; none if it ends nowhere."""
+    """The mode that local searches from a start end at, in a list; none if they end nowhere.
 
-    def value(theta):
-        log_density = target.log_density_ratio(origin, theta)
-        slope = target.gradient(theta)
-        if not (np.isfinite(log_density) and np.isfinite(slope).all()):
-            return NOT_FINITE, np.zeros(len(theta))
-        return -log_density, -slope
-
+    A search stops by absolute tolerances, which mean nothing before the scales of theta and of the
+    log density are known. So a mode is a place where the gradient is small in its own widths,
+    sqrt(g' C g) for the gradient g and the covariance C of the normal approximation, and the
+    density does not rise in any direction. Until its gradient is small, another search starts from
+    the place in units of its widths, with the log density relative to that place.
+    """
+    density = LogDensity(target, origin, np.zeros(len(start)), np.eye(len(start)))
     with np.errstate(all="ignore"):
-        if value(start)[0] == NOT_FINITE:
+        if density.negative(start)[0] == NOT_FINITE:
             return []
-        end = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x
-        hessian = curvature(target.gradient, end)
-        if hessian is None:
+        for _ in range(SEARCHES):
+            options = {"maxiter": 1000}
+            z = minimize(density.negative, start, jac=True, method="L-BFGS-B", options=options).x
+            hessian = curvature(density.gradient, z)
+            if hessian is None:
+                return []
+            covariance, log_volume, least = normal_about(hessian)
+            if not np.isfinite(covariance).all():
+                return []
+            slope, place = density.gradient(z), density.theta(z)
+            if slope @ covariance @ slope <= SMALL_SLOPE**2:
+                break
+            start, units = np.zeros(len(start)), density.factor @ np.linalg.cholesky(covariance)
+            density = LogDensity(target, place, place, units)
+        else:
             return []
-        covariance, log_width = normal_about(hessian)
-        log_mass = float(target.log_density_ratio(origin, end)) + log_width
-    return [Mode(end, covariance, log_mass)] if math.isfinite(log_mass) else []
+        log_volume += np.linalg.slogdet(density.factor)[1]
+        log_mass = float(target.log_density_ratio(origin, place) + log_volume)
+    if least < RISING or not math.isfinite(log_mass):
+        return []
+    return [Mode(place, density.factor @ covariance @ density.factor.T, log_mass)]
+
+
+class LogDensity:
+    """Log density of z, relative to the one at `base`, where theta = centre + factor z."""
+
+    def __init__(self, target, base, centre, factor):
+        self.target, self.base, self.centre, self.factor = target, base, centre, factor
+
+    def theta(self, z):
+        """The position (d,) of a z."""
+        return self.centre + self.factor @ z
+
+    def gradient(self, z):
+        """Gradient (d,) in z."""
+        return self.target.gradient(self.theta(z)) @ self.factor
+
+    def negative(self, z):
+        """Minus the log density and minus its gradient, to be minimized."""
+        value, slope = self.target.log_density_ratio(self.base, self.theta(z)), self.gradient(z)
+        if not (np.isfinite(value) and np.isfinite(slope).all()):
+            return NOT_FINITE, np.zeros(len(z))
+        return -value, -slope
 
 
 def curvature(gradient, theta):
@@ -170,11 +210,20 @@ def normal_about(hessian):
     """Covariance (d, d) of the normal of a curvature, and log of the volume under it.
 
     Directions in which the density does not fall, as along a ring, get the width of the widest
-    other one.
+    other one. The least curvature, relative to the largest, comes third.
     """
     values, vectors = np.linalg.eigh(hessian)
-    is_falling = values > 1e-8 * abs(values).max()
-    least = values[is_falling].min() if is_falling.any() else 1.0
-    values = np.where(is_falling, values, least)
-    covariance = (vectors / values) @ vectors.T
-    return covariance, float(-0.5 * np.log(values / (2 * math.pi)).sum())
+    scale = np.ones(len(hessian))
+    if values.min() <= FLAT * values.max():  # components may be in very different units
+        diagonal = np.maximum(np.diag(hessian), 0)
+        is_curved = diagonal > 0
+        scale[is_curved] = diagonal[is_curved] ** -0.5
+        scale[~is_curved] = scale[is_curved].max(initial=0) or 1.0
+        values, vectors = np.linalg.eigh(scale[:, None] * hessian * scale)
+    largest = abs(values).max()
+    is_falling = values > FLAT * largest
+    widest = values[is_falling].min() if is_falling.any() else 1.0
+    filled = np.where(is_falling, values, widest)
+    covariance = scale[:, None] * ((vectors / filled) @ vectors.T) * scale
+    log_volume = -0.5 * np.log(filled / (2 * math.pi)).sum() + np.log(scale).sum()
+    return covariance, log_volume, values.min() / largest

@@ -1,7 +1,9 @@
 """Likelihoods of models that are written for one row in JAX.
 
-To import this module makes JAX compute with 64 bits: sums of 32 bits would differ from those of the
-other likelihoods, and rounding could pass the clip.
+To import this module makes JAX compute on the CPU, whatever else there is, and with 64 bits: an
+accelerator adds up in an order of its own, so that digits would differ, and sums of 32 bits would
+differ from those of the other likelihoods, and rounding could pass the clip. Where JAX has already
+started on an accelerator, the import fails.
 """
 
 import math
@@ -21,6 +23,12 @@ except ModuleNotFoundError as error:
 import jax.numpy as jnp
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_platforms", "cpu")
+if jax.default_backend() != "cpu":  # started before
+    raise ImportError(
+        f"models written in JAX run on the CPU only, and JAX has started on {jax.default_backend()}"
+        " in this process: import the model first, or set JAX_PLATFORMS=cpu"
+    )
 
 BLOCK = 4096  # rows, whose terms are in memory at once
 

@@ -157,7 +157,7 @@ def sample_row(given, part, algorithm, stream, number):
     rng = generator(spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number)
     metrics = compare(rng, draws, reference, model, **spec["mmd"], held_out=given.held_out)
     has_diverged = math.isinf(metrics["mean_error"])
-    ess = math.nan if has_diverged else effective_sample_size(kept)
+    ess = 0.0 if has_diverged else effective_sample_size(kept)
     of_draws = {"kept_draws": len(draws), "ess": ess}
     if len(part) > 1:
         of_draws["r_hat"] = split_r_hat(kept)
@@ -176,14 +176,15 @@ def sample_row(given, part, algorithm, stream, number):
 def of_data_set(spec, model, draws, number):
     """Of one data set of several: its number, and the share of components whose interval holds.
 
-    The interval has 90 % of the draws in its middle, and should hold the theta of the data.
+    The interval has 90 % of the draws in its middle, and should hold the theta of the data. That of
+    a component with a draw that is not finite holds nothing.
     """
     if "data_sets" not in spec:
         return {}
     covered = math.nan
     theta = truth(spec, model, "data", number % spec["data_sets"])
     if theta is not None and len(draws) > 1:
-        low, high = np.quantile(draws, INTERVAL, axis=0)
+        low, high = np.quantile(np.where(np.isfinite(draws), draws, np.nan), INTERVAL, axis=0)
         covered = float(((low <= theta) & (theta <= high)).mean())
     return numbered(spec, number) | {"coverage": covered}
 

@@ -18,7 +18,7 @@ def remarks(study):
 
 
 def first_places(study, ranking):
-    """How often each algorithm is first, and how often alone: a list in Markdown.
+    """Counts of the first places of each algorithm, shared and alone: a list in Markdown.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def functions_of_rows(case, rng):
     if hasattr(model, "log_likelihood_row"):
         from dpmcmc.likelihoods.jax import BLOCK, jax
 
-        of_row = model.log_likelihood_row
+        of_row, (a, b) = model.log_likelihood_row, map(jax.numpy.asarray, (a, b))
         ratios = jax.jit(jax.vmap(lambda row: of_row(b, row) - of_row(a, row)))
         gradients = jax.jit(jax.vmap(lambda row: jax.grad(of_row)(a, row)))
         return [(rows[:BLOCK], ratios), (rows[:BLOCK], gradients)]

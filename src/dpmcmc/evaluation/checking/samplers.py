@@ -274,11 +274,14 @@ def noise_as_declared(checked):
         for step in trace.steps:
             noise.add(step)
     found = [noise.found(), *(checked.audited(*run)[0].noise for run in AUDITED)]
-    variance, p_value, count = min(found, key=lambda of: of.p_value)
+    variance, p_value, count, _ = min(found, key=lambda of: of.p_value)
+    hidden = sum(of.hidden for of in found)
     if not count:
-        raise NotTried("nothing is released")
+        raise NotTried("rounding hides all noise" if hidden else "nothing is released")
     p_value = min(1.0, len(found) * p_value)
     text = f"{variance:.3f} of {count} numbers (p = {p_value:.2g})"
+    if hidden:
+        text += f"; rounding hides that of {hidden} more"
     return Outcome(text, f"1 (p >= {FALSE_ALARM:g})", p_value >= FALSE_ALARM)
 
 
