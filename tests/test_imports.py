@@ -42,12 +42,13 @@ COMPUTING = set(ALLOWED)
 ALLOWED |= {
     "random_streams": COMPUTING,
     "precomputed": COMPUTING,
-    "data_files": {"random_streams", *COMPUTING},
+    "new_processes": {"machine", "registry"},
+    "data_files": {"new_processes", "random_streams", *COMPUTING},
     "configuration": {"data_files", "random_streams", *COMPUTING},
-    "evaluation": {"random_streams", *COMPUTING},
+    "evaluation": {"new_processes", "random_streams", *COMPUTING},
 }
 READING = set(ALLOWED)
-ALLOWED |= {"commands": READING, "release": READING}
+ALLOWED |= {"commands": READING, "release": {"commands", *READING}}
 ALLOWED |= {"cli": {"pinned", "extras", "files", "commands", "release"}, "__main__": {"cli"}}
 ALLOWED |= {"__init__": set()}
 LIBRARY = set(ALLOWED) - {"cli", "__main__"}

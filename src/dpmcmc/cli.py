@@ -30,7 +30,7 @@ COMMANDS = {
     ),
     "check": Command(
         "test a model or a sampler of your own: is it right, and is it private?",
-        "dpmcmc.commands.check.check",
+        "dpmcmc.release.own_data.check",
         "name settings*",
     ),
     "ledger": Command("set, show or change the privacy budget of a data file", RELEASES),

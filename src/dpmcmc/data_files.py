@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpmcmc.models.model import Model
+from dpmcmc.new_processes import Raised, row_dependence
 from dpmcmc.random_streams import generator
 
 
@@ -243,10 +245,18 @@ def model_of(file, build, columns=None, split=None):
             f"first line of {file.path.name}"
         )
     rows = prepared(model, file, columns)
+    require_rows_alone(model, file.rows(columns))
     if len(rows) < 2:
         raise DataError(
             f"{type(model).__name__}.prepare: leaves {len(rows)} of {file.num_rows} rows; "
             "at least 2 needed"
+        )
+    is_refused = np.isnan(rows).any(axis=1)
+    if is_refused.any():
+        raise DataError(
+            f"{file.path.name}: column {columns[0]} must be {model.outcome_values}, as "
+            f"{type(model).__name__} takes no others; {is_refused.sum():,} of {len(rows):,} rows "
+            "are not"
         )
     if split is not None:
         rows, held_out = parted(rows, split)
@@ -289,28 +299,43 @@ def naming(where):
 
 
 def prepared(model, file, columns):
-    """Rows of the model from those of a file, (k, p), checked."""
+    """Rows of the model from those of a file, (k, p), checked; `model_of` checks more.
+
+    A row whose outcome the model does not take is NaN. `model_of` refuses such rows. In a release
+    they count as nothing (`Target`), so that no failure depends on one row.
+    """
     rows = file.rows(columns)
     where = f"{type(model).__name__}.prepare"
     with naming(where):
         whole = np.asarray(model.prepare(rows.copy()))
-        halves = [np.asarray(model.prepare(half.copy())) for half in np.array_split(rows, 2)]
     if whole.ndim != 2 or whole.dtype.kind not in "biuf" or len(whole) > len(rows):
         raise DataError(
             f"{where}: must return rows of numbers, (k, p) with k at most {len(rows)}, "
             f"not {whole.dtype} {whole.shape}"
-        )
-    apart = np.concatenate(halves) if all(half.ndim == 2 for half in halves) else None
-    if apart is None or apart.shape != whole.shape or not np.allclose(apart, whole, equal_nan=True):
-        raise DataError(
-            f"{where}: must look at each row by itself, and makes other rows of half the file"
         )
     is_bad = ~np.isfinite(whole).all(axis=1)
     if is_bad.any():
         raise DataError(
             f"{where}: row {is_bad.argmax() + 1} of those it keeps becomes NaN or infinite"
         )
-    return whole.astype(float)
+    whole = whole.astype(float)
+    if hasattr(model, "is_outcome"):
+        with naming(f"{type(model).__name__}.is_outcome"):
+            whole[~np.asarray(model.is_outcome(whole[:, 0]), dtype=bool)] = np.nan
+    return whole
+
+
+def require_rows_alone(model, rows):
+    """Raise a DataError if `prepare` of a model of one's own lets rows (n, p) change others."""
+    cls = type(model)
+    if cls.__module__.startswith("dpmcmc.") or cls.prepare is Model.prepare:
+        return
+    try:
+        problem = row_dependence(model, [rows])
+    except Raised as error:
+        problem = f"raises {error} on some of the rows"
+    if problem:
+        raise DataError(f"{cls.__name__}.prepare: must look at each row by itself, and {problem}")
 
 
 def assembled(model, rows, columns):

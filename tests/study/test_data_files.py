@@ -10,31 +10,37 @@ import numpy as np
 import pyarrow
 import pytest
 from conftest import SMALL_MODELS
+from file_models import (
+    SECRET,
+    Blended,
+    CentredByTheMedian,
+    Crossed,
+    FittedOnce,
+    Flat,
+    Later,
+    Log,
+    Nameless,
+    Narrow,
+    Numbered,
+    OverTheLargest,
+    Plain,
+    Quoting,
+    Raising,
+    Scaled,
+    Standardised,
+    Words,
+)
 from pyarrow import parquet
 
-from dpmcmc.data_files import DataError, DataFile, data_set, model_of
+from dpmcmc.data_files import DataError, DataFile, data_set, model_of, prepared
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.exponential_family import ExponentialFamily
-from dpmcmc.models.rows import RowsModel
+from dpmcmc.models.regression import LogisticRegression
+from dpmcmc.release.rows import RowByRow
 from dpmcmc.settings import Rows
 
-SECRET = 31415.926535
 ROWS = np.array([[1.5, 0.0], [-2e-3, 1.0], [SECRET, 1.0], [7.0, 0.0]])
-
-
-@dataclass(frozen=True)
-class Plain(RowsModel):
-    num_rows: Rows
-    kept: float = -np.inf
-
-    dimension = row_length = 2
-    columns = ("x", "y")
-
-    def prepare(self, rows):
-        return rows[rows[:, 0] > self.kept]
-
-    def log_prior_ratio(self, theta, theta_new):
-        return 0.0
 
 
 def write(directory, kind, rows=ROWS, names=("x", "y")):
@@ -273,46 +279,6 @@ def test_rows_are_left_out_one_by_one(tmp_path):
     assert refusal(path, kept=100.0) == "Plain.prepare: leaves 1 of 4 rows; at least 2 needed"
 
 
-class Standardised(Plain):
-    def prepare(self, rows):
-        return rows - rows.mean(axis=0)
-
-
-class Scaled(Plain):
-    def prepare(self, rows):
-        return rows / len(rows)
-
-
-class Log(Plain):
-    def prepare(self, rows):
-        with np.errstate(all="ignore"):
-            return np.log(rows)
-
-
-class Flat(Plain):
-    def prepare(self, rows):
-        return rows.ravel()
-
-
-class Narrow(Plain):
-    def prepare(self, rows):
-        return rows[:, :1]
-
-
-class Words(Plain):
-    def prepare(self, rows):
-        return rows.astype(str)
-
-
-class Quoting(Plain):
-    def prepare(self, rows):
-        return rows[{0.0: 1}[31415.0 + 0 * rows[0, 0]]]
-
-
-class Nameless(Plain):
-    columns = ()
-
-
 @pytest.mark.parametrize(
     ("cls", "message"),
     [
@@ -328,7 +294,7 @@ class Nameless(Plain):
         ),
         (Narrow, "Narrow: columns x, y make data of shape (4, 1), not (4, 2)"),
         (Words, "Words.prepare: must return rows of numbers"),
-        (Quoting, "Quoting.prepare: KeyError (test_data_files.py, line "),
+        (Quoting, "Quoting.prepare: KeyError (file_models.py, line "),
         (
             Nameless,
             "Nameless names no columns; give columns: a list of names, as in the first",
@@ -337,6 +303,67 @@ class Nameless(Plain):
 )
 def test_what_a_model_may_not_make_of_rows(tmp_path, cls, message):
     assert refusal(write(tmp_path, ".csv"), cls=cls).startswith(message)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+@pytest.mark.parametrize(
+    "cls", [Standardised, CentredByTheMedian, OverTheLargest, FittedOnce, Later, Numbered, Blended]
+)
+def test_rows_that_others_change_are_refused_whatever_their_units(tmp_path, cls, scale):
+    rows = scale * (3 + np.random.default_rng(1).standard_normal((41, 2)))
+    line = refusal(write(tmp_path, ".npy", rows), cls=cls)
+    assert line.startswith(f"{cls.__name__}.prepare: must look at each row by itself, and makes")
+
+
+def test_a_matrix_product_looks_at_each_row_by_itself(tmp_path):
+    rows = np.random.default_rng(1).standard_normal((1001, 2))
+    for kept in (-np.inf, 0.0):
+        model, columns = read(write(tmp_path, ".npy", rows), cls=Crossed, kept=kept)
+        expected = rows[rows[:, 0] > kept] @ Crossed.matrix
+        data = data_set(model, DataFile(tmp_path / "data.npy"), columns)
+        np.testing.assert_allclose(data, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_what_raises_on_some_of_the_rows_alone_is_told_without_its_message(tmp_path):
+    line = refusal(write(tmp_path, ".csv"), cls=Raising)
+    assert re.search(
+        r"and raises ValueError \(file_models.py, line \d+\) on some of the rows$", line
+    )
+
+
+REGRESSION = {"dimension": 1, "prior_variance": 1.0, "covariate_bound": 2.0}
+
+
+@pytest.mark.parametrize("labels", [(1, 2), (-1, 1), (0, 31415), (0.5, 1)])
+def test_outcomes_that_are_not_of_the_model_are_named_and_none_is_quoted(tmp_path, labels):
+    rows = np.column_stack([np.resize(labels, 6), np.linspace(-1, 1, 6)])
+    path = write(tmp_path, ".csv", rows, ("repaid", "x"))
+    line = refusal(path, ["repaid", "x"], cls=LogisticRegression, **REGRESSION)
+    assert line == (
+        "data.csv: column repaid must be 0 or 1, as LogisticRegression takes no others; "
+        f"{sum(label not in (0, 1) for label in rows[:, 0])} of 6 rows are not"
+    )
+
+
+def test_in_a_release_rows_of_other_outcomes_count_as_nothing(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = np.column_stack([np.resize([0, 1, 1], 30), rng.standard_normal(30)])
+    rows[[3, 17], 0] = 2, -1
+    path = write(tmp_path, ".csv", rows, ("repaid", "x"))
+    model = LogisticRegression(num_rows=30, **REGRESSION)
+    found = prepared(model, DataFile(path), ["repaid", "x"])
+    assert np.isnan(found[[3, 17]]).all() and np.isnan(found).sum() == 4
+    target = RowByRow(model, found, "clip")
+    fits = model.is_outcome(rows[:, 0])
+    others = Target(LogisticRegression(num_rows=28, **REGRESSION), model.prepare(rows)[fits])
+    a, b = np.array([0.3]), np.array([-0.4])
+    for name, arguments in (
+        ("clipped_log_likelihood_ratio", (a, b, 0.2)),
+        ("clipped_gradient", (a, 0.5)),
+        ("clipped_information", (a, 0.1)),
+    ):
+        total, expected = (getattr(one, name)(*arguments)[0] for one in (target, others))
+        np.testing.assert_allclose(total, expected, rtol=1e-9, atol=1e-12)
 
 
 @dataclass(frozen=True)

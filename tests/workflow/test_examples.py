@@ -16,6 +16,7 @@ CHECKS = {
     "radon": ["radon.py:Logistic", "data=examples/radon.csv"],
     "bands": ["bands.py:Bands", "data=examples/radon.csv"],
     "robust": ["robust.py:Robust", "data=examples/radon.csv"],
+    "loans": ["loans.yaml", "loans"],
     "block_walk": ["block_walk.py:BlockWalk"],
 }
 
@@ -34,7 +35,7 @@ def test_there_is_a_check_and_a_line_of_the_page_for_each_example():
 
 
 # That of `bands` but for one fault, below, says as much.
-@pytest.mark.parametrize("name", chosen(CHECKS, "radon", "robust", "block_walk"))
+@pytest.mark.parametrize("name", chosen(CHECKS, "radon", "robust", "loans", "block_walk"))
 def test_an_example_passes_its_check(with_examples, name):
     cls, *settings = CHECKS[name]
     command = [sys.executable, "-m", "dpmcmc", "check", f"examples/{cls}", *settings]

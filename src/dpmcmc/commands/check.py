@@ -1,4 +1,4 @@
-"""The command `check`: whether a model or a sampler of one's own is right, as a table."""
+"""The command `check` of a class: a table of what was tried of a model, a sampler or a move."""
 
 import sys
 
@@ -8,6 +8,7 @@ from dpmcmc import registry
 from dpmcmc.configuration.entries import is_private, load_class, read_algorithm, read_model
 from dpmcmc.configuration.yaml_files import ConfigError, check_type, listed, read_yaml
 from dpmcmc.data_files import DataFile, Split, data_set
+from dpmcmc.evaluation.checking.data import check_data
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.evaluation.checking.samplers import check_move, check_sampler
 from dpmcmc.models.model import Model
@@ -43,8 +44,17 @@ def check(name, settings):
 
 def check_of_model(name, settings):
     """Checks of a model with settings; raises a ConfigError before the first."""
-    entry = read_model(name.rpartition(":")[2], settings | {"kind": name}, ["."])
-    return check_model(entry.model, data_of(entry) if entry.data else None)
+    return checks_of_entry(read_model(name.rpartition(":")[2], settings | {"kind": name}, ["."]))
+
+
+def checks_of_entry(entry):
+    """Checks of a model's entry, and first of its data if they are in a file."""
+    if entry.data is None:
+        yield from check_model(entry.model)
+        return
+    columns = entry.data["columns"]
+    yield from check_data(entry.model, DataFile(entry.data["file"]).rows(columns), columns)
+    yield from check_model(entry.model, data_of(entry))
 
 
 def data_of(entry):

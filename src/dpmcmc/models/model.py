@@ -27,6 +27,14 @@ class Model(Settings):
     in_units(centre, factor)
         The model of z, where theta = centre + factor z; centre (d,) and factor (d, d).
 
+    A model that does not take every number as an outcome, the first entry of a row, also defines:
+
+    outcome_values : str
+        The outcomes that it takes, in words: "0 or 1".
+    is_outcome(outcomes)
+        Mask (k,) of outcomes that it takes. Data with others are refused; in a release their rows
+        count as nothing.
+
     The methods below have defaults.
     """
 

@@ -66,6 +66,12 @@ class LogisticRegression(Regression):
         Largest length of a row's covariates.
     """
 
+    outcome_values = "0 or 1"
+
+    def is_outcome(self, outcomes):
+        """Mask (k,) of outcomes that are 0 or 1."""
+        return (outcomes == 0) | (outcomes == 1)
+
     def outcomes(self, rng, means):
         """Outcomes, 0 or 1, for values (n,) of x . theta."""
         return rng.random(len(means)) < sigmoid(means)

@@ -1,6 +1,6 @@
 """All checks of a model, in their order."""
 
-from dpmcmc.evaluation.checking import others, posteriors, rows
+from dpmcmc.evaluation.checking import fresh, others, posteriors, rows
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.random_streams import generator
@@ -18,6 +18,8 @@ CHECKS = [
     rows.gradient_of_a_substituted_row,
     rows.rows_not_finite,
     others.others_stay,
+    fresh.others_stay_in_new_processes,
+    fresh.rows_prepared_alone,
     rows.prior_antisymmetric,
     rows.prior_adds_up,
     rows.prior_gradient,

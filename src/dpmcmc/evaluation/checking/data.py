@@ -1,0 +1,85 @@
+"""Checks of data of one's own against what a regression declares: bounds, an intercept, units.
+
+They are for the owner, who may see the data: they show shares of rows and orders of magnitude, and
+no value.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dpmcmc.evaluation.checking.findings import Finding
+from dpmcmc.models.regression import Regression
+
+MOST_SCALED = 0.5  # of the rows, before a bound is called wrong
+UNBOUNDED = 1e300
+
+
+def check_data(model, rows, columns):
+    """Findings about the rows of a file, a list.
+
+    Parameters
+    ----------
+    model : Model
+        Only regressions declare a bound; others have no findings.
+    rows : (n, p) array
+        Columns of the file, which the model takes.
+    columns : list of str
+    """
+    if not isinstance(model, Regression):
+        return []
+    covariates = replace(model, covariate_bound=UNBOUNDED).prepare(rows)[:, 1:]
+    names = names_of(model, columns)
+    return [
+        scaled_back(model, rows),
+        *(in_bounds(*one, model.covariate_bound) for one in zip(names, covariates.T, strict=True)),
+        intercept(names, covariates),
+        apart(covariates),
+    ]
+
+
+def names_of(model, columns):
+    """Names of the covariates: of the parameters, else of the columns, else their places."""
+    for names in (getattr(model, "parameter_names", ()), columns[1:]):
+        if len(names) == model.dimension:
+            return names
+    return [f"number {i + 1}" for i in range(model.dimension)]
+
+
+def scaled_back(model, rows):
+    """Share of rows that are longer than the bound."""
+    unbounded = replace(model, covariate_bound=UNBOUNDED).prepare(rows)
+    share = (model.prepare(rows)[:, 1:] != unbounded[:, 1:]).any(axis=1).mean()
+    advice = "" if share <= MOST_SCALED else "; subtract public centres, divide by public scales"
+    return Finding(
+        "Rows longer than covariate_bound, which are scaled back to it",
+        f"{share:.0%} of the rows{advice}",
+        f"at most {MOST_SCALED:.0%}",
+        bool(share <= MOST_SCALED),
+    )
+
+
+def in_bounds(name, values, bound):
+    """The size of a covariate, in order of magnitude."""
+    size = np.median(abs(values)) / bound
+    found = "within the bound"
+    if size > 1:
+        found = f"about 10^{round(math.log10(size))} times the bound" if size > 3 else "beyond it"
+    return Finding(f"Covariate {name}: its usual size", found, "within the bound", bool(size <= 1))
+
+
+def intercept(names, covariates):
+    """Which covariates are constant: one of them is an intercept."""
+    constant = [name for name, one in zip(names, covariates.T, strict=True) if np.ptp(one) == 0]
+    found = ", ".join(constant) or "none: there is no intercept"
+    return Finding("Covariates that are constant", found, "at most 1", len(constant) <= 1)
+
+
+def apart(covariates):
+    """Whether some covariates are a combination of others."""
+    lengths = np.linalg.norm(covariates, axis=0)
+    rank = np.linalg.matrix_rank(covariates / np.where(lengths > 0, lengths, 1))
+    is_full = rank == covariates.shape[1]
+    found = f"{rank} of {covariates.shape[1]}"
+    return Finding("Covariates that are no combination of others", found, "all", bool(is_full))

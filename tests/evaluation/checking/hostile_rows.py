@@ -1,0 +1,101 @@
+"""Models that keep something of the rows they see: in a module that is quick to import."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.settings import Rows
+
+kept = {}
+
+
+@dataclass(frozen=True)
+class Normal(RowsModel):
+    """x ~ Normal(theta, I), theta ~ Normal(0, 100 I); `seen` is what becomes of rows."""
+
+    num_rows: Rows = 400
+
+    dimension = row_length = 2
+    columns = ("a", "b")
+
+    def seen(self, rows):
+        return rows
+
+    def log_likelihood(self, theta, rows):
+        return -0.5 * ((self.seen(rows) - theta) ** 2).sum(axis=1)
+
+    def gradient(self, theta, rows):
+        return self.seen(rows) - theta
+
+    def log_prior_ratio(self, theta, theta_new):
+        return (theta @ theta - theta_new @ theta_new) / 200
+
+    def grad_log_prior(self, theta):
+        return -theta / 100
+
+    def simulate(self, rng, theta=None):
+        theta = self.sample_prior(rng) if theta is None else theta
+        return theta + rng.standard_normal((self.num_rows, 2))
+
+    def sample_prior(self, rng):
+        return 10 * rng.standard_normal(2)
+
+
+class KeepsAMean(Normal):
+    """In the module, of the rows that it sees first."""
+
+    def seen(self, rows):
+        kept.setdefault("mean", rows.mean(axis=0))
+        return rows - kept["mean"]
+
+
+class KeepsItsData(Normal):
+    """In the model, of the data set that it is bound to."""
+
+    def likelihood(self, data):
+        self.__dict__["mean"] = np.nanmean(data, axis=0)
+        return super().likelihood(data)
+
+    def seen(self, rows):
+        return rows - self.__dict__.get("mean", 0)
+
+
+class KeepsTheLargest(Normal):
+    """In the module, of all rows so far."""
+
+    def seen(self, rows):
+        sizes = abs(rows[np.isfinite(rows)])
+        kept["most"] = max(kept.get("most", 1.0), *sizes) if sizes.size else 1.0
+        return rows * (10 / kept["most"])
+
+
+class Prepares(Normal):
+    """Public units."""
+
+    def prepare(self, rows):
+        return (rows - 2.0) / 3.0
+
+
+class PreparesOnce(Normal):
+    """By a scaler that is fitted once."""
+
+    def prepare(self, rows):
+        kept.setdefault("sd", rows.std(axis=0))
+        return rows / kept["sd"]
+
+
+class PreparesCodes(Normal):
+    """Codes, and nothing else."""
+
+    def prepare(self, rows):
+        if not np.isin(rows, range(10)).all():
+            raise ValueError(f"unknown codes in {rows}")
+        return rows - rows.mean(axis=0)
+
+
+class PreparesWords(Normal):
+    """Raises on all that is simulated."""
+
+    def prepare(self, rows):
+        raise ValueError("no such code")

@@ -1,0 +1,66 @@
+"""Checks of data against the bound of a regression, for their owner."""
+
+import numpy as np
+import pytest
+
+from dpmcmc.evaluation.checking.data import check_data
+from dpmcmc.models.regression import LogisticRegression, RobustRegression
+
+SHARE = "Rows longer than covariate_bound, which are scaled back to it"
+CONSTANT = "Covariates that are constant"
+APART = "Covariates that are no combination of others"
+
+
+def found(covariates, bound=2.0, cls=LogisticRegression):
+    covariates = np.column_stack(covariates)
+    model = cls(covariates.shape[1], len(covariates), 1.0, bound)
+    columns = ["y", *(f"x{i}" for i in range(covariates.shape[1]))]
+    rows = np.column_stack([np.resize([0.0, 1.0], len(covariates)), covariates])
+    return {finding.tried: finding for finding in check_data(model, rows, columns)}
+
+
+@pytest.fixture
+def normal():
+    return np.random.default_rng(3).standard_normal((1000, 3)).T
+
+
+def failed(findings):
+    return {tried for tried, finding in findings.items() if finding.passed is False}
+
+
+@pytest.mark.parametrize("cls", [LogisticRegression, RobustRegression])
+def test_ages_and_incomes_in_their_own_units_fail_and_say_what_to_do(normal, cls):
+    findings = found([50 + 15 * normal[0], np.exp(10 + normal[1])], cls=cls)
+    assert failed(findings) == {
+        SHARE,
+        "Covariate x0: its usual size",
+        "Covariate x1: its usual size",
+    }
+    assert findings[SHARE].found.startswith("100% of the rows; subtract public centres, divide by")
+    assert findings["Covariate x0: its usual size"].found == "about 10^1 times the bound"
+    assert findings["Covariate x1: its usual size"].found == "about 10^4 times the bound"
+    assert findings[CONSTANT].found == "none: there is no intercept"
+
+
+def test_public_units_and_an_intercept_pass(normal):
+    findings = found([np.ones(1000), *normal[:2]], 3.0)
+    assert not failed(findings)
+    lengths = np.sqrt(1 + (normal[:2] ** 2).sum(axis=0))
+    assert findings[SHARE].found == f"{(lengths > 3).mean():.0%} of the rows"
+    assert findings[CONSTANT].found == "x0"
+
+
+def test_rows_that_are_as_long_as_the_bound_are_not_scaled_back():
+    signs = [np.resize([1, -1], 8), np.resize([1, 1, -1, -1], 8), np.ones(8), np.repeat([1, -1], 4)]
+    findings = found(signs, 2.0)
+    assert findings[SHARE].found == "0% of the rows" and not failed(findings)
+
+
+def test_two_constants_and_combinations_of_covariates_fail(normal):
+    assert failed(found([np.ones(1000), np.full(1000, 0.5), normal[0]])) == {CONSTANT, APART}
+    findings = found([*normal[:2], normal[0] - 0.1 * normal[1]], 9.0)
+    assert failed(findings) == {APART} and findings[APART].found == "2 of 3"
+
+
+def test_models_without_a_bound_have_no_findings():
+    assert check_data(object(), np.ones((3, 2)), ["y", "x"]) == []

@@ -1,0 +1,111 @@
+"""The owner's check of a study's model finds what would waste a release, and spends nothing."""
+
+import numpy as np
+import pytest
+
+from dpmcmc import cli
+
+STUDY = """
+study: mine
+models:
+  loans:
+    kind: LogisticRegression
+    data: mine.csv
+    columns: [repaid, age, income]
+    dimension: 2
+    prior_variance: 1
+    covariate_bound: 2
+"""
+RAW, PUBLIC = (0.0, (50, 15), (40_000, 9_000)), (0.0, (0, 1), (0, 1))
+
+
+@pytest.fixture
+def of_data(monkeypatch):
+    """Checks of the data alone: those of the model have tests of their own, and take seconds."""
+    monkeypatch.setattr("dpmcmc.commands.check.check_model", lambda model, data=None: [])
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch, capsys):
+    """Exit status, table and error of the command, for a file of labels and two columns."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(STUDY)
+
+    def write(units=PUBLIC, labels=(0, 1), rows=400, names="repaid,age,income"):
+        rng = np.random.default_rng(rows)
+        columns = [mean + sd * rng.standard_normal(rows) for mean, sd in units[1:]]
+        table = np.column_stack([np.resize(labels, rows), *columns])
+        np.savetxt("mine.csv", table, delimiter=",", header=names, comments="")
+
+    def run(*arguments, command="check"):
+        with pytest.raises(SystemExit) as caught:
+            cli.main([command, *arguments])
+        output = capsys.readouterr()
+        return caught.value.code, output.out, output.err
+
+    run.write = write
+    run.ledger = lambda rows: run(
+        *("new", "mine.csv", "--epsilon", "1", "--delta", "1e-5", "--rows", str(rows)),
+        command="ledger",
+    )
+    write()
+    return run
+
+
+def lines(output, verdict):
+    return [line for line in output.splitlines() if line.endswith(verdict)]
+
+
+def test_right_data_pass_with_the_number_of_rows_of_the_ledger(check):
+    check.ledger(400)
+    status, output, _ = check("mine.yaml", "loans")
+    assert status == 0 and output.endswith("loans: 26 ok, 0 FAILED, 3 not tried\n")
+    assert lines(output, "ok")[0].split()[-3:] == ["400", "400", "ok"]
+
+
+def test_raw_units_fail(of_data, check):
+    status, output, _ = check("mine.yaml", "loans")
+    assert status == 0 and "no ledger yet" in output
+    check.write(RAW)
+    status, output, _ = check("mine.yaml", "loans")
+    assert status == 1 and len(lines(output, "FAILED")) == 3
+    assert "100% of the rows; subtract public centres, divide by public scales" in output
+
+
+def test_another_number_of_rows_or_another_file_fails(of_data, check):
+    check.ledger(399)
+    status, output, _ = check("mine.yaml", "loans")
+    assert status == 1 and len(lines(output, "FAILED")) == 1
+    assert lines(output, "FAILED")[0].split()[-3:] == ["400", "399", "FAILED"]
+    check.write(rows=399)
+    status, output, _ = check("mine.yaml", "loans")
+    assert status == 1 and len(lines(output, "FAILED")) == 1
+    assert "another; `ledger change` records it" in lines(output, "FAILED")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "message"),
+    [
+        (["mine.yaml", "loans"], {"labels": (1, 2)}, "column repaid must be 0 or 1, as Logistic"),
+        (["mine.yaml", "loans"], {"names": "repaid,Age,income"}, "has there no column age"),
+        (["mine.yaml", "loans"], {"labels": (1, np.nan)}, "row 2 of column repaid is missing"),
+        (["mine.yaml", "loan"], {}, "unknown model loan; valid models: "),
+        (["mine.yaml"], {}, "mine.yaml: give the id of one model: "),
+        (["none.yaml", "loans"], {}, "none.yaml"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_line(check, arguments, more, message):
+    check.write(**more)
+    status, output, error = check(*arguments)
+    assert status == 2 and output == ""
+    assert error.startswith("check: ") and message in error and error.count("\n") == 1
+
+
+def test_a_model_without_data_is_checked_on_simulated_ones(check, tmp_path):
+    study = (
+        "study: mine\nmodels:\n  two:\n    kind: LogisticRegression\n    num_rows: 100\n"
+        "    dimension: 2\n    prior_variance: 1\n    covariate_bound: 2\n"
+    )
+    (tmp_path / "simulated.yml").write_text(study)
+    status, output, _ = check("simulated.yml", "two")
+    assert status == 0 and "100 rows, simulated" in output
