@@ -72,7 +72,7 @@ OF_SOME = {
     "jax": {"dpmcmc.likelihoods.jax"},
     "opendp": {"dpmcmc.release.noise"},
     "randomgen": {"dpmcmc.release.streams"},
-    "pandas": {"dpmcmc.data_files", "dpmcmc.release.inside"},
+    "pyarrow": {"dpmcmc.data_files", "dpmcmc.release.inside"},
 }
 
 

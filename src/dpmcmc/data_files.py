@@ -9,9 +9,10 @@ import csv
 import hashlib
 import io
 import traceback
-import warnings
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,14 +59,17 @@ class DataFile:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
         self.digest = hashlib.sha256(contents).hexdigest()[:16]
         try:
-            self.names, self._table = READERS[self.path.suffix](contents)
+            self._read(contents)
         except DataError as error:
             raise DataError(f"{self.path.name}: {error}") from None
         except Exception as error:  # messages of libraries may quote values
             raise DataError(
                 f"{self.path.name} is no valid {self.path.suffix} file ({type(error).__name__})"
             ) from None
-        self.num_rows = len(self._table)
+
+    def _read(self, contents):
+        self._table = READERS[self.path.suffix](contents)
+        self.names, self.num_rows = self._table.names, self._table.num_rows
 
     def rows(self, columns):
         """Some columns, in their order, as (n, p).
@@ -81,8 +85,8 @@ class DataFile:
             If a column is missing, or holds anything but finite numbers; with the first such row.
         """
         rows = np.empty((self.num_rows, len(columns)))
-        for i, (name, place) in enumerate(zip(columns, self._places(columns), strict=True)):
-            values, is_text = numbers(self._table.iloc[:, place])
+        found = self._table.numbers(list(self._places(columns)))
+        for i, (name, (values, is_text)) in enumerate(zip(columns, found, strict=True)):
             is_bad = is_text | ~np.isfinite(values)
             if is_bad.any():
                 first = int(is_bad.argmax())
@@ -94,7 +98,7 @@ class DataFile:
 
     def _places(self, columns):
         if self.names is None:
-            count = self._table.shape[1]
+            count = self._table.num_columns
             if count != len(columns):
                 raise DataError(
                     f"{self.path.name}: has {count} columns, and the model takes {len(columns)}: "
@@ -112,30 +116,63 @@ class DataFile:
         return map(self.names.index, columns)
 
 
-def numbers(column):
-    """Numbers of a column of a data frame, NaN where there is none, and where that is for text."""
-    import pandas as pd
+class Table(NamedTuple):
+    """Columns of a file, whose numbers are looked at when they are asked for."""
 
-    if column.dtype.kind in "cmM":  # complex numbers, spans of time, dates
-        return np.full(len(column), np.nan), column.notna().to_numpy()
-    try:
-        values = pd.to_numeric(column, errors="coerce")
-    except OverflowError:  # of an integer beyond all floats
-        values = column.map(as_float).astype(float)
-    return values.to_numpy(float, na_value=np.nan), (values.isna() & column.notna()).to_numpy()
+    names: list | None
+    num_rows: int
+    num_columns: int
+    # From places of columns to an iterable of, for each, its numbers, NaN where there is none, and
+    # a mask of entries that are something else than a number.
+    numbers: Callable
 
 
-def as_float(value):
-    """A number as a float, infinite where it is too large; NaN for anything else."""
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf
-    except (TypeError, ValueError):
-        return np.nan
+# -- Texts -----------------------------------------------------------------------------------------
+
+# Entries that say that there is none, as R, pandas and spreadsheets write them.
+MISSING = {"", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"}
+MISSING |= {"nan", "NaN", "-nan", "-NaN", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
+TRUTHS = {"true": 1.0, "false": 0.0}  # in any case
 
 
-# Each takes the bytes of a file, and returns the names of its columns and a data frame.
+def numbers_of_texts(texts, truths):
+    """Numbers of some texts, as `float` reads them, and a mask of other texts.
+
+    Parameters
+    ----------
+    texts : sequence of str or None
+    truths : dict of str to float
+        Words in lower case that are 1 or 0 in a column of such words alone.
+    """
+    values, is_text = np.full(len(texts), np.nan), np.zeros(len(texts), bool)
+    with suppress(ValueError, TypeError):  # the most common column, at once
+        if is_plain("".join(texts)):
+            return np.fromiter(map(float, texts), float, len(texts)), is_text
+    words = {text.lower() for text in texts if not (text is None or text in MISSING)}
+    if words and words <= truths.keys():
+        return np.array([truths.get((text or "").lower(), np.nan) for text in texts]), is_text
+    for i, text in enumerate(texts):
+        if text is None or text in MISSING:
+            continue
+        try:
+            values[i] = float(text)
+            is_text[i] = not is_plain(text)
+        except ValueError:
+            is_text[i] = True
+    return values, is_text
+
+
+def is_plain(text):
+    """Whether `float` reads a text as other programs do: no 1_000, and no other digits."""
+    return text.isascii() and "_" not in text
+
+
+def no_numbers(is_missing):
+    """Of a column of something else than numbers."""
+    return np.full(len(is_missing), np.nan), ~is_missing
+
+
+# -- Files: each function takes the bytes of one ---------------------------------------------------
 
 
 def read_csv(contents):
@@ -143,49 +180,103 @@ def read_csv(contents):
 
     An empty line is a row, except at the end.
     """
-    import pandas as pd
-
     text = contents.decode("utf-8-sig").rstrip("\r\n")
-    lines = io.StringIO(f"{text}\n" if text else "", newline="")
-    names = [name.strip() for name in next(csv.reader(lines), [])]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the names
-        try:
-            table = pd.read_csv(
-                lines,
-                header=None,
-                names=range(len(names)),
-                index_col=False,
-                skip_blank_lines=False,
-                skipinitialspace=True,
-                low_memory=False,
-            )
-        except pd.errors.EmptyDataError:
-            table = pd.DataFrame(columns=range(len(names)))
-        except (pd.errors.ParserWarning, pd.errors.ParserError):
-            raise DataError("a row has more entries than there are names of columns") from None
-    return names, table
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+
+    def lines():
+        file = io.StringIO(f"{text}\n" if text else "", newline="")
+        return csv.reader(file, skipinitialspace=True, strict=True)
+
+    names = [name.strip() for name in next(lines(), [])]
+    lengths = [len(row) for row in lines()][1:]
+    if max(lengths, default=0) > len(names):
+        raise DataError("a row has more entries than there are names of columns")
+
+    def numbers(places):
+        columns = [[] for _ in places]
+        for row in islice(lines(), 1, None):
+            for place, column in zip(places, columns, strict=True):
+                column.append(row[place] if place < len(row) else "")
+        return (numbers_of_texts(column, TRUTHS) for column in columns)
+
+    return Table(names, len(lengths), len(names), numbers)
 
 
 def read_parquet(contents):
-    """A Parquet file, read by pandas and pyarrow; an index that has a name is a column."""
-    import pandas as pd
+    """A Parquet file; an index of pandas that has a name is a column."""
+    from pyarrow import parquet
 
-    table = pd.read_parquet(io.BytesIO(contents))
-    if any(table.index.names):
-        table = table.reset_index()
-    return list(map(str, table.columns)), table
+    table = parquet.read_table(io.BytesIO(contents))
+    names, columns = parquet_columns(table)
+    return Table(
+        names, len(table), len(names), lambda places: (numbers_of_arrow(columns[i]) for i in places)
+    )
+
+
+def parquet_columns(table):
+    """Names and columns of a table of pyarrow, those of an index of pandas first."""
+    import pyarrow
+
+    about = table.schema.pandas_metadata or {}
+    names = {one.get("field_name", one["name"]): one["name"] for one in about.get("columns", ())}
+    index, stored = [], set()
+    for level in about.get("index_columns", ()):
+        if isinstance(level, dict):  # a range, which is not stored
+            column = pyarrow.chunked_array([range(level["start"], level["stop"], level["step"])])
+            index.append((level["name"], column))
+        else:
+            stored.add(level)
+            index.append((names.get(level), table.column(level)))
+    columns = [(str(name), column) for name, column in index if name is not None]
+    columns += [
+        (name, table.column(i)) for i, name in enumerate(table.column_names) if name not in stored
+    ]
+    return [name for name, _ in columns], [column for _, column in columns]
+
+
+def numbers_of_arrow(column):
+    """Numbers of a column of pyarrow, and a mask of what is none."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    is_missing = column.is_null().to_numpy()
+    if types.is_string(kind) or types.is_large_string(kind):
+        return numbers_of_texts(column.to_pylist(), {})
+    if types.is_null(kind):
+        return np.full(len(column), np.nan), np.zeros(len(column), bool)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    if not is_number and not types.is_decimal(kind):
+        return no_numbers(is_missing)
+    values = np.full(len(column), np.nan)
+    present = column.drop_null()
+    values[~is_missing] = present.to_numpy() if is_number else [*map(float, present.to_pylist())]
+    return values, np.zeros(len(column), bool)
 
 
 def read_npy(contents):
     """An array (n, p), or one (n,) of a single column, without names."""
-    import pandas as pd
-
     array = np.load(io.BytesIO(contents), allow_pickle=False)
     if array.ndim not in (1, 2) or array.dtype.names:
         of_what = " of fields with names" if array.dtype.names else ""
         raise DataError(f"must be an array (n, p) or (n,), not {array.shape}{of_what}")
-    return None, pd.DataFrame(array)
+    array = array.reshape(len(array), -1) if array.size else np.atleast_2d(array.T).T
+
+    def numbers(places):
+        return (numbers_of_array(array[:, place]) for place in places)
+
+    return Table(None, *array.shape, numbers)
+
+
+def numbers_of_array(column):
+    """Numbers of a column of NumPy, and a mask of what is none."""
+    if column.dtype.kind in "biuf":
+        return column.astype(float), np.zeros(len(column), bool)
+    if column.dtype.kind == "U":
+        return numbers_of_texts(column.tolist(), {})
+    is_missing = np.zeros(len(column), bool)  # complex numbers, spans of time, dates, bytes
+    return no_numbers(np.isnat(column) if column.dtype.kind in "mM" else is_missing)
 
 
 READERS = {".csv": read_csv, ".parquet": read_parquet, ".npy": read_npy}
