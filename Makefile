@@ -18,7 +18,7 @@ CORES ?= all
 STUDY ?=
 RESULTS = results/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
-DPMCMC = .venv/bin/python -m dpmcmc
+DPMCMC = .venv/bin/python -m dpmcmc_studies
 FILE_OF = $(if $(filter-out chapter-6,$(1)),--configfile studies/$(1)/study.yaml)
 COMMITTED = $(patsubst docs/%/provenance.json,%,$(wildcard docs/*/provenance.json))
 # `make lock UPGRADE=` keeps the versions that are there, as far as they go.
@@ -60,7 +60,7 @@ check-results: .venv/ready
 
 docs: .venv/ready
 	rm -rf docs/api results/site
-	.venv/bin/sphinx-build --quiet --fail-on-warning --conf-dir src/dpmcmc/reporting/site \
+	.venv/bin/sphinx-build --quiet --fail-on-warning --conf-dir src/dpmcmc_studies/reporting/site \
 	    --doctree-dir results/.doctrees docs results/site
 	rm -rf results/.doctrees
 
@@ -93,7 +93,7 @@ bench: study
 lock:
 	$(PYTHON) -m venv .venv/lock
 	.venv/lock/bin/pip install --quiet uv
-	.venv/lock/bin/python -c '$(BUILD_REQUIRES)' | $(COMPILE) --extra workflow \
+	.venv/lock/bin/python -c '$(BUILD_REQUIRES)' | $(COMPILE) --extra studies \
 	    --output-file envs/requirements.txt - pyproject.toml
 	$(COMPILE) --extra test --constraint envs/requirements.txt \
 	    --output-file envs/test.txt pyproject.toml

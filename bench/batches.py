@@ -22,7 +22,7 @@ import time
 from itertools import cycle
 from pathlib import Path
 
-import dpmcmc.jobs  # before NumPy: it chooses the machine code
+import dpmcmc.pinned  # before NumPy: it chooses the machine code
 
 # isort: split
 import numba
@@ -32,7 +32,7 @@ from bench import ENVIRONMENT, ROOT, table
 from dpmcmc import registry
 from dpmcmc.samplers.barker_correction import Correction
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.study.loading import load_study
 
 NUM_ROWS = 200_000
 SIZES = [100, 1000, 10_000, 25_000, 62_400, 100_000]

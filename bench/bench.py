@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import dpmcmc.jobs  # before NumPy: it chooses the machine code
+import dpmcmc.pinned  # before NumPy: it chooses the machine code
 
 # isort: split
 import numpy as np
@@ -24,9 +24,9 @@ from dpmcmc.files import read_json, read_npz
 from dpmcmc.kernels.gradients import clipped_gradient_sum
 from dpmcmc.kernels.library import kernel_build
 from dpmcmc.kernels.ratios import clipped_ratio_sum
-from dpmcmc.reporting.provenance import processor
-from dpmcmc.study.loading import load_study
-from dpmcmc.study.runs import Cell
+from dpmcmc_studies.reporting.provenance import processor
+from dpmcmc_studies.study.loading import load_study
+from dpmcmc_studies.study.runs import Cell
 
 ROOT = Path(__file__).resolve().parents[1]
 TREE = [
@@ -189,7 +189,8 @@ def run_measured(command, environment=ENVIRONMENT, cwd=None):
 
 def chain_command(study, results, cell, output):
     """Command of the chain with seed 0 of a cell."""
-    command = [sys.executable, "-m", "dpmcmc", "chain", "--spec", json.dumps(study.chain(cell, 0))]
+    command = [sys.executable, "-m", "dpmcmc_studies", "chain"]
+    command += ["--spec", json.dumps(study.chain(cell, 0))]
     command += ["--dataset", results / f"data/{cell.model}.npy"]
     command += ["--reference", results / f"reference/{cell.model}.npy"]
     command += ["--budget", results / f"budgets/{cell.model}/{cell.algorithm}/{cell.run}.json"]
@@ -246,7 +247,7 @@ def large_data(num_rows):
         "import json, sys, numpy as np\n"
         "from dpmcmc import registry\n"
         "from dpmcmc.files import read_npy\n"
-        "from dpmcmc.jobs.chains import measure_process\n"
+        "from dpmcmc_studies.jobs.chains import measure_process\n"
         "from dpmcmc.likelihoods.target import Target\n"
         "from dpmcmc.samplers.chain import Streams, run_chain\n"
         "path, model, sampler = sys.argv[1], *map(json.loads, sys.argv[2:4])\n"

@@ -2,8 +2,8 @@
 
 import matplotlib.pyplot as plt
 
-from dpmcmc.reporting.figures.style import panel_grid
-from dpmcmc.reporting.words import accountant_label
+from dpmcmc_studies.reporting.figures.style import panel_grid
+from dpmcmc_studies.reporting.words import accountant_label
 
 # Lines of accountants: dashed by way of a Rényi divergence.
 STYLES = dict.fromkeys(("gaussian", "published-pld", "certified"), "-")

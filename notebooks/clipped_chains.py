@@ -1,6 +1,6 @@
 """How much single chains clip, in words, for the page that compares algorithms."""
 
-from dpmcmc.reporting import words
+from dpmcmc_studies.reporting import words
 
 MUCH = 0.1  # share of the ratios of a chain: more is counted
 

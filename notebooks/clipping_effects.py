@@ -1,7 +1,7 @@
 """Effects of clipping, in words and tables: thresholds, detected effects, and single chains."""
 
-from dpmcmc.evaluation.claims import LEAST_CLIPPED
-from dpmcmc.reporting import words
+from dpmcmc_studies.analysis.claims import LEAST_CLIPPED
+from dpmcmc_studies.reporting import words
 
 RULE_OF_THUMB = 0.2  # share of clipped rows below which the thesis takes clipping for harmless
 CELL = ["model", "algorithm"]

@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import LogNorm, TwoSlopeNorm
 
 from dpmcmc.evaluation.coverage import RANKS
-from dpmcmc.reporting.figures.strips import epsilons_text, scale_bar, strip_map
-from dpmcmc.reporting.words import number
+from dpmcmc_studies.reporting.figures.strips import epsilons_text, scale_bar, strip_map
+from dpmcmc_studies.reporting.words import number
 
 EXACT = "exact"  # column of the exact posterior
 SHADES = "RdYlBu"  # red where intervals are too short

@@ -3,7 +3,9 @@
 import numpy as np
 from matplotlib.lines import Line2D
 
-from dpmcmc.reporting.figures.posteriors import (
+from dpmcmc.random_streams import chain_streams
+from dpmcmc.samplers.hmc import draw_momentum, leapfrog
+from dpmcmc_studies.reporting.figures.posteriors import (
     START_COLOUR,
     draw_posterior,
     handles,
@@ -11,9 +13,7 @@ from dpmcmc.reporting.figures.posteriors import (
     plane_grid,
     posterior_density,
 )
-from dpmcmc.reporting.figures.style import legend_below
-from dpmcmc.samplers.hmc import draw_momentum, leapfrog
-from dpmcmc.study.streams import chain_streams
+from dpmcmc_studies.reporting.figures.style import legend_below
 
 
 def trajectory_figure(target, reference, positions, colour, num_frames=6):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmcmc.study.streams import start_point
+from dpmcmc.random_streams import start_point
 
 RARE = 0.01  # share of the draws whose density is lower: a start below that is off the posterior
 

@@ -8,7 +8,7 @@ from conftest import SMALL_MODELS
 from accounting_curves import accounting_panels, best_accounting_figure
 from clipped_chains import most_clipped
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.reporting.study import Study
 from leapfrog_frames import trajectory_figure
 
 STUDY = Study(

@@ -3,17 +3,17 @@ import os
 import shutil
 from pathlib import Path
 
-import dpmcmc.jobs  # noqa: F401 before NumPy: it chooses machine code, and one thread
+import dpmcmc.pinned  # noqa: F401 before NumPy: it chooses machine code, and one thread
 
 # isort: split
 import numpy as np
 import pytest
 
+from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.study.loading import read_study
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -1,8 +1,8 @@
 """Faults that the tests have to see: `python tests/mutants.py`, part of `make test-slow`.
 
-Each one is put into a copy of the package, on which the tests of its kind run until one fails. The
+Each one is put into a copy of the source, on which the tests of its kind run until one fails. The
 table says which were caught; exit status 1 means that one was missed. With names as arguments only
-these; `--tree` runs the tests of another checkout on the same faults in its own package.
+these; `--tree` runs the tests of another checkout on the same faults in its own source.
 """
 
 import argparse
@@ -22,14 +22,14 @@ class Mutant(NamedTuple):
     """A fault: what becomes of which text of a file, and where it should be seen."""
 
     name: str
-    file: str  # below src/dpmcmc
+    file: str  # below src
     old: str
     new: str
     tests: str  # files below tests, until one fails
 
-    def apply(self, package):
-        """Put the fault into a package; its text must be there once."""
-        path = package / self.file
+    def apply(self, source):
+        """Put the fault into a copy of the source; its text must be there once."""
+        path = source / self.file
         text = path.read_text()
         if text.count(self.old) != 1:
             raise SystemExit(f"{self.name}: {self.file} has {text.count(self.old)} x {self.old!r}")
@@ -51,154 +51,154 @@ MUTANTS = [
     # -- Samplers
     Mutant(
         "penalty: noise for a sensitivity of B in place of 2 B",
-        "samplers/dp_penalty.py",
+        "dpmcmc/samplers/dp_penalty.py",
         "sigma = 2 * self.noise_scale",
         "sigma = self.noise_scale",
         SAMPLERS,
     ),
     Mutant(
         "penalty: sigma^2 in place of sigma^2 / 2",
-        "samplers/dp_penalty.py",
+        "dpmcmc/samplers/dp_penalty.py",
         "(T * sigma) * (T * sigma) / 2",
         "(T * sigma) * (T * sigma)",
         SAMPLERS,
     ),
     Mutant(
         "penalty: a power that raises where it overflows",
-        "samplers/dp_penalty.py",
+        "dpmcmc/samplers/dp_penalty.py",
         "(T * sigma) * (T * sigma) / 2",
         "(T * sigma) ** 2 / 2",
         "samplers/test_overflow.py",
     ),
     Mutant(
         "DP HMC: the penalty is not tempered",
-        "samplers/dp_hmc.py",
+        "dpmcmc/samplers/dp_hmc.py",
         "(T * sigma) * (T * sigma) / 2",
         "sigma * sigma / 2",
         SAMPLERS,
     ),
     Mutant(
         "DP HMC: L gradients are charged, not L + 1",
-        "samplers/dp_hmc.py",
+        "dpmcmc/samplers/dp_hmc.py",
         "(self.num_integration_steps + 1)",
         "self.num_integration_steps",
         SAMPLERS,
     ),
     Mutant(
         "HMC: the likelihood's gradient is tempered twice",
-        "samplers/hmc.py",
+        "dpmcmc/samplers/hmc.py",
         "return T * total +",
         "return T * T * total +",
         SAMPLERS,
     ),
     Mutant(
         "HMC: momenta of the inverse mass",
-        "samplers/hmc.py",
+        "dpmcmc/samplers/hmc.py",
         "standard_normal(dimension) / np.sqrt(",
         "standard_normal(dimension) * np.sqrt(",
         SAMPLERS,
     ),
     Mutant(
         "guided walk: the direction is not flipped",
-        "samplers/moves.py",
+        "dpmcmc/samplers/moves.py",
         "flipped[j] = -flipped[j]",
         "flipped[j] = +flipped[j]",
         SAMPLERS,
     ),
     Mutant(
         "batches: the ratio is not scaled by n / b",
-        "samplers/batch_ratios.py",
+        "dpmcmc/samplers/batch_ratios.py",
         "a = target.num_rows * target.likelihood_power / batch_size",
         "a = target.likelihood_power",
         MINIBATCH,
     ),
     Mutant(
         "batches: drawn without replacement, priced with",
-        "samplers/batches.py",
+        "dpmcmc/samplers/batches.py",
         "return (1 - sampling_probability(batch_size, num_rows)) * batch_size",
         "return batch_size",
         MINIBATCH,
     ),
     Mutant(
         "minibatch penalty: all of the batch's variance comes off, not half",
-        "samplers/minibatch_dp_penalty.py",
+        "dpmcmc/samplers/minibatch_dp_penalty.py",
         "log_ratio - variance / 2",
         "log_ratio - variance",
         MINIBATCH,
     ),
     Mutant(
         "DP Barker: the noise is not less by the batch's variance",
-        "samplers/dp_barker.py",
+        "dpmcmc/samplers/dp_barker.py",
         "noise_sd = math.sqrt(NOISE_VARIANCE - variance)",
         "noise_sd = math.sqrt(NOISE_VARIANCE)",
         MINIBATCH,
     ),
     Mutant(
         "minibatch Barker: the noise is not less by the batch's variance",
-        "samplers/minibatch_barker.py",
+        "dpmcmc/samplers/minibatch_barker.py",
         "math.sqrt(max(0.0, NOISE_VARIANCE - variance))",
         "math.sqrt(NOISE_VARIANCE)",
         "samplers/test_minibatch_barker.py",
     ),
     Mutant(
         "Barker's correction: tails of another distribution",
-        "samplers/barker_correction.py",
+        "dpmcmc/samplers/barker_correction.py",
         "allowed = np.minimum(1.0, TAIL_WEIGHT * expit(x))",
         "allowed = np.ones_like(x)",
         MINIBATCH,
     ),
     Mutant(
         "gradients: a sensitivity of L in place of 2 L",
-        "samplers/batch_gradients.py",
+        "dpmcmc/samplers/batch_gradients.py",
         "step * scale * 2 * bound",
         "step * scale * bound",
         GRADIENTS,
     ),
     Mutant(
         "gradients: no n / b in the sum over a batch",
-        "samplers/batch_gradients.py",
+        "dpmcmc/samplers/batch_gradients.py",
         "grad_log_prior(theta) + scale * G",
         "grad_log_prior(theta) + target.likelihood_power * G",
         GRADIENTS,
     ),
     Mutant(
         "DP-SGLD: half the temperature",
-        "samplers/dp_sgld.py",
+        "dpmcmc/samplers/dp_sgld.py",
         "math.sqrt(self.temperature * self.step_size)",
         "math.sqrt(self.temperature * self.step_size / 2)",
         GRADIENTS,
     ),
     Mutant(
         "DP-SGNHT: the thermostat keeps |p|^2 at 1, not d",
-        "samplers/dp_sgnht.py",
+        "dpmcmc/samplers/dp_sgnht.py",
         "(p @ p / theta.size - 1)",
         "(p @ p - 1)",
         GRADIENTS,
     ),
     Mutant(
         "SGHMC: momenta are not drawn afresh",
-        "samplers/sghmc.py",
+        "dpmcmc/samplers/sghmc.py",
         "p = draw_momentum(rng, theta.size, inverse_mass)",
         "p = np.zeros(theta.size)",
         GRADIENTS,
     ),
     Mutant(
         "SGHMC: noise for all of the friction, whatever the gradients' error",
-        "samplers/sghmc.py",
+        "dpmcmc/samplers/sghmc.py",
         "2 * (self.friction - self.gradient_error)",
         "2 * self.friction",
         GRADIENTS,
     ),
     Mutant(
         "SGHMC: steps do not get shorter",
-        "samplers/sghmc.py",
+        "dpmcmc/samplers/sghmc.py",
         "State(theta, t + 1)",
         "State(theta, t)",
         GRADIENTS,
     ),
     Mutant(
         "chain: of a stretch the first position is kept",
-        "samplers/chain.py",
+        "dpmcmc/samplers/chain.py",
         "if (i + 1) % thinning == 0:",
         "if i % thinning == 0 and i // thinning < len(positions):",
         SAMPLERS,
@@ -206,70 +206,70 @@ MUTANTS = [
     # -- Accountants
     Mutant(
         "Gaussian: mu grows with k in place of sqrt(k)",
-        "accounting/gaussian.py",
+        "dpmcmc/accounting/gaussian.py",
         "mechanism.mu * math.sqrt(iterations)",
         "mechanism.mu * iterations",
         ACCOUNTING,
     ),
     Mutant(
         "Gaussian: digits of a small mu are lost",
-        "accounting/gaussian.py",
+        "dpmcmc/accounting/gaussian.py",
         "MIDPOINT_MU = 1e-4",
         "MIDPOINT_MU = 0.0",
         ACCOUNTING,
     ),
     Mutant(
         "epsilon is rounded down",
-        "accounting/search.py",
+        "dpmcmc/accounting/search.py",
         "ROUND_CEILING))",
         "'ROUND_FLOOR'))",
         ACCOUNTING,
     ),
     Mutant(
         "Renyi: the classic conversion with alpha in place of alpha - 1",
-        "accounting/amplification.py",
+        "dpmcmc/accounting/amplification.py",
         "exponent = (orders - 1) * (",
         "exponent = orders * (",
         ACCOUNTING,
     ),
     Mutant(
         "certified: a row of DP Barker cannot change the variance",
-        "accounting/certified.py",
+        "dpmcmc/accounting/certified.py",
         "[(least, least), (least + change, least), (least, least + change)]",
         "[(least, least)]",
         CERTIFIED,
     ),
     Mutant(
         "certified: losses below 0, of the other direction, are left out",
-        "accounting/certified.py",
+        "dpmcmc/accounting/certified.py",
         "np.concatenate([mirrored, [max(0.0, remainder)], probabilities])",
         "np.concatenate([0 * mirrored, [remainder + mirrored.sum()], probabilities])",
         CERTIFIED,
     ),
     Mutant(
         "certified: the margin comes off delta",
-        "accounting/certified.py",
+        "dpmcmc/accounting/certified.py",
         "computed / (1 - MARGIN)",
         "computed * (1 - MARGIN)",
         CERTIFIED,
     ),
     Mutant(
         "certified: a margin of half of delta",
-        "accounting/certified.py",
+        "dpmcmc/accounting/certified.py",
         "MARGIN = 1e-3",
         "MARGIN = 0.5",
         CERTIFIED,
     ),
     Mutant(
         "composition: rounding of the transforms is not added",
-        "accounting/privacy_loss.py",
+        "dpmcmc/accounting/privacy_loss.py",
         "@ weights + self.error * weights.sum()",
         "@ weights",
         CERTIFIED,
     ),
     Mutant(
         "growing noise: a group has the most noise of its members",
-        "accounting/sequences.py",
+        "dpmcmc/accounting/sequences.py",
         "groups.append((mechanism.of(t),",
         "groups.append((mechanism.of(last),",
         "accounting/test_sequences.py",
@@ -277,7 +277,7 @@ MUTANTS = [
     # -- Sums over rows
     Mutant(
         "ratios are clipped from above only",
-        "kernels/ratios.py",
+        "dpmcmc/kernels/ratios.py",
         """            ratio = min(max(ratio, -bound), bound)
             block_total += ratio
             block_squares += ratio * ratio
@@ -294,7 +294,7 @@ MUTANTS = [
     ),
     Mutant(
         "a ratio that is no number passes",
-        "kernels/ratios.py",
+        "dpmcmc/kernels/ratios.py",
         """            ratio = ratio if ratio == ratio else 0.0
             ratio = min(max(ratio, -bound), bound)
             block_total += ratio
@@ -312,28 +312,28 @@ MUTANTS = [
     ),
     Mutant(
         "the last block counts as a whole one",
-        "likelihoods/blocks.py",
+        "dpmcmc/likelihoods/blocks.py",
         "append=len(lengths))",
         "append=starts[-1] + BOX)",
         SUMS,
     ),
     Mutant(
         "prefix sums lose the digits of small differences",
-        "likelihoods/ratio_sums.py",
+        "dpmcmc/likelihoods/ratio_sums.py",
         "cumsum(dtype=np.longdouble)",
         "cumsum()",
         SUMS,
     ),
     Mutant(
         "far rows move the centre of coordinates",
-        "likelihoods/blocks.py",
+        "dpmcmc/likelihoods/blocks.py",
         "np.where((low <= mean) & (mean <= high), mean, median)",
         "mean",
         f"likelihoods/test_hostile_data.py {SUMS}",
     ),
     Mutant(
         "the unclipped log density ratio is not tempered",
-        "likelihoods/target.py",
+        "dpmcmc/likelihoods/target.py",
         "return self.likelihood_power * log_likelihood_ratio + prior",
         "return log_likelihood_ratio + prior",
         f"likelihoods/test_target.py {SAMPLERS}",
@@ -341,42 +341,42 @@ MUTANTS = [
     # -- Metrics
     Mutant(
         "MMD: a point's pair with itself counts",
-        "evaluation/metrics.py",
+        "dpmcmc/evaluation/metrics.py",
         "within_x = 2 * kernel_pair_sum(x) / (k * (k - 1))",
         "within_x = (2 * kernel_pair_sum(x) + k) / (k * k)",
         METRICS,
     ),
     Mutant(
         "MMD: a row of pairs is left out between blocks",
-        "evaluation/metrics.py",
+        "dpmcmc/evaluation/metrics.py",
         "kernel(x[i : i + BLOCK], x[i:])",
         "kernel(x[i : i + BLOCK], x[i : -1 if i + BLOCK < len(x) else None])",
         METRICS,
     ),
     Mutant(
         "MMD: a bandwidth of one sample",
-        "evaluation/metrics.py",
+        "dpmcmc/evaluation/metrics.py",
         "right = reference[rng.integers(len(reference), size=num_pairs)]",
         "right = draws[rng.integers(len(draws), size=num_pairs)]",
         METRICS,
     ),
     Mutant(
         "the burn-in is kept",
-        "evaluation/metrics.py",
+        "dpmcmc/evaluation/metrics.py",
         "positions[max(0, (len(positions) - 1) // 2) :]",
         "positions",
         METRICS,
     ),
     Mutant(
         "covariances have the divisor k",
-        "evaluation/metrics.py",
+        "dpmcmc/evaluation/metrics.py",
         "np.cov(draws, rowvar=False)",
         "np.cov(draws, rowvar=False, bias=True)",
         METRICS,
     ),
     Mutant(
         "effective sample size of whole chains, not of halves by rank",
-        "evaluation/diagnostics.py",
+        "dpmcmc/evaluation/diagnostics.py",
         "size_of_halves(normal_scores(halves(x)))",
         "size_of_halves(x)",
         "evaluation/test_diagnostics.py",
@@ -384,112 +384,112 @@ MUTANTS = [
     # -- What results depend on
     Mutant(
         "digests: imports in functions are not followed",
-        "study/sources.py",
+        "dpmcmc_studies/study/sources.py",
         "for node in ast.walk(tree)):",
         "for node in tree.body):",
         "study/test_sources.py",
     ),
     Mutant(
         "digests: versions of libraries are left out",
-        "study/sources.py",
+        "dpmcmc_studies/study/sources.py",
         'contents.update(" ".join(sorted(libraries)).encode())',
         "pass",
         "study/test_sources.py",
     ),
     Mutant(
         "recipes: digests of data files are published",
-        "jobs/table.py",
+        "dpmcmc_studies/jobs/table.py",
         "    study = study.without_digests()\n",
         "",
         "study/test_own_data.py",
     ),
     Mutant(
         "specs: chains of all seeds are one",
-        "study/job_settings.py",
+        "dpmcmc_studies/study/job_settings.py",
         '"varied": run.varied, "seed": int(seed)}',
         '"varied": run.varied, "seed": 0}',
         STUDY,
     ),
     Mutant(
         "specs: delta is the same for any number of rows",
-        "study/job_settings.py",
+        "dpmcmc_studies/study/job_settings.py",
         '"delta": self.config["delta_times_n"] / posterior.num_rows',
         '"delta": self.config["delta_times_n"] / 1000',
         STUDY,
     ),
     Mutant(
         "paths: 4 and 4.0 are two epsilons",
-        "study/runs.py",
+        "dpmcmc_studies/study/runs.py",
         'format(value, "g") if isinstance(value, float) else str(value)',
         "str(value)",
         STUDY,
     ),
     Mutant(
         "streams: one for all purposes",
-        "study/streams.py",
+        "dpmcmc/random_streams.py",
         "json.dumps([study_seed, purpose, *labels])",
         "json.dumps([study_seed, *labels])",
         STUDY,
     ),
     Mutant(
         "streams: one for all algorithms",
-        "study/streams.py",
+        "dpmcmc/random_streams.py",
         'seed_sequence(study_seed, "chain", model_id, algorithm_id, stop, seed)',
         'seed_sequence(study_seed, "chain", model_id, stop, seed)',
         STUDY,
     ),
     Mutant(
         "data files: rows that are held out stay",
-        "study/data_files.py",
+        "dpmcmc/data_files.py",
         "return rows[~is_held_out], rows[is_held_out]",
         "return rows, rows[is_held_out]",
         "study/test_data_files.py study/test_own_data.py",
     ),
     Mutant(
         "noisy statistics: B for 2 B",
-        "samplers/noisy_statistics.py",
+        "dpmcmc/samplers/noisy_statistics.py",
         "sensitivity = 2 * radius",
         "sensitivity = radius",
         "samplers/test_noisy_statistics.py",
     ),
     Mutant(
         "noise-aware posterior without the noise",
-        "samplers/noisy_statistics.py",
+        "dpmcmc/samplers/noisy_statistics.py",
         "power = 1 / (1 / T + released.sd * (released.sd / n))",
         "power = T",
         "samplers/test_noisy_statistics.py",
     ),
     Mutant(
         "one preparation is priced for all chains",
-        "accounting/sequences.py",
+        "dpmcmc/accounting/sequences.py",
         "GaussianMechanism(self.preparation.mu * math.sqrt(self.count))",
         "GaussianMechanism(self.preparation.mu)",
         "accounting/test_sequences.py",
     ),
     Mutant(
         "all chains have the first data set",
-        "study/data_sets.py",
+        "dpmcmc_studies/study/data_sets.py",
         'arrays[seed % spec["data_sets"]]',
         "arrays[0]",
         "study/test_several_data_sets.py",
     ),
     Mutant(
         "settings are the same for every number of rows",
-        "study/carried.py",
+        "dpmcmc_studies/study/carried.py",
         "times(value, ratio ** powers[key])",
         "times(value, 1.0)",
         "study/test_several_data_sets.py",
     ),
     Mutant(
         "independent proposals are accepted by the density alone",
-        "evaluation/independence.py",
+        "dpmcmc/evaluation/independence.py",
         "new = log_density - log_proposal",
         "new = log_density",
         "evaluation/test_references.py",
     ),
     Mutant(
         "gradients in other units are those in theta",
-        "models/exponential_family.py",
+        "dpmcmc/models/exponential_family.py",
         "return jacobian @ self.factor, offset @ self.factor",
         "return jacobian, offset",
         "samplers/test_private_start.py",
@@ -497,49 +497,49 @@ MUTANTS = [
     # -- Releases
     Mutant(
         "secret noise: not wider by what rounding may add",
-        "release/streams.py",
+        "dpmcmc/release/streams.py",
         "scale = noise * CELLS * (1 + widening(self._num_rows, x.size))",
         "scale = noise * CELLS",
         SECRET,
     ),
     Mutant(
         "secret noise: a scale is rounded down",
-        "release/noise.py",
+        "dpmcmc/release/noise.py",
         "np.ldexp(np.ceil(",
         "np.ldexp(np.floor(",
         SECRET,
     ),
     Mutant(
         "secret noise: a fork draws the same",
-        "release/streams.py",
+        "dpmcmc/release/streams.py",
         "if os.getpid() != self._process:",
         "if False:",
         SECRET,
     ),
     Mutant(
         "ledger: a release that was killed does not count",
-        "release/ledger.py",
+        "dpmcmc/release/ledger.py",
         'if line["id"] not in void]',
         'if line["id"] in self.finished]',
         "release/test_ledger.py",
     ),
     Mutant(
         "ledger: only the last release counts",
-        "release/ledger.py",
+        "dpmcmc/release/ledger.py",
         "sum(line[field] for line in self.releases)",
         "sum(line[field] for line in self.releases[-1:])",
         "release/test_ledger.py",
     ),
     Mutant(
         "ledger: delta changes after a release",
-        "release/ledger.py",
+        "dpmcmc/release/ledger.py",
         "if self.delta != old.delta:",
         "if False:",
         "release/test_ledger.py",
     ),
     Mutant(
         "ledger: any number of rows is published",
-        "release/ledger.py",
+        "dpmcmc/release/ledger.py",
         "not in (declared := self.declared_rows):",
         "in (declared := []):",
         "release/test_ledger.py",
@@ -547,10 +547,10 @@ MUTANTS = [
 ]
 
 
-def run_tests(tree, package, tests):
-    """Whether tests of a tree pass on a package, and the name of the first that fails."""
+def run_tests(tree, source, tests):
+    """Whether tests of a tree pass on some source, and the name of the first that fails."""
     files = [str(tree / "tests" / file) for file in tests.split()]
-    environment = os.environ | {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": ""}
+    environment = os.environ | {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": ""}
     options = ["-x", "-q", "-p", "no:cacheprovider"]
     result = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *files],
@@ -577,17 +577,17 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         for i, mutant in enumerate([None, *chosen]):
             copy = Path(directory, str(i))
-            package = copy / "src/dpmcmc"
-            shutil.copytree(tree / "src/dpmcmc", package)
-            if mutant is None:  # the package as it is passes
+            source = copy / "src"
+            shutil.copytree(tree / "src", source)
+            if mutant is None:  # the source as it is passes
                 tests = " ".join(sorted({file for m in chosen for file in m.tests.split()}))
-                passes, failed = run_tests(tree, package, tests)
+                passes, failed = run_tests(tree, source, tests)
                 if not passes:
                     raise SystemExit(f"without a fault, {failed} fails")
                 continue
-            mutant.apply(package)
+            mutant.apply(source)
             started = time.monotonic()
-            passes, failed = run_tests(tree, package, mutant.tests)
+            passes, failed = run_tests(tree, source, mutant.tests)
             seconds = time.monotonic() - started
             missed += passes
             caught = "missed" if passes else "yes"

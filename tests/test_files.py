@@ -13,9 +13,9 @@ import pytest
 from conftest import ROOT
 from yaml.constructor import FullConstructor, SafeConstructor
 
+from dpmcmc.configuration.yaml_files import Loader
 from dpmcmc.files import JobError, read_json, read_npy, read_npz, reading, replacing, write_json
-from dpmcmc.frames import read_csv
-from dpmcmc.study.config import Loader
+from dpmcmc_studies.frames import read_csv
 
 ARRAYS = {
     "positions": np.random.default_rng(1).standard_normal((50, 3)),
@@ -99,7 +99,16 @@ def test_no_pickle_is_read(tmp_path):
 
 def test_settings_may_be_longer_than_a_command_can_be(tmp_path):
     path, spec = tmp_path / "study.json", {"ids": [f"{i:06}" for i in range(40_000)]}
-    command = [sys.executable, "-m", "dpmcmc", "study", "--spec", "@/dev/stdin", "--output", path]
+    command = [
+        sys.executable,
+        "-m",
+        "dpmcmc_studies",
+        "study",
+        "--spec",
+        "@/dev/stdin",
+        "--output",
+        path,
+    ]
     subprocess.run(command, input=json.dumps(spec), text=True, check=True)
     assert read_json(path) == spec
     rules = "".join(file.read_text() for file in ROOT.glob("workflow/rules/*.smk"))

@@ -18,18 +18,19 @@ from packaging.utils import canonicalize_name
 
 from dpmcmc import registry
 from dpmcmc.kernels.library import library_path
-from dpmcmc.study.sources import imports
+from dpmcmc_studies.study.sources import imports
 
 SOURCE = ROOT / "src"
-# What the modules of a package may import of others; single modules of dpmcmc are packages here.
+# What the modules of a package may import of others; single modules of dpmcmc are packages here,
+# and `studies.` begins the names of those of dpmcmc_studies.
 LEAVES = {"arrays", "settings", "extras"}
 ALLOWED = {
     "machine": set(),
+    "pinned": {"machine"},
     "arrays": set(),
     "settings": set(),
     "extras": set(),
     "files": set(),
-    "frames": {"files"},
     "registry": {"settings", "extras"},
     "accounting": set(),
     "kernels": {"machine"},
@@ -39,52 +40,76 @@ ALLOWED = {
 }
 COMPUTING = set(ALLOWED)
 ALLOWED |= {
-    "study": COMPUTING,
-    "evaluation": {"study", *COMPUTING},
-    "reporting": {"study", "evaluation", *COMPUTING},
-    "library": {"study", *COMPUTING},
-    "jobs": {"study", "evaluation", "reporting", *COMPUTING},
-    "release": {"jobs", "study", "evaluation", *COMPUTING},
-    "cli": {"jobs", "study", "evaluation", "reporting", *COMPUTING},
-    "__main__": {"cli"},
-    "__init__": set(),
+    "random_streams": COMPUTING,
+    "precomputed": COMPUTING,
+    "new_processes": {"machine", "registry"},
+    "data_files": {"new_processes", "random_streams", *COMPUTING},
+    "configuration": {"data_files", "random_streams", *COMPUTING},
+    "evaluation": {"new_processes", "random_streams", *COMPUTING},
+}
+READING = set(ALLOWED)
+ALLOWED |= {"commands": READING, "release": {"commands", *READING}}
+ALLOWED |= {"cli": {"pinned", "extras", "files", "commands", "release"}, "__main__": {"cli"}}
+ALLOWED |= {"__init__": set()}
+LIBRARY = set(ALLOWED) - {"cli", "__main__"}
+ALLOWED |= {
+    "studies.frames": LIBRARY,
+    "studies.analysis": {"studies.frames", *LIBRARY},
+    "studies.study": {"studies.analysis", *LIBRARY},
+    "studies.reporting": {"studies.frames", "studies.analysis", "studies.study", *LIBRARY},
+}
+STUDIES = {name for name in ALLOWED if name.startswith("studies.")}
+ALLOWED |= {
+    "studies.jobs": STUDIES | LIBRARY,
+    "studies.cli": {"cli", "studies.jobs"},
+    "studies.__main__": {"studies.cli"},
+    "studies.__init__": set(),
+}
+# Libraries that all modules of dpmcmc may import, and those of some; dpmcmc_studies may any.
+LIGHT = {"llvmlite", "numpy", "numba", "scipy", "msgspec", "dp_accounting", "yaml"}
+OF_SOME = {
+    "arviz": {"dpmcmc.evaluation.inference_data", "dpmcmc.release.statement"},
+    "jax": {"dpmcmc.likelihoods.jax"},
+    "opendp": {"dpmcmc.release.noise"},
+    "randomgen": {"dpmcmc.release.streams"},
+    "pyarrow": {"dpmcmc.data_files", "dpmcmc.release.inside"},
 }
 
 
 def module_names():
-    """Files of the package by the names of their modules."""
+    """Files of both packages by the names of their modules."""
     names = {}
-    for path in SOURCE.glob("dpmcmc/**/*.py"):
+    for path in SOURCE.glob("dpmcmc*/**/*.py"):
         parts = path.relative_to(SOURCE).with_suffix("").parts
         names[".".join(parts).removesuffix(".__init__")] = path
     return names
 
 
-def imported_at_the_top(node):
-    """Names that a module's code imports as it is loaded: not what its functions do later."""
-    for part in ast.iter_child_nodes(node):
+def imported_by(node):
+    """Names that a module's code imports, at its top or in its functions."""
+    for part in ast.walk(node):
         if isinstance(part, ast.Import):
             yield from (alias.name for alias in part.names)
         elif isinstance(part, ast.ImportFrom):
             assert part.level == 0, "imports are absolute"
             yield part.module
             yield from (f"{part.module}.{alias.name}" for alias in part.names)
-        elif not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from imported_at_the_top(part)
 
 
 @pytest.fixture(scope="module")
 def graph():
-    """Modules of the package that each of them imports."""
+    """Modules of both packages that each of them imports."""
     modules = module_names()
     return {
-        name: {found for found in imported_at_the_top(ast.parse(path.read_text()))} & modules.keys()
+        name: set(imported_by(ast.parse(path.read_text()))) & modules.keys()
         for name, path in modules.items()
     }
 
 
 def package_of(module):
-    return module.split(".")[1] if "." in module else "__init__"
+    top, _, rest = module.partition(".")
+    name = rest.partition(".")[0] or "__init__"
+    return f"studies.{name}" if top == "dpmcmc_studies" else name
 
 
 def test_the_graph_is_read_as_it_is(graph):
@@ -94,9 +119,8 @@ def test_the_graph_is_read_as_it_is(graph):
         "dpmcmc.accounting.mechanisms",
         "dpmcmc.settings",
     }
-    assert "dpmcmc.registry" in graph["dpmcmc.jobs.chains"]  # `from dpmcmc import registry`
-    nested = "if True:\n    import a\nclass B:\n    import b\n    def f(self):\n        import c\n"
-    assert list(imported_at_the_top(ast.parse(nested))) == ["a", "b"]
+    assert "dpmcmc.registry" in graph["dpmcmc_studies.jobs.chains"]  # `from dpmcmc import registry`
+    assert "dpmcmc_studies.reporting.pages" in graph["dpmcmc_studies.jobs.reports"]  # in a function
 
 
 def test_no_circle_of_modules(graph):
@@ -110,7 +134,7 @@ def test_packages_import_one_way(graph):
     wrong = {
         f"{module} imports {other}"
         for module, others in graph.items()
-        for other in others - {"dpmcmc"}
+        for other in others - {"dpmcmc", "dpmcmc_studies"}
         if package_of(module) != package_of(other)
         and package_of(other) not in ALLOWED[package_of(module)]
     }
@@ -136,15 +160,19 @@ def test_the_rule_itself_has_no_circle():
     list(TopologicalSorter(ALLOWED).static_order())
 
 
-def test_accounting_stands_alone_in_its_functions_too():
-    for name, path in module_names().items():
-        if package_of(name) == "accounting":
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Import | ast.ImportFrom):
-                    found = [node.module] if isinstance(node, ast.ImportFrom) else []
-                    found += [alias.name for alias in node.names]
-                    ours = [n for n in found if n.startswith("dpmcmc")]
-                    assert all(n.startswith("dpmcmc.accounting") for n in ours), (name, ours)
+def test_the_library_imports_nothing_of_studies_nor_what_only_they_need():
+    """Not in its functions either."""
+    wrong = {
+        f"{name} imports {library}"
+        for name, path in module_names().items()
+        if not name.startswith("dpmcmc_studies")
+        for library in {
+            found.partition(".")[0] for found in imported_by(ast.parse(path.read_text()))
+        }
+        if library not in {"dpmcmc", *LIGHT, *sys.stdlib_module_names}
+        and name not in OF_SOME.get(library, ())
+    }
+    assert not wrong
 
 
 HEAVY = ["pandas", "scipy.stats", "matplotlib", "jax", "numba"]
@@ -179,7 +207,7 @@ def test_a_chain_starts_without_what_only_other_jobs_need(config, allowed):
         used |= {(kind, entry[kind]) for kind in ("sampler", "move") if kind in entry}
     assert len(used) > 12
     modules = {registry.resolve(*pair).partition(":")[0] for pair in used}
-    assert brought_by({"dpmcmc.jobs.chains", *modules}) == allowed
+    assert brought_by({"dpmcmc_studies.jobs.chains", *modules}) == allowed
 
 
 def test_every_sampler_and_model_of_the_package_is_as_light(allowed):
@@ -189,14 +217,14 @@ def test_every_sampler_and_model_of_the_package_is_as_light(allowed):
 
 
 def test_the_schema_of_claims_is_read_at_each_start_of_the_workflow(allowed):
-    assert brought_by({"dpmcmc.evaluation.claims"}) == allowed
+    assert brought_by({"dpmcmc_studies.analysis.claims"}) == allowed
 
 
 def test_what_is_heavy_would_be_seen():
     assert {"pandas", "scipy.stats"} <= set(
-        brought_by({"dpmcmc.evaluation.analysis", "dpmcmc.evaluation.audit"})
+        brought_by({"dpmcmc_studies.analysis.ranking", "dpmcmc.evaluation.audit"})
     )
-    assert "matplotlib" in brought_by({"dpmcmc.reporting.figures.style"})
+    assert "matplotlib" in brought_by({"dpmcmc_studies.reporting.figures.style"})
 
 
 KEPT = {path.parent for path in ROOT.glob("studies/*/kept_*.py")}
@@ -236,14 +264,14 @@ def test_the_conda_environment_has_what_jobs_import():
             waiting += [r.name for r in required if r.marker is None or r.marker.evaluate()]
     found = {
         name.partition(".")[0]
-        for pattern in ("src/dpmcmc/**/*.py", "notebooks/*.ipynb", "studies/*/*.ipynb")
+        for pattern in ("src/**/*.py", "notebooks/*.ipynb", "studies/*/*.ipynb")
         for file in ROOT.glob(pattern)
         if file.parent.name != "release"  # no job of a study makes one
         for level, name in imports(file)
         if not level and file.stem != "jax"  # only models of JAX need that
     }
     files = [*ROOT.glob("studies/*/*.py"), *ROOT.glob("notebooks/*.py")]
-    modules = {path.stem for path in files} | {"dpmcmc"}
+    modules = {path.stem for path in files} | {"dpmcmc", "dpmcmc_studies"}
     distributions = metadata.packages_distributions()
     missing = {
         name

@@ -15,7 +15,7 @@ from conftest import ROOT
 import dpmcmc
 from dpmcmc import machine, registry
 from dpmcmc.files import JobError
-from dpmcmc.study import sources
+from dpmcmc_studies.study import sources
 
 README = ROOT / "README.md"  # with the ten lines, its only block of Python
 PAGE = ROOT / "docs/library.md"

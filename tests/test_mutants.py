@@ -6,7 +6,7 @@ from mutants import MUTANTS
 
 def test_the_text_of_every_fault_is_there_once_and_so_are_its_tests():
     for mutant in MUTANTS:
-        text = (ROOT / "src/dpmcmc" / mutant.file).read_text()
+        text = (ROOT / "src" / mutant.file).read_text()
         assert text.count(mutant.old) == 1, mutant.name
         assert mutant.new != mutant.old, mutant.name
         assert all((ROOT / "tests" / file).is_file() for file in mutant.tests.split()), mutant.name

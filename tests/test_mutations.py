@@ -11,11 +11,12 @@ from mutations import EITHER, REFUSED, mutations
 
 from dpmcmc import registry
 from dpmcmc.accounting.accountants import accountants
-from dpmcmc.jobs import tuning
-from dpmcmc.study import loading
-from dpmcmc.study.claims import check_claims
-from dpmcmc.study.config import ConfigError
-from dpmcmc.study.loading import load_study, read_study
+from dpmcmc.configuration import catalogue
+from dpmcmc.configuration.catalogue import read_study
+from dpmcmc.configuration.yaml_files import ConfigError
+from dpmcmc_studies.jobs import tuning
+from dpmcmc_studies.study.claims import check_claims
+from dpmcmc_studies.study.loading import load_study
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def empty_catalogue(tmp_path_factory, monkeypatch):
     """An entry that a mutation takes out is not found in the package's catalogue."""
     empty = tmp_path_factory.mktemp("catalogue") / "empty.yaml"
     empty.write_text("{}")
-    monkeypatch.setattr(loading, "CATALOGUE", empty)
+    monkeypatch.setattr(catalogue, "CATALOGUE", empty)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from dpmcmc import cli
-from dpmcmc.study.sources import imported
+from dpmcmc_studies import cli as of_studies
+from dpmcmc_studies.study.sources import imported
 
 STUDY = """
 study: mine
@@ -72,9 +73,7 @@ def walk(folder, python, *flags, path=None, checked=("model", "algorithm")):
     place = run("-c", "import dpmcmc; print(dpmcmc.__file__)")
     assert not Path(place).is_relative_to(ROOT), "this is the checkout"
     assert dpmcmc("--version") == f"dpmcmc {PROJECT['version']}\n"
-    assert all(f"\n  {name} " in dpmcmc("--help") for name in cli.FOR_PEOPLE)
-
-    assert dpmcmc("docs", "status", status=1).endswith("it is not in a checkout\n")
+    assert all(f"\n  {name} " in dpmcmc("--help") for name in cli.COMMANDS)
 
     for kind in ("model", "algorithm"):
         dpmcmc("new", kind, f"my_{kind}.py")
@@ -126,8 +125,8 @@ def test_a_wheel_with_its_locked_extra_runs_in_an_environment_of_its_own(wheel, 
 def test_the_extra_has_what_commands_for_people_import():
     texts = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["release"]]
     present = {canonicalize_name(Requirement(text).name) for text in texts}
-    places = {command.function for command in cli.FOR_PEOPLE.values() if command.extra == "release"}
-    modules = [f"dpmcmc.{place.rpartition('.')[0]}" for place in places]
+    places = {command.function for command in cli.COMMANDS.values()}
+    modules = [place.rpartition(".")[0] for place in places]
     _, libraries = imported(*modules, "dpmcmc.release.inside")
     found = {canonicalize_name(library.split()[0]) for library in libraries}
     # Models of JAX have an extra of their own; notebooks alone need IPython.
@@ -144,5 +143,6 @@ def test_nobody_is_told_to_install_a_name_of_a_package_index():
 
 
 def test_every_extra_that_is_recommended_exists():
-    named = {command.extra for command in cli.FOR_PEOPLE.values()} | {"jax"}
+    commands = [*cli.COMMANDS.values(), *of_studies.COMMANDS.values()]
+    named = {command.extra for command in commands} | {"jax"}
     assert named <= PROJECT["optional-dependencies"].keys()

@@ -36,9 +36,9 @@ def kept(folder):
 
 def exact_draws():
     """Draws of the posterior, (2000, 3)."""
+    from dpmcmc.data_files import DataFile, prepared
     from dpmcmc.evaluation import independence
     from dpmcmc.likelihoods.target import Target
-    from dpmcmc.study.data_files import DataFile, prepared
 
     sys.path.append(str(EXAMPLES))
     from radon import Logistic

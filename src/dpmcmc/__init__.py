@@ -4,7 +4,7 @@ For the same digits on every machine call `dpmcmc.pin()` before NumPy is importe
 study do so.
 
 Public names come from the modules that `__init__.pyi` says, imported when they are asked for: so a
-job neither loads what it does not use nor, by `dpmcmc.study.sources`, depends on it.
+job neither loads what it does not use nor, by `dpmcmc_studies.study.sources`, depends on it.
 """
 
 # Names of before, and what they are now.

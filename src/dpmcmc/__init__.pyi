@@ -13,7 +13,6 @@ from dpmcmc.accounting.sequences import GrowingNoise as GrowingNoise
 from dpmcmc.accounting.sequences import Prepared as Prepared
 from dpmcmc.evaluation.inference_data import to_arviz as to_arviz
 from dpmcmc.evaluation.metrics import kept_draws as kept_draws
-from dpmcmc.library import streams as streams
 from dpmcmc.likelihoods.target import Target as Target
 from dpmcmc.machine import pin as pin
 from dpmcmc.models.banana import Banana as Banana
@@ -27,6 +26,7 @@ from dpmcmc.models.regression import LogisticRegression as LogisticRegression
 from dpmcmc.models.regression import RobustRegression as RobustRegression
 from dpmcmc.models.rows import RowsModel as RowsModel
 from dpmcmc.models.softmax import Softmax as Softmax
+from dpmcmc.random_streams import streams as streams
 from dpmcmc.samplers.barker_correction import Correction as Correction
 from dpmcmc.samplers.batches import draw_batch as draw_batch
 from dpmcmc.samplers.chain import Chain as Chain

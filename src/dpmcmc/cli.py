@@ -1,23 +1,15 @@
-"""One command for each rule of the workflow, `python -m dpmcmc chain ...`, and those for people.
-
-Of a rule's command, `--spec` is a JSON object of the job's own settings (see
-`dpmcmc.study.study.Study`); every other option is a path. `@file` stands for the lines of a file:
-the system limits how long a command may be, so rules give settings and long lists by `@/dev/stdin`.
-"""
+"""Commands of users, `python -m dpmcmc check ...`; `run` serves those of other packages, too."""
 
 import argparse
-import json
 import sys
-import textwrap
 from importlib import import_module, metadata
 from typing import NamedTuple
 
-import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
+import dpmcmc.pinned  # noqa: F401 before NumPy, since it chooses the machine code
 
 # isort: split
 from dpmcmc.extras import missing
 from dpmcmc.files import JobError
-from dpmcmc.jobs.table import JOBS
 
 
 class Command(NamedTuple):
@@ -29,59 +21,58 @@ class Command(NamedTuple):
     extra: str = "release"  # that brings the libraries it needs
 
 
-RELEASES = "release.command.main"
-FOR_PEOPLE = {
+RELEASES = "dpmcmc.release.command.main"
+COMMANDS = {
     "new": Command(
         "write a model or an algorithm to start from, and a study of it",
-        "jobs.new.new",
+        "dpmcmc.commands.new.new",
         "kind path",
     ),
     "check": Command(
         "test a model or a sampler of your own: is it right, and is it private?",
-        "release.own_data.check",
+        "dpmcmc.release.own_data.check",
         "name settings*",
     ),
     "ledger": Command("set, show or change the privacy budget of a data file", RELEASES),
     "rehearse": Command("run a release on simulated data, and judge it", RELEASES),
     "release": Command("run a method once on real data, with secret noise", RELEASES),
-    "check-results": Command(
-        "compute some committed results of a checkout anew, and compare every digit",
-        "jobs.check_results.check_results",
-        "studies* --chains --renew!",
-        extra="workflow",
-    ),
-    "publish": Command(
-        "put results of studies of a checkout into docs/",
-        "jobs.publishing.publish",
-        "studies*",
-        extra="workflow",
-    ),
 }
 
 
 def main(arguments=None):
-    """Run one command; exits with one line on stderr for what the user can mend."""
+    """Run one of the commands of users; parameters as for `run`."""
+    run("dpmcmc", COMMANDS, arguments)
+
+
+def run(program, commands, arguments=None, more=""):
+    """Run one command; exits with one line on stderr for what the user can mend.
+
+    Parameters
+    ----------
+    program : str
+        Name of the package that has the commands.
+    commands : dict of str to Command
+    arguments : list of str, optional
+        By default those of the command line.
+    more : str, optional
+        Last lines of --help.
+    """
     sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: an ASCII terminal is no error
     name, *options = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
-        print(overview())
+        print(overview(program, commands) + more)
         sys.exit(0)
     if name == "--version":
-        print(f"dpmcmc {metadata.version('dpmcmc')}")
+        print(f"{program} {metadata.version('dpmcmc')}")
         sys.exit(0)
-    job = JOBS.get(name)
-    if name in FOR_PEOPLE:
-        _, place, known, extra = FOR_PEOPLE[name]
-    elif job is not None:
-        place, known, extra = f"jobs.{job.function}", "", "workflow"
-    else:
-        names = ", ".join(FOR_PEOPLE)
+    if name not in commands:
+        names = ", ".join(commands)
         sys.exit(f"unknown command {name}; valid commands: {names}, and --help or --version")
+    _, place, known, extra = commands[name]
     function = imported(name, place, extra)
     if known is None:
         sys.exit(function(name, options))
-    what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
-    parser = argparse.ArgumentParser(prog=f"python -m dpmcmc {name}", description=what)
+    parser = parser_of(program, name, function)
     for option in known.split():
         if option[-1] == "!":
             parser.add_argument(option.rstrip("!"), action="store_true")
@@ -89,47 +80,40 @@ def main(arguments=None):
             parser.add_argument(option, default=argparse.SUPPRESS)
         else:
             parser.add_argument(option.rstrip("*"), nargs="*" if option[-1] == "*" else None)
-    if job is not None:
-        parser.fromfile_prefix_chars = "@"
-        add_options(parser, job)
+    sys.exit(call(name, function, parser, options))
+
+
+def parser_of(program, name, function):
+    """A parser of the options of a command, described by the first line of its function."""
+    what = (function.__doc__ or "").partition("\n")[0]  # none with python -OO
+    return argparse.ArgumentParser(prog=f"python -m {program} {name}", description=what)
+
+
+def call(name, function, parser, options):
+    """Call the function of a command with its options; exits with one line for what went wrong."""
     try:
-        status = function(**vars(parser.parse_args(options)))
+        return function(**vars(parser.parse_args(options)))
     except (JobError, OSError) as error:
         sys.exit(f"{name}: {error}")
     except MemoryError as error:
         sys.exit(f"{name}: not enough memory ({error})")
-    if job is None:
-        sys.exit(status)
 
 
-def add_options(parser, job):
-    """Let a parser read the options of a job's command."""
-    spec = ["spec"] if job.spec else []
-    for option in [*spec, *job.reads.split(), *job.given.split(), *job.writes.split()]:
-        many = option[-1] if option[-1] in "+*?" else None
-        option = option.rstrip("+*?")
-        kind = json.loads if option in ("spec", "rows") else str
-        parser.add_argument(f"--{option}", type=kind, required=True, nargs=many)
-
-
-def overview():
-    """Text of --help: the commands for people, and apart from them those of rules."""
-    commands = "\n".join(f"  {name:15}{command.about}" for name, command in FOR_PEOPLE.items())
-    jobs = "\n  ".join(textwrap.wrap(", ".join(JOBS), 78, break_on_hyphens=False))
+def overview(program, commands):
+    """Text of --help."""
+    lines = "\n".join(f"  {name:15}{command.about}" for name, command in commands.items())
     return f"""\
-usage: python -m dpmcmc COMMAND ...
+usage: python -m {program} COMMAND ...
 
-{commands}
+{lines}
 
-COMMAND --help lists the arguments of a command, --version prints the version.
-The workflow runs its jobs by further commands:
-  {jobs}"""
+COMMAND --help lists the arguments of a command, --version prints the version."""
 
 
 def imported(command, place, extra):
-    """A function of the package, by its place; exits where a library of the extra is missing."""
+    """A function by its module and name; exits where a library of the extra is missing."""
     module, _, name = place.rpartition(".")
     try:
-        return getattr(import_module(f"dpmcmc.{module}"), name)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         sys.exit(f"{command}: {missing(error.name, extra)}")

@@ -4,9 +4,9 @@ NumPy, OpenBLAS, XLA and the compiler of our kernels look at the processor and c
 Wider registers add numbers up in another order, so the last digits of a sum would be the machine's,
 and a chain, whose next step hangs on them, would in time be another. Here all are kept to what
 x86-64-v3 has (AVX2, FMA; all but the cheapest machines since 2013) and to one thread, each by the
-variable that it reads when it is loaded: so before NumPy is. This is done for jobs of a study
-(`pin` in `dpmcmc.jobs`); a program that imports the package does it by `dpmcmc.pin()`. Compiled
-kernels of the package are for that level in any case.
+variable that it reads when it is loaded: so before NumPy is. This is done for commands and
+jobs of a study (`dpmcmc.pinned`); a program that imports the package does it by `dpmcmc.pin()`.
+Compiled kernels of the package are for that level in any case.
 """
 
 import os

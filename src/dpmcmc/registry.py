@@ -184,3 +184,16 @@ def build(entry):
         if key != "class"
     }
     return load(entry["class"])(**settings)
+
+
+def nested(entry):
+    """An entry, and those that are its settings, as a sampler's move."""
+    yield entry
+    for value in entry.values():
+        if isinstance(value, dict):
+            yield from nested(value)
+
+
+def module_of(reference):
+    """Module of a class, `module:Class`."""
+    return reference.rpartition(":")[0]

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from dpmcmc.evaluation.analysis import shares_first
-from dpmcmc.evaluation.claims import ABSENT
+from dpmcmc_studies.analysis.claims import ABSENT
+from dpmcmc_studies.analysis.ranking import shares_first
 
 PROBLEM = ["model", "epsilon"]
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from by_data_set import Verdicts, first_shares
-from dpmcmc.evaluation.claims import ABSENT
+from dpmcmc_studies.analysis.claims import ABSENT
 
 SAID = {
     1: ["confirmed", "confirmed"],

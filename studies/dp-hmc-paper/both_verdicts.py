@@ -1,6 +1,6 @@
 """Verdicts on claims by the published algorithms and by the corrected ones."""
 
-from dpmcmc.evaluation.claims import ABSENT, SIDES
+from dpmcmc_studies.analysis.claims import ABSENT, SIDES
 
 
 def both_verdicts(before, after, kinds):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpmcmc.evaluation.metrics import thin
-from dpmcmc.reporting.draws import sample_draws
+from dpmcmc_studies.reporting.draws import sample_draws
 
 
 def median_draws(study, model, run, numbers, dots):

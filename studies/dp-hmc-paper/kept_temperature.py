@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation.diagnostics import effective_sample_size
-from dpmcmc.evaluation.intervals import median_contrast
 from dpmcmc.evaluation.metrics import principal_axes
-from dpmcmc.reporting.draws import run_of, sample_draws
-from dpmcmc.study.streams import generator
+from dpmcmc.random_streams import generator
+from dpmcmc_studies.analysis.intervals import median_contrast
+from dpmcmc_studies.reporting.draws import run_of, sample_draws
 
 EXACT_DRAWS = 100_000
 

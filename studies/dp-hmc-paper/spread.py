@@ -6,9 +6,9 @@ import seaborn as sns
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
-from dpmcmc.reporting import words
-from dpmcmc.reporting.figures.posteriors import draw_sample, plane_grid, posterior_density
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.figures.posteriors import draw_sample, plane_grid, posterior_density
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below
 
 LEAST_ESS = 40  # of a sample, to tell a standard deviation by, to 11 % or so
 FEW = 3  # axes, each of which has its tick

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from both_verdicts import both_verdicts
-from dpmcmc.evaluation.claims import SIDES
+from dpmcmc_studies.analysis.claims import SIDES
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
+from dpmcmc.random_streams import seed_sequence, three_streams
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
 from dpmcmc.samplers.dp_barker import DPBarker
-from dpmcmc.study.streams import seed_sequence, three_streams
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below, panel_grid
 
 BINS = 256  # of the rows' values
 REACH = 12.0  # standard deviations, beyond which there is no probability to speak of

@@ -13,8 +13,8 @@ from scipy.linalg import solve
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp, ndtr
 
-from dpmcmc.reporting.figures.style import NEUTRAL
 from dpmcmc.samplers.barker_correction import fit_correction
+from dpmcmc_studies.reporting.figures.style import NEUTRAL
 
 REACH = 10.0  # the ridge's correction, and the mixture's fit, end at +-REACH
 FINE = np.linspace(-60.0, 60.0, 120_001)  # where errors are measured

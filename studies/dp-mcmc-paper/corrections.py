@@ -7,8 +7,8 @@ import pandas as pd
 from scipy.special import expit
 
 from correction import atoms, largest_error, mixture, ridge, stationary_bias
-from dpmcmc.evaluation.claims import verdict
-from dpmcmc.study.streams import generator
+from dpmcmc.random_streams import generator
+from dpmcmc_studies.analysis.claims import verdict
 
 NAMES = RIDGE, MIXTURE, OURS = "Ridge regression", "Mixture", "Atoms"
 BETTER = 10  # times that an error is smaller: "significantly"

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpmcmc.evaluation.metrics import kept_draws, thin
 from dpmcmc.files import read_npz
-from dpmcmc.reporting.draws import chain_path
+from dpmcmc_studies.reporting.draws import chain_path
 
 DOTS = 1000  # draws of a chain that are drawn
 NUM_ENDS = 40  # up to which the errors of a chain are shown

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmcmc.reporting.draws import run_of, sample_draws
+from dpmcmc_studies.reporting.draws import run_of, sample_draws
 
 
 def all_places(study, cells, count):

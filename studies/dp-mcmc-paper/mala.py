@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dpmcmc.evaluation.intervals import Estimate, median_contrast
-from dpmcmc.reporting import words
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.analysis.intervals import Estimate, median_contrast
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.study import Study
 
 SIDES = CLOSER, FARTHER, OPEN = "closer", "farther", "open"
 

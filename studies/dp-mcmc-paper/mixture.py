@@ -10,15 +10,15 @@ from scipy import stats
 
 import dpmcmc
 from dpmcmc.evaluation import grid
-from dpmcmc.evaluation.analysis import LARGEST_R_HAT, MOST_TIMES_EXACT
-from dpmcmc.evaluation.claims import side, verdict
-from dpmcmc.evaluation.intervals import Estimate, median_contrast
 from dpmcmc.evaluation.metrics import compare
 from dpmcmc.evaluation.modes import find_modes
-from dpmcmc.reporting import words
-from dpmcmc.reporting.draws import run_of
-from dpmcmc.reporting.study import Study
-from dpmcmc.study.streams import generator
+from dpmcmc.random_streams import generator
+from dpmcmc_studies.analysis.claims import side, verdict
+from dpmcmc_studies.analysis.intervals import Estimate, median_contrast
+from dpmcmc_studies.analysis.ranking import LARGEST_R_HAT, MOST_TIMES_EXACT
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.draws import run_of
+from dpmcmc_studies.reporting.study import Study
 from kept_mixture import results_of_cell, running_errors, variances
 
 WIDEST_SHARE = 0.05  # half width of an interval that can confirm a share

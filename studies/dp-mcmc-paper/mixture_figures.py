@@ -5,8 +5,8 @@ import numpy as np
 import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
-from dpmcmc.reporting.figures.style import NEUTRAL
-from dpmcmc.reporting.words import accountant_label
+from dpmcmc_studies.reporting.figures.style import NEUTRAL
+from dpmcmc_studies.reporting.words import accountant_label
 
 
 def running_panels(iterations, errors, exact, spent):

@@ -6,8 +6,8 @@ from functools import cached_property
 import pandas as pd
 
 import clt
-from dpmcmc.reporting import words
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.study import Study
 from kept_places import all_places
 
 SURELY = 3.5  # standard errors from 0 that chance hardly explains: one in 2,000

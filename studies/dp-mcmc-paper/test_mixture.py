@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mixture
-from dpmcmc.evaluation.intervals import Estimate
+from dpmcmc_studies.analysis.intervals import Estimate
 from mixture import Clipping, Exact, Mean, Mixture, claims, clip_verdict, share_verdict
 
 SCATTER = np.linspace(-1, 1, 12)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmcmc.accounting.search import rounded_up
-from dpmcmc.evaluation.intervals import median_contrast
-from dpmcmc.reporting import words
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.analysis.intervals import median_contrast
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.study import Study
 from regression import MARGIN, baseline, majority
 
 STUCK = 0.05  # share of accepted proposals below which a chain barely moves

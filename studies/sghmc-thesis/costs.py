@@ -8,8 +8,8 @@ import numpy as np
 import add_remove_pld
 import add_remove_rdp
 import privacy
-from dpmcmc.evaluation.claims import verdict
 from dpmcmc.samplers.sghmc import DPSGHMC
+from dpmcmc_studies.analysis.claims import verdict
 
 FAR = 2  # times: what "far below" is held to mean
 STEADY = 0.8  # share of the largest slope that the least one has where growth is linear

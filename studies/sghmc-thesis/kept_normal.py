@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation.diagnostics import effective_sample_size
-from dpmcmc.reporting.draws import run_of, sample_draws
+from dpmcmc_studies.reporting.draws import run_of, sample_draws
 
 ENDLESS = 1e150  # stands for what is not finite, of chains that diverge
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from dpmcmc.reporting.draws import run_of, sample_draws
+from dpmcmc_studies.reporting.draws import run_of, sample_draws
 
 
 def widths(study, model, algorithm, cells, references):

@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dpmcmc.evaluation.claims import side, verdict
-from dpmcmc.evaluation.intervals import bootstrap, median_contrast
 from dpmcmc.evaluation.metrics import kept_draws
-from dpmcmc.reporting import words
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.analysis.claims import side, verdict
+from dpmcmc_studies.analysis.intervals import bootstrap, median_contrast
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below
+from dpmcmc_studies.reporting.study import Study
 from kept_normal import ENDLESS, Moments, moments_of_runs, runs
 from phase_space import Quadratic, batch_noise, quadratic
 

@@ -17,12 +17,12 @@ import numpy as np
 import seaborn as sns
 from matplotlib.lines import Line2D
 
-from dpmcmc.evaluation.claims import SIDES, side, verdict
-from dpmcmc.evaluation.intervals import Estimate
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
+from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.hmc import leapfrog
-from dpmcmc.study.streams import generator, seed_sequence, three_streams
+from dpmcmc_studies.analysis.claims import SIDES, side, verdict
+from dpmcmc_studies.analysis.intervals import Estimate
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below, panel_grid
 
 # Each trajectory from a place of its own, evenly on the circle of the start's energy; from where
 # the one before it ended, momentum and all; and so, but with the parts of one partition of the rows

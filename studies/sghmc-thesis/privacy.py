@@ -14,7 +14,7 @@ from dpmcmc.accounting import certified
 from dpmcmc.accounting.accountants import epsilon_of
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.sequences import counted
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below
 
 ORDERS = np.arange(2, 65)  # of Rényi curves; the best ones of the thesis's runs are below 20
 ROUNDS = 4  # of a fixed point whose error each makes 30 times smaller

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmcmc.evaluation.intervals import median_contrast
-from dpmcmc.reporting import words
-from dpmcmc.reporting.study import Study
-from dpmcmc.study.streams import generator
+from dpmcmc.random_streams import generator
+from dpmcmc_studies.analysis.intervals import median_contrast
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.study import Study
 from kept_radon import chain_samples
 from kept_sweep import sd_difference
 from regression import (

@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from scipy.stats import gaussian_kde, rankdata
 from sklearn.linear_model import LogisticRegression
 
-from dpmcmc.evaluation.claims import side, verdict
 from dpmcmc.evaluation.metrics import median_bandwidth, mmd, sd_ratio, thin
-from dpmcmc.reporting.figures.style import legend_below, panel_grid
+from dpmcmc_studies.analysis.claims import side, verdict
+from dpmcmc_studies.reporting.figures.style import legend_below, panel_grid
 
 MARGIN = 0.01  # of accuracy: less than this is no difference to anyone who uses it
 PAIRS, MOST = 500, 6000  # as of studies: pairs of the bandwidth, draws of the MMD

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 import dpmcmc
-from dpmcmc.evaluation.intervals import median_contrast
-from dpmcmc.reporting import words
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.analysis.intervals import median_contrast
+from dpmcmc_studies.reporting import words
+from dpmcmc_studies.reporting.study import Study
 from kept_sweep import widths
 from regression import MARGIN, judged
 

@@ -12,9 +12,9 @@ import phase_space
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.models.rows import RowsModel
+from dpmcmc.random_streams import three_streams
 from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.hmc import leapfrog
-from dpmcmc.study.streams import three_streams
 from phase_space import EACH, ON, PARTS, READINGS, Experiment, judged, with_error
 
 START = 0.0, 1.0

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import regression
-from dpmcmc.evaluation.intervals import Estimate
+from dpmcmc.data_files import DataFile, data_set, model_of
 from dpmcmc.models.softmax import Softmax
-from dpmcmc.study.data_files import DataFile, data_set, model_of
+from dpmcmc_studies.analysis.intervals import Estimate
 from kept_sweep import sd_difference
 from regression import contrasts, distance, judged
 

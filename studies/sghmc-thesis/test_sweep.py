@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import kept_sweep
-from dpmcmc.evaluation.intervals import Estimate
+from dpmcmc_studies.analysis.intervals import Estimate
 from sweep import KEYS, PUBLISHED, RIGHT, Sweep, ends
 
 STEPS, FRICTIONS = (0.5, 1.0, 3.0), (0.1, 0.5, 2.0)

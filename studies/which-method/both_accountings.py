@@ -3,9 +3,9 @@
 from matplotlib.lines import Line2D
 
 from dpmcmc.accounting.search import rounded_up
-from dpmcmc.reporting.figures.metrics import algorithm_handles
-from dpmcmc.reporting.figures.style import NEUTRAL, legend_below, panel_grid
-from dpmcmc.reporting.words import among
+from dpmcmc_studies.reporting.figures.metrics import algorithm_handles
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below, panel_grid
+from dpmcmc_studies.reporting.words import among
 
 LINES = {"published": ("allowed_iterations", "--"), "certified": ("certified_iterations", "-")}
 

@@ -10,10 +10,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 import dpmcmc
-from dpmcmc.evaluation.analysis import MOST_TIMES_EXACT
-from dpmcmc.frames import read_csv
-from dpmcmc.reporting.figures.metrics import USABLE, USABLE_LINE
-from dpmcmc.reporting.figures.strips import (
+from dpmcmc_studies.analysis.ranking import MOST_TIMES_EXACT
+from dpmcmc_studies.frames import read_csv
+from dpmcmc_studies.reporting.figures.metrics import USABLE, USABLE_LINE
+from dpmcmc_studies.reporting.figures.strips import (
     NOT_CLOSER,
     SHADES,
     TICKS,
@@ -21,8 +21,8 @@ from dpmcmc.reporting.figures.strips import (
     closest_algorithms,
     scale_bar,
 )
-from dpmcmc.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
-from dpmcmc.reporting.words import interval, listing, number
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
+from dpmcmc_studies.reporting.words import interval, listing, number
 
 LEAST_SPENT = 0.9  # of its budget, by a chain that is not called short
 NO_CHAIN = "*"  # beside the number of a cell where no chain was tried

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from both_accountings import audit_table, gains, iterations_figure, iterations_table
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.reporting.study import Study
 
 STUDY = Study(results="", algorithms={"barker": {"label": "DP Barker"}})
 CERTIFIED = pd.DataFrame(

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.reporting.figures.strips import closest_algorithms
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.reporting.figures.strips import closest_algorithms
+from dpmcmc_studies.reporting.study import Study
 from maps import (
     CELL,
     best_methods,

@@ -23,13 +23,13 @@ from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
 from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
 from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.files import read_json
-from dpmcmc.frames import read_csv
-from dpmcmc.jobs.budgets import budget, certification, price_of
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.frames import read_csv
+from dpmcmc_studies.jobs.budgets import budget, certification, price_of
+from dpmcmc_studies.study.loading import load_study
 
 ACCOUNTANTS = [
     "barker-rdp",

@@ -11,7 +11,6 @@ from dpmcmc.accounting import costs
 from dpmcmc.accounting.accountants import accountant
 from dpmcmc.accounting.costs import Price, epsilon, iterations, noise_scale
 from dpmcmc.accounting.sequences import counted
-from dpmcmc.jobs.budgets import given_epsilon, price_of
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -20,6 +19,7 @@ from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc.samplers.sghmc import DPSGHMC
 from dpmcmc.settings import Settings
+from dpmcmc_studies.jobs.budgets import given_epsilon, price_of
 
 N = 5000
 WALK = GaussianWalk(0.008)

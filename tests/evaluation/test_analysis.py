@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.evaluation.analysis import (
+from dpmcmc.evaluation.metrics import LARGEST_MMD
+from dpmcmc_studies.analysis.intervals import median_contrast, median_of_last_axis
+from dpmcmc_studies.analysis.ranking import (
     clipping_chains,
     clipping_effects,
     clipping_thresholds,
@@ -12,8 +14,6 @@ from dpmcmc.evaluation.analysis import (
     ranking,
     with_stand_ins,
 )
-from dpmcmc.evaluation.intervals import median_contrast, median_of_last_axis
-from dpmcmc.evaluation.metrics import LARGEST_MMD
 
 
 def test_intervals_cover_as_often_as_they_say():

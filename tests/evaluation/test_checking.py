@@ -14,6 +14,7 @@ from row_models import (
     PlainLogisticRows,
 )
 
+from dpmcmc.configuration.entries import read_model
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import near_zero, relative, z_scores
 from dpmcmc.evaluation.checking.models import check_model
@@ -24,7 +25,6 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.regression import LogisticRegression, RobustRegression
 from dpmcmc.samplers.chain import Streams
-from dpmcmc.study.entries import read_model
 
 SMALL = Banana(
     dimension=3,

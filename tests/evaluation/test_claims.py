@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
-from dpmcmc.evaluation import claims
-from dpmcmc.evaluation.intervals import Estimate
-from dpmcmc.study import claims as of_study
-from dpmcmc.study.config import ConfigError, merged
-from dpmcmc.study.study import Study
+from dpmcmc.configuration.yaml_files import ConfigError, merged
+from dpmcmc_studies.analysis import claims
+from dpmcmc_studies.analysis.intervals import Estimate
+from dpmcmc_studies.study import claims as of_study
+from dpmcmc_studies.study.study import Study
 
 
 def tables(**mmds):
@@ -249,7 +249,7 @@ def test_claims_speak_of_curves_that_the_study_has(config):
     curves = config["accounting_curves"]["curves"]
     for claim in config["claims"]:
         assert claim["section"] in {"6.1", "6.2", "6.3", "Conclusions"}
-        for entry in of_study.entries(claim):
+        for entry in claims.entries(claim):
             if claim["rule"] == "fewer_iterations":
                 assert {entry["fewer"], entry["more"]} <= set(curves[entry["algorithm"]])
             assert len(set(entry.values())) == len(entry)
@@ -258,7 +258,7 @@ def test_claims_speak_of_curves_that_the_study_has(config):
 def test_the_claims_are_those_of_the_chapter(config):
     """What each says is less than what."""
     found = [
-        (claim["section"], claim["rule"], *next(iter(of_study.entries(claim))).values())
+        (claim["section"], claim["rule"], *next(iter(claims.entries(claim))).values())
         for claim in config["claims"]
     ]
     assert found == [
@@ -288,7 +288,7 @@ def test_the_claims_are_those_of_the_chapter(config):
         ("6.3", "clips_less_than", "flat-banana-2d", "dp-penalty", 0.1),
     ]
     # How many comparisons of what is there: seventeen claims, each of so many entries.
-    counts = [len(list(of_study.entries(claim))) for claim in config["claims"]]
+    counts = [len(list(claims.entries(claim))) for claim in config["claims"]]
     assert counts == [2, 1, 1, 5, 2, 6, 6, 4, 4, 2, 2, 2, 6, 16, 5, 9, 27]
     assert len({claim["statement"] for claim in config["claims"]}) == len(config["claims"])
     assert claims.SHARE == 0.8
@@ -299,7 +299,7 @@ def test_a_list_stands_for_each_of_its_entries():
         {"model": ["m", "n"], "lower": "a", "higher": ["b", "c"]},
         {"model": "m", "metric": "mmd"},
     ]
-    found = list(of_study.entries({"of": of}))
+    found = list(claims.entries({"of": of}))
     assert [list(entry.values()) for entry in found] == [
         ["m", "a", "b"],
         ["m", "a", "c"],

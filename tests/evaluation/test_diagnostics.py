@@ -108,7 +108,7 @@ def test_they_are_the_numbers_of_arviz_to_the_last_digit():
 
 def test_tables_of_chains_are_made_without_what_takes_seconds_to_import():
     code = (
-        "import sys, dpmcmc.jobs.chain_tables, dpmcmc.evaluation.long_run\n"
+        "import sys, dpmcmc_studies.jobs.chain_tables, dpmcmc.evaluation.long_run\n"
         "print({'arviz', 'matplotlib', 'xarray', 'scipy.stats'} & sys.modules.keys())"
     )
     command = [sys.executable, "-c", code]

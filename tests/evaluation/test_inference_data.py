@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
+from dpmcmc.configuration.catalogue import read_study
+from dpmcmc.configuration.yaml_files import merged
 from dpmcmc.evaluation.inference_data import to_arviz
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError, write_json
-from dpmcmc.jobs.budgets import budget
-from dpmcmc.jobs.chains import chain
-from dpmcmc.jobs.data import dataset, reference
-from dpmcmc.study.config import merged
-from dpmcmc.study.loading import read_study
-from dpmcmc.study.study import Study
+from dpmcmc_studies.jobs.budgets import budget
+from dpmcmc_studies.jobs.chains import chain
+from dpmcmc_studies.jobs.data import dataset, reference
+from dpmcmc_studies.study.study import Study
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)

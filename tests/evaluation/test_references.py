@@ -17,7 +17,7 @@ from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Rows
-from dpmcmc.study.study import Study
+from dpmcmc_studies.study.study import Study
 
 SIZE = 1000
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpmcmc.evaluation.metrics import mmd
-from dpmcmc.evaluation.tables import analysis_tables, of_more_draws, summarise
+from dpmcmc_studies.analysis.tables import analysis_tables, of_more_draws, summarise
 
 CELL = {"model": "m", "algorithm": "a", "epsilon": 1.0}
 

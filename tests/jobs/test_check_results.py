@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.jobs.check_results import frame_differences
+from dpmcmc_studies.jobs.check_results import frame_differences
 
 
 @pytest.mark.parametrize(

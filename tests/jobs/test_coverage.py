@@ -8,10 +8,10 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc.evaluation.coverage import of_data_set, summary
-from dpmcmc.frames import read_csv
-from dpmcmc.jobs.coverage import LEAST_ITERATIONS, intervals
-from dpmcmc.jobs.table import JOBS
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.frames import read_csv
+from dpmcmc_studies.jobs.coverage import LEAST_ITERATIONS, intervals
+from dpmcmc_studies.jobs.table import JOBS
+from dpmcmc_studies.study.loading import load_study
 
 
 def test_a_model_without_exact_draws_has_coverage_and_a_short_budget_has_none(tmp_path):

@@ -12,9 +12,9 @@ from conftest import ROOT
 from running import planned, run, snakemake
 
 from dpmcmc import cli
+from dpmcmc.commands.new import TEMPLATES
+from dpmcmc.commands.new import new as write_new
 from dpmcmc.extras import missing
-from dpmcmc.jobs.new import TEMPLATES
-from dpmcmc.jobs.new import new as write_new
 
 
 @pytest.fixture(autouse=True)
@@ -85,8 +85,12 @@ def test_commands_run_without_docstrings(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("command", ["new", "check"])
 def test_a_missing_extra_is_named(monkeypatch, command):
     """As where no extra is installed."""
-    for module in ("dpmcmc.jobs.new", "dpmcmc.jobs.check", "dpmcmc.study.config"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
+    for module in (
+        "commands.new",
+        "commands.check",
+        "configuration.yaml_files",
+    ):
+        monkeypatch.delitem(sys.modules, f"dpmcmc.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(SystemExit, match=f"^{command}: {re.escape(missing('yaml', 'release'))}$"):
         cli.main([command])

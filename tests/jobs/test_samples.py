@@ -8,18 +8,18 @@ import pytest
 from conftest import ROOT, SMALL_MODELS
 
 from dpmcmc import registry
+from dpmcmc.configuration.yaml_files import ConfigError, merged
 from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
 from dpmcmc.evaluation.metrics import compare, kept_draws
-from dpmcmc.frames import read_csv
-from dpmcmc.jobs.baseline_tables import baseline_table
-from dpmcmc.jobs.budgets import budget
-from dpmcmc.jobs.chain_tables import AVERAGED, TABLES, ChainFile, chain_table, sample_row
-from dpmcmc.jobs.chains import chain
-from dpmcmc.jobs.data import baselines, dataset, reference
-from dpmcmc.jobs.reuse import Reuse
-from dpmcmc.study.config import ConfigError, merged
-from dpmcmc.study.streams import generator
-from dpmcmc.study.study import Study
+from dpmcmc.random_streams import generator
+from dpmcmc_studies.frames import read_csv
+from dpmcmc_studies.jobs.baseline_tables import baseline_table
+from dpmcmc_studies.jobs.budgets import budget
+from dpmcmc_studies.jobs.chain_tables import AVERAGED, TABLES, ChainFile, chain_table, sample_row
+from dpmcmc_studies.jobs.chains import chain
+from dpmcmc_studies.jobs.data import baselines, dataset, reference
+from dpmcmc_studies.jobs.reuse import Reuse
+from dpmcmc_studies.study.study import Study
 
 MODEL = "tempered-banana-2d"
 RUNS = [

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from conftest import ROOT
 
 from dpmcmc.accounting.accountants import ACCOUNTANTS
-from dpmcmc.jobs.fingerprints import Fingerprints
-from dpmcmc.jobs.table import JOBS
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc_studies.jobs.table import JOBS
+from dpmcmc_studies.study.loading import load_study
 
 BANANA, TEMPERED = "flat-banana-2d", "tempered-banana-2d"
 
@@ -102,28 +102,28 @@ def test_pages_depend_on_every_accountant():
 
 CODE = "\nA_NEW_CONSTANT = 1\n"
 EDITS = [  # file, what is put at its end, algorithms whose chains it concerns
-    ("samplers/dp_penalty.py", CODE, {"dp-penalty"}),
-    ("kernels/ratios.py", CODE, {"dp-penalty", "dp-barker"}),
-    ("accounting/barker_rdp.py", CODE, {"dp-barker"}),
-    ("models/circle.py", CODE, set()),
-    ("jobs/chain_tables.py", CODE, {"dp-penalty", "dp-barker"}),
-    ("evaluation/tables.py", CODE, set()),  # of columns that follow from others
-    ("samplers/dp_penalty.py", "\n# A comment.\n\n", set()),
+    ("dpmcmc/samplers/dp_penalty.py", CODE, {"dp-penalty"}),
+    ("dpmcmc/kernels/ratios.py", CODE, {"dp-penalty", "dp-barker"}),
+    ("dpmcmc/accounting/barker_rdp.py", CODE, {"dp-barker"}),
+    ("dpmcmc/models/circle.py", CODE, set()),
+    ("dpmcmc_studies/jobs/chain_tables.py", CODE, {"dp-penalty", "dp-barker"}),
+    ("dpmcmc_studies/analysis/tables.py", CODE, set()),  # of columns that follow from others
+    ("dpmcmc/samplers/dp_penalty.py", "\n# A comment.\n\n", set()),
 ]
 FOUND = """
 import json, sys
 from pathlib import Path
-from dpmcmc.jobs import table
-from dpmcmc.jobs.fingerprints import Fingerprints
-from dpmcmc.study import sources
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.jobs import table
+from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc_studies.study import sources
+from dpmcmc_studies.study.loading import load_study
 def found():
     study = load_study(Path(), [Path("studies/tiny/study.yaml")])
     all = Fingerprints(study)
     return {part: all[part] for part in [*(f"reference/{m}" for m in study.model_ids), *all.names]}
 results = [found()]
 for file, text in json.load(sys.stdin):
-    path = Path("src/dpmcmc", file)
+    path = Path("src", file)
     before = path.read_text()
     path.write_text(before + text)
     table.digest_of.cache_clear()
@@ -153,7 +153,7 @@ def test_a_changed_source_concerns_what_imports_it_and_prose_in_it_nothing(tmp_p
         changed = {part for part in before if before[part] != after[part]}
         chains = {part.split("/")[2] for part in changed if part.startswith("chains/")}
         assert chains == algorithms, file
-        assert ("reference/flat-banana-2d" in changed) == file.startswith("kernels")
+        assert ("reference/flat-banana-2d" in changed) == file.startswith("dpmcmc/kernels")
         assert text == CODE or not changed
-        if file == "jobs/chain_tables.py":  # a new column of the draws of chains
+        if file == "dpmcmc_studies/jobs/chain_tables.py":  # a new column of the draws of chains
             assert not any(part.startswith(("baselines/", "reference/")) for part in changed)

@@ -8,11 +8,11 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from dpmcmc.configuration.yaml_files import merged
 from dpmcmc.files import JobError
-from dpmcmc.jobs import samplers, tuning
 from dpmcmc.samplers.barker_correction import fit_correction
-from dpmcmc.study.config import merged
-from dpmcmc.study.study import Study
+from dpmcmc_studies.jobs import samplers, tuning
+from dpmcmc_studies.study.study import Study
 
 PAIR = "flat-banana-2d", "dp-penalty"
 OPTIMUM = 0.03  # of the proposal scale of `Known`; the study's own is 0.008

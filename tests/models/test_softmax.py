@@ -8,9 +8,9 @@ import pytest
 from conftest import ROOT
 from scipy import stats
 
+from dpmcmc.data_files import DataFile, data_set, model_of
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.models.softmax import Softmax
-from dpmcmc.study.data_files import DataFile, data_set, model_of
 
 SETTINGS = {"num_rows": 300, "means": [0.88, 0.63], "sds": [1.08, 0.53]}
 NORMAL = Softmax(**SETTINGS, prior_variance=10)

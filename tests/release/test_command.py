@@ -322,8 +322,8 @@ def test_a_sampler_of_one_s_own_is_checked_too(place, capsys):
 
 def test_statements_of_neighbours_are_the_same_to_the_byte(place, monkeypatch):
     """With the same noise: but for digests of the ledger, with its secret salt, and of draws."""
+    from dpmcmc.random_streams import three_streams
     from dpmcmc.release import inside
-    from dpmcmc.study.streams import three_streams
 
     seed = np.random.SeedSequence(1)
     monkeypatch.setattr(inside, "SecretStreams", lambda *_: three_streams(seed))

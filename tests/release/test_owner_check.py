@@ -22,7 +22,7 @@ RAW, PUBLIC = (0.0, (50, 15), (40_000, 9_000)), (0.0, (0, 1), (0, 1))
 @pytest.fixture
 def of_data(monkeypatch):
     """Checks of the data alone: those of the model have tests of their own, and take seconds."""
-    monkeypatch.setattr("dpmcmc.jobs.check.check_model", lambda model, data=None: [])
+    monkeypatch.setattr("dpmcmc.commands.check.check_model", lambda model, data=None: [])
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from dpmcmc.accounting.costs import mechanism_of
-from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.precomputed import with_needed
+from dpmcmc.random_streams import three_streams
 from dpmcmc.release.plan import allowance
 from dpmcmc.release.rows import RowByRow
 from dpmcmc.release.streams import SecretStreams
@@ -22,7 +23,6 @@ from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.private_start import PrivateStart
 from dpmcmc.samplers.sghmc import DPSGHMC
-from dpmcmc.study.streams import three_streams
 
 ROWS, ITERATIONS = 200, 6
 MODEL = Gaussian(ROWS, 1.0, [[1, 0.3], [0.3, 1]], [0.2, -0.1])

@@ -10,9 +10,9 @@ from conftest import SMALL_MODELS
 from matplotlib import colors
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.reporting import pages
-from dpmcmc.reporting.figures import metrics, posteriors, strips, style, verdicts
-from dpmcmc.reporting.study import Study
+from dpmcmc_studies.reporting import pages
+from dpmcmc_studies.reporting.figures import metrics, posteriors, strips, style, verdicts
+from dpmcmc_studies.reporting.study import Study
 
 CIRCLE = SMALL_MODELS["circle"]
 STUDY = Study(
@@ -241,7 +241,7 @@ def luminance(colour):
 
 
 def test_colours_of_algorithms_come_once_and_differ_in_grey():
-    from dpmcmc.study.colours import colour
+    from dpmcmc_studies.study.colours import colour
 
     assert len({colour(i) for i in range(60)}) == 60
     lightness = sorted(116 * np.cbrt(luminance(colour(i))) - 16 for i in range(7))

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.evaluation.intervals import Estimate
-from dpmcmc.reporting import notebooks, pages, provenance, recommendation, words
-from dpmcmc.reporting.study import Study
-from dpmcmc.study.notebooks import heading
+from dpmcmc_studies.analysis.intervals import Estimate
+from dpmcmc_studies.reporting import notebooks, pages, provenance, recommendation, words
+from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.study.notebooks import heading
 
 
 def test_a_table_escapes_text_and_sets_numbers_right():

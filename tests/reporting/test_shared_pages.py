@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc.reporting import comparison, output, summary
+from dpmcmc_studies.reporting import comparison, output, summary
 
 STUDY = SimpleNamespace(
     algorithm_label=str.upper,

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 
 import dpmcmc
 
-SETTINGS = ROOT / "src/dpmcmc/reporting/site"
+SETTINGS = ROOT / "src/dpmcmc_studies/reporting/site"
 STUDIES = sorted(path.parent.name for path in ROOT.glob("docs/*/study.json"))
 needs_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
 

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from dpmcmc.study.config import ConfigError
-from dpmcmc.study.notebooks import read_source, study_notebooks
+from dpmcmc.configuration.yaml_files import ConfigError
+from dpmcmc_studies.study.notebooks import read_source, study_notebooks
 
 DECLARED = {
     "figures": [
@@ -237,7 +237,7 @@ def test_no_text_of_a_page_shows_code_in_braces(path):
 
 
 def test_a_study_is_described_by_its_file(tmp_path):
-    from dpmcmc.reporting.study import Study
+    from dpmcmc_studies.reporting.study import Study
 
     contents = {
         "study": "s",

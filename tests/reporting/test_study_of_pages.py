@@ -9,9 +9,9 @@ import pytest
 
 from dpmcmc.files import JobError
 from dpmcmc.models.softmax import Softmax
-from dpmcmc.reporting.notebooks import execute
-from dpmcmc.reporting.study import Study
-from dpmcmc.study.sources import imported
+from dpmcmc_studies.reporting.notebooks import execute
+from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.study.sources import imported
 
 PRIOR = {"means": [0, 0], "sds": [1, 1], "prior_variance": 10, "classes": [1, 9, 0]}
 

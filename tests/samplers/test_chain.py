@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dpmcmc.library import streams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.random_streams import streams
 from dpmcmc.samplers.chain import State, Streams, run_chain
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk

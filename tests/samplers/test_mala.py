@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from dpmcmc.random_streams import three_streams
 from dpmcmc.samplers.hmc import draw_momentum, kinetic_energy, leapfrog
-from dpmcmc.study.streams import three_streams
 
 
 def test_one_leapfrog_step_is_the_langevin_proposal_with_its_ratio():

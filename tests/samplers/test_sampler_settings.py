@@ -11,6 +11,7 @@ import pytest
 from test_samplers import make_target, streams
 
 from dpmcmc import registry
+from dpmcmc.configuration.yaml_files import ConfigError, check_type
 from dpmcmc.samplers.barker_correction import Correction
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
@@ -32,7 +33,6 @@ from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
 from dpmcmc.settings import in_short, is_plain, needed, plain, schema
-from dpmcmc.study.config import ConfigError, check_type
 
 WALK = GaussianWalk(0.3)
 POSITIVE, NOISE, BOUND, SCALES, COUNT, STEPS, CHOICE, SEQUENCE, MOVE = range(9)  # keys of KINDS

@@ -18,7 +18,7 @@ from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.hmc import HMC, leapfrog
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.study.loading import load_study
 
 SCALES = {"banana": [0.3, 0.4, 0.5], "gaussian": 0.3, "circle": 1.0}
 STEP_SIZES = {"banana": 0.12, "gaussian": 0.15, "circle": 0.25}

@@ -195,8 +195,8 @@ def test_a_private_one_needs_a_finite_bound():
 def test_chains_of_one_release_whose_noise_grows_are_refused(config):
     from conftest import ROOT
 
-    from dpmcmc.study.config import ConfigError, merged
-    from dpmcmc.study.study import Study
+    from dpmcmc.configuration.yaml_files import ConfigError, merged
+    from dpmcmc_studies.study.study import Study
 
     algorithm = {
         "sampler": "DPSGHMC",

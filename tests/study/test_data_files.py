@@ -32,13 +32,13 @@ from file_models import (
 )
 from pyarrow import parquet
 
+from dpmcmc.data_files import DataError, DataFile, data_set, model_of, prepared
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.regression import LogisticRegression
 from dpmcmc.release.rows import RowByRow
 from dpmcmc.settings import Rows
-from dpmcmc.study.data_files import DataError, DataFile, data_set, model_of, prepared
 
 ROWS = np.array([[1.5, 0.0], [-2e-3, 1.0], [SECRET, 1.0], [7.0, 0.0]])
 
@@ -136,6 +136,34 @@ def test_a_bad_csv(tmp_path, text, message):
     path = tmp_path / "data.csv"
     path.write_text(text)
     assert refusal(path).startswith(message)
+
+
+def test_numbers_of_csv_are_those_of_python(tmp_path):
+    texts = ["0.1", "123456789.123456789", "1e-320", "12345678901234567890123", ".5", "5.", "+7 "]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["x,y", *(f"{text},true" for text in texts), "2,", ""]))
+    numbers, truths = DataFile(path)._table.numbers([0, 1])
+    np.testing.assert_array_equal(numbers[0], [*map(float, texts), 2])
+    np.testing.assert_array_equal(truths[0], [1] * len(texts) + [np.nan])
+    assert not truths[1].any()
+
+
+@pytest.mark.parametrize("text", ["1_000", "\u0663", "0x10", "True", "1e", "yes"])
+def test_what_python_or_others_might_read_is_no_number(tmp_path, text):
+    (tmp_path / "data.csv").write_text(f"x,y\n1,2\n{text},4\n", encoding="utf-8")
+    assert refusal(tmp_path / "data.csv") == "data.csv: row 2 of column x is no number"
+
+
+@pytest.mark.parametrize("text", ["NA", "nan", "NULL", "N/A", "#N/A", "None"])
+def test_words_for_what_is_missing(tmp_path, text):
+    (tmp_path / "data.csv").write_text(f"x,y\n1,2\n{text},4\n")
+    found = "data.csv: row 2 of column x is missing, NaN or infinite"
+    assert refusal(tmp_path / "data.csv") == found
+
+
+def test_a_quote_that_does_not_end_swallows_no_rows(tmp_path):
+    (tmp_path / "data.csv").write_text('note,x,y\na,1,2\n"b,3,4\nc,5,6\n')
+    assert refusal(tmp_path / "data.csv") == "data.csv is no valid .csv file (Error)"
 
 
 def test_a_csv_as_others_write_it(tmp_path):
@@ -269,6 +297,8 @@ def test_an_index_of_pandas_is_a_column(tmp_path):
         model, columns = read(tmp_path / "data.parquet")
         data = data_set(model, DataFile(tmp_path / "data.parquet"), columns)
         np.testing.assert_array_equal(data, table)
+    table.rename_axis("row").to_parquet(tmp_path / "data.parquet")  # a range, which is not stored
+    np.testing.assert_array_equal(DataFile(tmp_path / "data.parquet").rows(["row"]), [[0], [1]])
 
 
 def test_rows_are_left_out_one_by_one(tmp_path):

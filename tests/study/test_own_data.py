@@ -10,13 +10,13 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from dpmcmc.configuration.yaml_files import ConfigError, merged
 from dpmcmc.files import JobError
-from dpmcmc.jobs import data as jobs
-from dpmcmc.jobs.fingerprints import Fingerprints
-from dpmcmc.jobs.table import JOBS
-from dpmcmc.study.config import ConfigError, merged
-from dpmcmc.study.loading import load_study
-from dpmcmc.study.study import Study
+from dpmcmc_studies.jobs import data as jobs
+from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc_studies.jobs.table import JOBS
+from dpmcmc_studies.study.loading import load_study
+from dpmcmc_studies.study.study import Study
 
 MODEL = '''
 from dataclasses import dataclass
@@ -326,7 +326,7 @@ def test_a_run_that_does_not_converge_names_the_model(make, directory, tmp_path,
 
 
 def test_start_points_without_a_true_theta_centre_on_the_reference(make):
-    from dpmcmc.study.streams import start_point
+    from dpmcmc.random_streams import start_point
 
     model = make({"data": "line.csv"}).models["line"].model
     reference = 7 + np.random.default_rng(1).standard_normal((500, 2))
@@ -337,7 +337,7 @@ def test_start_points_without_a_true_theta_centre_on_the_reference(make):
 
 def test_a_study_without_data_loads_without_pandas():
     script = (
-        "import sys; from dpmcmc.study.loading import load_study; load_study('.'); "
+        "import sys; from dpmcmc_studies.study.loading import load_study; load_study('.'); "
         "print({'pandas', 'pyarrow', 'arviz'} & sys.modules.keys())"
     )
     found = subprocess.run(

@@ -5,17 +5,17 @@ import pytest
 from conftest import ROOT
 
 from dpmcmc import registry
-from dpmcmc.frames import read_csv
-from dpmcmc.jobs.baseline_tables import baseline_table
-from dpmcmc.jobs.budgets import budget
-from dpmcmc.jobs.chain_tables import TABLES, chain_table, of_data_set
-from dpmcmc.jobs.chains import chain
-from dpmcmc.jobs.data import baselines, dataset, reference, simulate
-from dpmcmc.jobs.reuse import Reuse
-from dpmcmc.study.config import ConfigError, merged
-from dpmcmc.study.data_sets import truth
-from dpmcmc.study.runs import Cell
-from dpmcmc.study.study import Study
+from dpmcmc.configuration.yaml_files import ConfigError, merged
+from dpmcmc_studies.frames import read_csv
+from dpmcmc_studies.jobs.baseline_tables import baseline_table
+from dpmcmc_studies.jobs.budgets import budget
+from dpmcmc_studies.jobs.chain_tables import TABLES, chain_table, of_data_set
+from dpmcmc_studies.jobs.chains import chain
+from dpmcmc_studies.jobs.data import baselines, dataset, reference, simulate
+from dpmcmc_studies.jobs.reuse import Reuse
+from dpmcmc_studies.study.data_sets import truth
+from dpmcmc_studies.study.runs import Cell
+from dpmcmc_studies.study.study import Study
 
 UNUSED = ("accounting_curves", "notebooks", "tuning", "remarks", "related", "claims")
 NORMAL = {"kind": "Gaussian", "prior_variance": 4, "covariance": [[1, 0], [0, 2]]}

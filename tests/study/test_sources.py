@@ -3,7 +3,7 @@
 import pytest
 from conftest import ROOT
 
-from dpmcmc.study import sources
+from dpmcmc_studies.study import sources
 
 PACKAGE = ROOT / "src/dpmcmc"
 
@@ -21,7 +21,7 @@ def names(*modules):
 
 
 def test_a_sampler_brings_what_it_imports_and_no_other_sampler():
-    files, libraries = names("dpmcmc.jobs.chains", "dpmcmc.samplers.dp_penalty")
+    files, libraries = names("dpmcmc_studies.jobs.chains", "dpmcmc.samplers.dp_penalty")
     assert {
         "chains.py",
         "dp_penalty.py",
@@ -79,9 +79,10 @@ def test_a_notebook_brings_what_its_cells_import():
 def test_kernels_bring_their_build(monkeypatch):
     from dpmcmc.kernels import library
 
-    before = [sources.digest(f"dpmcmc.{name}") for name in ("likelihoods.affine", "frames")]
+    modules = "dpmcmc.likelihoods.affine", "dpmcmc.files"
+    before = [sources.digest(name) for name in modules]
     monkeypatch.setattr(library, "kernel_build", lambda: "another")
-    after = [sources.digest(f"dpmcmc.{name}") for name in ("likelihoods.affine", "frames")]
+    after = [sources.digest(name) for name in modules]
     assert before[0] != after[0] and before[1] == after[1]
 
 

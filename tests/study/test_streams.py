@@ -7,14 +7,14 @@ import numpy as np
 from conftest import SMALL_MODELS
 
 from dpmcmc.files import read_npz, write_json
-from dpmcmc.jobs.chains import chain
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
+from dpmcmc.random_streams import chain_streams, generator, start_point
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
-from dpmcmc.study.runs import Run
-from dpmcmc.study.streams import chain_streams, generator, start_point
+from dpmcmc_studies.jobs.chains import chain
+from dpmcmc_studies.study.runs import Run
 
 STOPS = ["1", "11", "iterations-1", "iterations-11"]
 

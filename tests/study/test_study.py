@@ -9,13 +9,13 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from dpmcmc.configuration.yaml_files import ConfigError, merged, read_config
 from dpmcmc.files import JobError
-from dpmcmc.jobs import budgets
 from dpmcmc.models.gaussian import is_covariance
-from dpmcmc.study.config import ConfigError, merged, read_config
-from dpmcmc.study.loading import load_study
-from dpmcmc.study.runs import Cell, text_of
-from dpmcmc.study.study import Study
+from dpmcmc_studies.jobs import budgets
+from dpmcmc_studies.study.loading import load_study
+from dpmcmc_studies.study.runs import Cell, text_of
+from dpmcmc_studies.study.study import Study
 
 
 def test_the_full_study_is_the_published_one(config):
@@ -185,7 +185,7 @@ PENALTY = "algorithms/dp-penalty/settings/flat-banana-2d"
 HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
 AUDIT = {"runs": 200_000, "delta": 0.01, "confidence": 0.999, "cases": ["dp-hmc-1"]}
 BAD = [
-    ("sed", 1, "config: unknown key sed; valid keys: study, seed, seeds,"),
+    ("sed", 1, "config: unknown key sed; valid keys: study, seed, models, algorithms, seeds,"),
     ("chains_per_release", 4, "config: unknown key chains_per_release; valid keys: study, seed"),
     ("seeds", ..., "config: missing key seeds"),
     ("seeds", 0, "seeds: must be a whole number >= 1, not 0"),

@@ -21,13 +21,16 @@ notebooks: {comparison: {models: [flat-banana-2d]}}
 """
 STUDIES = sorted(path.parent.name for path in ROOT.glob("docs/*/provenance.json"))
 REUSE = ["--cores", "2", "--configfile", "studies/mini/study.yaml", "--config", "reuse=true"]
-CHAIN_TABLES, METRICS = "src/dpmcmc/jobs/chain_tables.py", "src/dpmcmc/evaluation/tables.py"
+CHAIN_TABLES, METRICS = (
+    "src/dpmcmc_studies/jobs/chain_tables.py",
+    "src/dpmcmc_studies/analysis/tables.py",
+)
 
 
 def command(directory, *arguments, check=True):
-    """`python -m dpmcmc` of a copy of the tree."""
+    """`python -m dpmcmc_studies` of a copy of the tree."""
     code = f"import sys; sys.path.insert(0, {str(directory / 'src')!r}); "
-    code += "from dpmcmc.cli import main; sys.exit(main(sys.argv[1:]))"
+    code += "from dpmcmc_studies.cli import main; sys.exit(main(sys.argv[1:]))"
     return run(directory, sys.executable, "-c", code, *arguments, check=check)
 
 

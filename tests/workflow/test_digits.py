@@ -12,7 +12,7 @@ from conftest import ROOT
 from running import environment
 
 from dpmcmc import machine
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.study.loading import load_study
 
 QEMU = shutil.which("qemu-x86_64")
 # One cell of each kind, and its iterations: gradients and a Cholesky factor, a batch, Barker's
@@ -90,14 +90,14 @@ def commands(study, top):
 # All jobs in one process: a start takes seconds under emulation, and digits are no start's.
 IN_ONE_PROCESS = """
 import json, sys
-from dpmcmc.cli import main
+from dpmcmc_studies.cli import main
 for arguments in json.load(sys.stdin):
     main(arguments)
 """
 
 
 def arguments_of(study, top):
-    """Of each job of `commands`, the arguments of `python -m dpmcmc`; makes its directory."""
+    """Of each job of `commands`, the arguments of its command; makes its directory."""
     for name, options in commands(study, top):
         arguments = [name]
         for option, value in options.items():
@@ -116,7 +116,7 @@ def made(study, top, *emulator, forced=None):
     jobs = list(arguments_of(study, top))
     runs = [([*emulator, sys.executable, "-c", IN_ONE_PROCESS], json.dumps(jobs))]
     if not emulator:
-        runs = [([sys.executable, "-m", "dpmcmc", *job], None) for job in jobs]
+        runs = [([sys.executable, "-m", "dpmcmc_studies", *job], None) for job in jobs]
     variables = environment() | {"PYTHONPATH": str(ROOT / "src")} | (forced or {})
     for command, text in runs:
         result = subprocess.run(

@@ -8,7 +8,7 @@ import yaml
 from conftest import ROOT
 from running import snakemake
 
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.study.loading import load_study
 
 PUBLISHED = ["dp-penalty", "dp-hmc", "dp-sgld", "dp-sgnht"]
 CERTIFIED = ["dp-sgld-certified", "dp-sgld-corrected", "dp-sgnht-certified"]

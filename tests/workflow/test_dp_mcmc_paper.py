@@ -11,8 +11,8 @@ from running import snakemake
 
 import dpmcmc
 from dpmcmc import registry
-from dpmcmc.reporting.study import Study as Reported
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.reporting.study import Study as Reported
+from dpmcmc_studies.study.loading import load_study
 
 BANANAS = ["flat-banana-2d", "tempered-banana-2d"]
 ON_BATCHES = ["dp-barker", "minibatch-dp-penalty", "minibatch-dp-penalty-ocu-gwmh"]

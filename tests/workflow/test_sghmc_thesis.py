@@ -8,7 +8,7 @@ import yaml
 from conftest import ROOT
 from running import snakemake
 
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.study.loading import load_study
 
 HOUSES = {"classes": [1, 9, 0]}  # the others are too few
 COMPARED = [

@@ -13,7 +13,7 @@ import pandas as pd
 import yaml
 from running import environment, has_not_ended, jobs, run, running_in, snakemake
 
-from dpmcmc.study.loading import load_study
+from dpmcmc_studies.study.loading import load_study
 
 PAIRS = [("flat-banana-2d", "dp-penalty")]
 FILES = ["trials.csv", "summary.csv", "settings.yaml"]

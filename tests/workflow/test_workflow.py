@@ -16,15 +16,15 @@ from conftest import ROOT
 from running import QUICK, TINY, jobs, run, snakemake
 
 from dpmcmc import registry
+from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.evaluation import metrics
 from dpmcmc.evaluation.audit import audit as find_bounds
 from dpmcmc.evaluation.audit import cases
-from dpmcmc.jobs.samplers import read_precomputed
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.random_streams import chain_streams, generator, seed_sequence, start_point
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.study.loading import read_study
-from dpmcmc.study.streams import chain_streams, generator, seed_sequence, start_point
-from dpmcmc.study.study import Study
+from dpmcmc_studies.jobs.samplers import read_precomputed
+from dpmcmc_studies.study.study import Study
 
 
 @pytest.fixture(scope="module")
@@ -440,7 +440,7 @@ def test_a_changed_colour_renders_pages_alone_and_a_seed_adds_chains_alone(tree,
     assert counts["run_chain"] == 80
     assert not {"simulate_dataset", "draw_reference", "draw_baselines"} & counts.keys()
     changed = Path(shutil.copytree(tree, tmp_path / "tree"))
-    path = changed / "src/dpmcmc/reporting/figures/style.py"
+    path = changed / "src/dpmcmc_studies/reporting/figures/style.py"
     path.write_text(path.read_text() + "\nA_NEW_COLOUR = 1\n")
     assert set(jobs(changed, *QUICK)) == PAGES | {"build_site", "all"}
 
@@ -455,7 +455,7 @@ def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):
     nbformat.write(notebook, tmp_path / "bad.ipynb")
     command = "--spec {} --notebook bad.ipynb --output o.ipynb --page o.md --failed logs/f.ipynb"
     result = run(
-        tmp_path, sys.executable, "-m", "dpmcmc", "notebook", *command.split(), check=False
+        tmp_path, sys.executable, "-m", "dpmcmc_studies", "notebook", *command.split(), check=False
     )
     assert result.returncode != 0
     assert "ZeroDivisionError: division by zero" in result.stderr
@@ -479,7 +479,7 @@ def test_a_notebook_runs_in_the_kernel_of_the_workflow(tmp_path, monkeypatch):
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "n.ipynb")
     command = "--spec {} --notebook n.ipynb --output o.ipynb --page o.md --failed f.ipynb"
-    run(tmp_path, sys.executable, "-m", "dpmcmc", "notebook", *command.split())
+    run(tmp_path, sys.executable, "-m", "dpmcmc_studies", "notebook", *command.split())
     assert sys.executable in (tmp_path / "o.ipynb").read_text()
 
 

@@ -22,16 +22,16 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
-from dpmcmc.jobs.reuse import Reuse
-from dpmcmc.jobs.table import JOBS
-from dpmcmc.study.config import ConfigError
-from dpmcmc.study.loading import load_study
-from dpmcmc.study.study import MEASURED
+from dpmcmc_studies.jobs.reuse import Reuse
+from dpmcmc_studies.jobs.table import JOBS
+from dpmcmc.configuration.yaml_files import ConfigError
+from dpmcmc_studies.study.loading import load_study
+from dpmcmc_studies.study.study import MEASURED
 
 overrides = dict(workflow.config_settings.config)
 # With `--config reuse=true` a run takes from docs/ what the present code and settings have made.
 # `anew` names parts that are computed all the same; `assume` takes what others have made, too, so
-# that some parts can be compared with it (dpmcmc/jobs/check_results.py).
+# that some parts can be compared with it (dpmcmc_studies/jobs/check_results.py).
 reused, anew, assume = (overrides.pop(key, None) for key in ("reuse", "anew", "assume"))
 
 try:

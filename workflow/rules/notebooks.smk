@@ -1,5 +1,5 @@
 # Notebooks, executed by papermill, drawing the figures; and the site of all, made by Sphinx.
-# What a notebook takes and draws stands in its own metadata (dpmcmc/study/notebooks.py).
+# What a notebook takes and draws stands in its own metadata (dpmcmc_studies/study/notebooks.py).
 
 
 for name, notebook in study.notebooks.items():

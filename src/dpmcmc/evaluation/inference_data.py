@@ -62,8 +62,6 @@ def to_arviz(
         If there is no such study, model, algorithm or run, with those that there are; if the study
         was not run to its end, or chains are not of one length.
     """
-    from dpmcmc.study.runs import Run
-
     if not isinstance(results, str | PathLike):
         chains = [results] if isinstance(results, Chain) else results
         if not isinstance(chains, Sequence) or not all(isinstance(c, Chain) for c in chains):
@@ -73,7 +71,7 @@ def to_arviz(
         return inference_data([chain._asdict() for chain in chains], burn_in)
     if (epsilon is None) == (run is None):
         raise JobError("either an epsilon or a run must be given")
-    run = Run(float(epsilon), None, {}, None).path if run is None else run
+    run = f"epsilon-{float(epsilon):g}" if run is None else run
     require("study", study, [path.parent.name for path in Path(results).glob("*/study.json")])
     description = read_json(Path(results, study, "study.json"))
     require("model", model, description["models"])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import statement
@@ -20,7 +21,6 @@ from dpmcmc.release.libraries import OF_NUMBERS, require_installed
 from dpmcmc.release.outside import run_inside
 from dpmcmc.release.plan import DRAWS, plan, require_libraries
 from dpmcmc.release.reading import data_of, read_part
-from dpmcmc.study.config import ConfigError
 
 REFUSED, SPENT = 1, 3  # exit statuses: nothing is spent; something is, or may be
 LEAST_DELTA = 1e-100  # far more than the theorem of docs/release.md adds

@@ -10,10 +10,11 @@ Before that line is written, it is started once on a twin, which are simulated d
 same. Only then does it say what an exception says.
 """
 
-import dpmcmc.jobs  # noqa: F401 before NumPy, since it chooses the machine code
+import dpmcmc.pinned  # noqa: F401 before NumPy, since it chooses the machine code
 
 # isort: split
 import builtins
+import csv
 import ctypes
 import io
 import json
@@ -29,8 +30,9 @@ from pathlib import Path
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.jobs.samplers import with_needed
+from dpmcmc.data_files import DataFile, prepared
 from dpmcmc.models.model import Model
+from dpmcmc.precomputed import with_needed
 from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
 from dpmcmc.release.noise import require_noise
@@ -38,7 +40,6 @@ from dpmcmc.release.plan import with_noise
 from dpmcmc.release.rows import RowByRow, in_file_order
 from dpmcmc.release.streams import Allowance, SecretStreams
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.study.data_files import READERS, DataFile, prepared
 
 PACKAGE = Path(__file__).parents[1]
 PR_SET_DUMPABLE = 4  # of prctl(2)
@@ -51,8 +52,7 @@ class Contents(DataFile):
 
     def __init__(self, path, contents):
         self.path = Path(path)
-        self.names, self._table = READERS[self.path.suffix](contents)
-        self.num_rows = len(self._table)
+        self._read(contents)
 
 
 def main():
@@ -174,12 +174,10 @@ def require_shape(spec, model):
 
 def prepared_made_up(spec, model):
     """Rows that the model makes of a file of made-up numbers, of the kind of the data's file."""
-    import pandas as pd
-
     names, problem = list(dict.fromkeys(spec["columns"])), None
     for make in MADE_UP:
-        table = pd.DataFrame(make((MADE_UP_ROWS, len(names))), columns=names)
-        file = Contents(f"made-up{spec['suffix']}", WRITERS[spec["suffix"]](table))
+        contents = WRITERS[spec["suffix"]](names, make((MADE_UP_ROWS, len(names))))
+        file = Contents(f"made-up{spec['suffix']}", contents)
         rows = file.rows(spec["columns"])
         try:
             return model.prepare(rows)
@@ -188,18 +186,31 @@ def prepared_made_up(spec, model):
     raise problem
 
 
-def as_npy(table):
-    """Bytes of a .npy file."""
+def as_csv(names, rows):
+    """Bytes of a .csv file."""
+    file = io.StringIO()
+    csv.writer(file).writerows([names, *rows.tolist()])
+    return file.getvalue().encode()
+
+
+def as_parquet(names, rows):
+    """Bytes of a .parquet file."""
+    import pyarrow
+    from pyarrow import parquet
+
     file = io.BytesIO()
-    np.save(file, table.to_numpy())
+    parquet.write_table(pyarrow.table(dict(zip(names, rows.T, strict=True))), file)
     return file.getvalue()
 
 
-WRITERS = {
-    ".csv": lambda table: table.to_csv(index=False).encode(),
-    ".parquet": lambda table: table.to_parquet(index=False),
-    ".npy": as_npy,
-}
+def as_npy(names, rows):
+    """Bytes of a .npy file, whose columns have no names."""
+    file = io.BytesIO()
+    np.save(file, rows)
+    return file.getvalue()
+
+
+WRITERS = {".csv": as_csv, ".parquet": as_parquet, ".npy": as_npy}
 
 
 def message_of(error):

@@ -38,9 +38,9 @@ from typing import NamedTuple
 from dpmcmc.accounting.gaussian import epsilon as gaussian_epsilon
 from dpmcmc.accounting.joint import largest_mu
 from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.data_files import READERS
 from dpmcmc.files import JobError
 from dpmcmc.release.streams import SLACK
-from dpmcmc.study.data_files import READERS
 
 # Of epsilon, kept back for what floating point and exact noise differ from the ideal: `SLACK` for
 # each release, so a hundred of them.

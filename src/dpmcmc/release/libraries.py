@@ -13,7 +13,7 @@ from importlib import import_module, metadata
 from dpmcmc.files import JobError
 
 OF_NOISE = ("opendp", "randomgen")
-OF_NUMBERS = ("numpy", "scipy", "pandas", "msgspec")
+OF_NUMBERS = ("numpy", "scipy", "pyarrow", "msgspec")
 
 
 def require_installed(*names):

@@ -7,9 +7,9 @@ from dpmcmc.evaluation.checking import models, samplers
 from dpmcmc.evaluation.checking.cases import Case, with_rows
 from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.files import JobError
-from dpmcmc.jobs.samplers import with_needed
+from dpmcmc.precomputed import with_needed
+from dpmcmc.random_streams import generator
 from dpmcmc.release.plan import sampler_of, with_noise
-from dpmcmc.study.streams import generator
 
 ROWS = 2000  # of the twin that a model is checked on
 MODEL = [check for check in models.CHECKS if not check.__module__.endswith(".posteriors")]

@@ -5,22 +5,22 @@ from itertools import chain
 from pathlib import Path
 
 from dpmcmc import registry
+from dpmcmc.commands import check as of_classes
+from dpmcmc.configuration.catalogue import read_study
+from dpmcmc.configuration.entries import read_model
+from dpmcmc.configuration.yaml_files import ConfigError, check_known, listed
+from dpmcmc.data_files import DataFile
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.files import JobError
-from dpmcmc.jobs import check as of_classes
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.reading import import_own
-from dpmcmc.study.config import ConfigError, check_known, listed
-from dpmcmc.study.data_files import DataFile
-from dpmcmc.study.entries import read_model
-from dpmcmc.study.loading import read_study
 
 
 def check(name, settings):
     """Check FILE.yaml MODEL, with its data and their ledger; or a class, with settings key=value.
 
     A study's file and the id of a model in it: its entry and its data are read as a release reads
-    them. A class FILE.py:CLASS, or one of the package: see `dpmcmc.jobs.check`.
+    them. A class FILE.py:CLASS, or one of the package: see `dpmcmc.commands.check`.
 
     Returns
     -------

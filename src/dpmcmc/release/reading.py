@@ -8,13 +8,18 @@ from typing import NamedTuple
 import msgspec
 
 from dpmcmc import registry
-from dpmcmc.jobs.table import module_of, nested
+from dpmcmc.configuration.catalogue import read_study
+from dpmcmc.configuration.entries import (
+    ModelEntry,
+    check_settings,
+    check_sizes,
+    load_class,
+    read_algorithm,
+)
+from dpmcmc.configuration.keys import MODEL_KEYS, Entries
+from dpmcmc.configuration.yaml_files import ConfigError, check_known, check_type
 from dpmcmc.models.model import Model
 from dpmcmc.release.ledger import real_path
-from dpmcmc.study.config import ConfigError, check_known, check_type
-from dpmcmc.study.entries import ModelEntry, check_settings, check_sizes, load_class, read_algorithm
-from dpmcmc.study.loading import read_study
-from dpmcmc.study.schema import MODEL_KEYS, Config
 
 ACCOUNTANT = "certified"
 
@@ -59,8 +64,7 @@ def read_part(file, model, algorithm, rows=None):
         For what is unknown, missing or out of range.
     """
     config, folders = read_study(None, [Path(file)])
-    runs = [{"models": [model], "algorithms": [algorithm], "epsilons": [1]}]
-    check_type({"runs": runs} | config, Config)
+    check_type(config, Entries)
     check_known([model], config["models"], "--model", "model")
     check_known([algorithm], config["algorithms"], "--algorithm", "algorithm")
     import_own(config["models"][model], f"models.{model}", folders)
@@ -149,7 +153,9 @@ def read_entry(name, entry, folders, rows):
 
 def own_files(spec):
     """Files of classes that a spec names, but for the package's."""
-    modules = [module_of(entry["class"]) for entry in nested(spec) if "class" in entry]
+    modules = [
+        registry.module_of(entry["class"]) for entry in registry.nested(spec) if "class" in entry
+    ]
     return [module for module in modules if module.endswith(".py")]
 
 

@@ -16,11 +16,11 @@ from dpmcmc.evaluation import independence
 from dpmcmc.evaluation.coverage import of_data_set, summary
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
-from dpmcmc.jobs.samplers import with_needed
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.model import Model
+from dpmcmc.precomputed import with_needed
+from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.study.streams import generator, seed_sequence, three_streams
 
 EXACT_DRAWS = 500
 LEAST_DRAWS = 4  # of which an interval can be made

@@ -10,7 +10,7 @@ from dpmcmc.evaluation.checking.cases import SOME_ROWS, row_axis, row_gradients,
 from dpmcmc.evaluation.checking.findings import NotTried, Outcome
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.model import Model
-from dpmcmc.study.fresh import Raised, alike, called, row_dependence
+from dpmcmc.new_processes import Raised, alike, called, row_dependence
 
 ROWS = 300  # of a simulated table
 CODES = 10  # a column may have, 0 to 9

@@ -3,7 +3,7 @@
 from dpmcmc.evaluation.checking import fresh, others, posteriors, rows
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import find_all
-from dpmcmc.study.streams import generator
+from dpmcmc.random_streams import generator
 
 CHECKS = [
     rows.data_are_read,

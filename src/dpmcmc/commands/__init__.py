@@ -1,0 +1,1 @@
+"""The commands `new` and `check`; those of releases are in `dpmcmc.release.command`."""

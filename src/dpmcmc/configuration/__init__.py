@@ -1,0 +1,1 @@
+"""Models and algorithms of a study's file: reading, checking, and the catalogue."""

@@ -1,0 +1,320 @@
+"""Models and algorithms of a configuration: classes, whose fields are the settings they take."""
+
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import is_dataclass
+from inspect import signature
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from dpmcmc import registry
+from dpmcmc.accounting.accountants import accountant, accountants
+from dpmcmc.accounting.costs import mechanism_of
+from dpmcmc.configuration.keys import MODEL_KEYS, Algorithm
+from dpmcmc.configuration.yaml_files import ConfigError, check_type, listed
+from dpmcmc.data_files import DataError, DataFile, Split, model_of
+from dpmcmc.models.model import Model
+from dpmcmc.samplers.moves import Move
+from dpmcmc.samplers.private_start import check_kinds
+from dpmcmc.settings import Settings, annotations, schema
+
+SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
+
+CLASSES = {  # base of a class of each kind, and members that it must define
+    "model": (Model, ("log_prior_ratio", "likelihood")),
+    "sampler": (Settings, ("step",)),
+    "move": (Move, ("init", "propose")),
+}
+
+
+class ModelEntry(NamedTuple):
+    """A model of the configuration."""
+
+    id: str
+    label: str
+    model: object  # made of its settings
+    spec: dict  # for `dpmcmc.registry.build`
+    data: dict | None  # file, columns, digest of its bytes, share held_out; None: simulated
+    reference: str  # how its reference sample is drawn: exact, grid, long-run or normal
+    data_sets: int | None  # how many are simulated; None: as the study says
+    settings_of: str | None  # the model whose settings algorithms have here, carried to its n
+
+    @property
+    def public_data(self):
+        """`data` without the digest: with that, who knows all rows but one can confirm a guess."""
+        return self.data and {key: self.data[key] for key in self.data if key != "digest"}
+
+
+class AlgorithmEntry(Algorithm):
+    """An algorithm of the configuration; sampler, move, start and accountant are references."""
+
+    id: str = ""
+
+    @property
+    def sampler_class(self):
+        """Class of the sampler."""
+        return registry.load(self.sampler)
+
+    @property
+    def is_private(self):
+        """Whether its steps or its preparation have a mechanism, which an accountant prices."""
+        return is_private(self.sampler_class)
+
+    @property
+    def has_free_steps(self):
+        """Whether only its preparation costs something."""
+        return self.is_private and not hasattr(self.sampler_class, "mechanism")
+
+    def settings_on(self, model, varied=None):
+        """Settings on a model, with those of a sweep in their place."""
+        return self.settings.get(model, {}) | (varied or {})
+
+    def spec(self, settings):
+        """The sampler with such settings, for `dpmcmc.registry.build`."""
+        return registry.entry(self.sampler, settings, self.move, self.start)
+
+    def schema(self):
+        """What settings on a model may hold: the fields of the sampler, its move and its start."""
+        own = schema(self.sampler_class, *[registry.load(self.move)] if self.move else [])
+        if self.start is None:
+            return own
+        share = annotations(registry.load(registry.PRIVATE_START))["start_share"]
+        more = [("start", schema(registry.load(self.start)), None), ("start_share", share, None)]
+        return msgspec.defstruct(
+            own.__name__, more, bases=(own,), kw_only=True, forbid_unknown_fields=True
+        )
+
+
+def is_private(cls):
+    """Whether a class of samplers has a mechanism, of its steps or of its preparation."""
+    return hasattr(cls, "mechanism") or hasattr(cls, "preparation")
+
+
+@contextmanager
+def refusing(where, cause=""):
+    """Make a ConfigError of what a class or a file, which may be a user's own, raises."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{where}{error}") from None
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{where.rstrip('.: ')}: {cause}{problem}") from None
+
+
+def load_class(kind, name, where, folders):
+    """Reference and class that a name in the configuration stands for."""
+    with refusing(f"{where}: ", f"{name} cannot be imported: "):
+        reference = registry.resolve(kind, name, *folders)
+        cls = registry.load(reference)
+    base, members = CLASSES[kind]
+    if not (issubclass(cls, base) and is_dataclass(cls)):
+        raise ConfigError(
+            f"{where}: {name} must be a dataclass that derives from "
+            f"{base.__module__}.{base.__name__}"
+        )
+    if kind == "sampler" and hasattr(cls, "release") and not is_private(cls):
+        raise ConfigError(f"{where}: {name}: rename release() to mechanism()")
+    missing = [member for member in members if not hasattr(cls, member)]
+    if kind == "sampler" and not (hasattr(cls, "init") or hasattr(cls, "prepare")):
+        missing.insert(0, "init")
+    if missing:
+        raise ConfigError(f"{where}: {name} has no {listed(missing)}")
+    return reference, cls
+
+
+def check_sizes(settings, where):
+    """Raise a ConfigError for numbers, in lists too, that cannot be computed with."""
+    for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
+        place = f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]"
+        if isinstance(value, list | dict):
+            check_sizes(value, place)
+        elif isinstance(value, int | float) and value and not SIZES[0] <= abs(value) <= SIZES[1]:
+            low, high = SIZES
+            raise ConfigError(f"{place}: must be between {low:g} and {high:g} in size, not {value}")
+
+
+def read_model(name, entry, folders, study_seed=0):
+    """A model's entry, checked, and its data if they are in a file; raises a ConfigError.
+
+    The class and the data are looked for in the folders; the seed decides which rows are held out.
+    """
+    where = f"models.{name}"
+    reference, cls = load_class("model", entry["kind"], f"{where}.kind", folders)
+    if taken := [word for word in MODEL_KEYS if word in annotations(cls)]:
+        raise ConfigError(
+            f"{where}.kind: {cls.__name__} has a field {listed(taken)}, which an entry has for "
+            "something else; it must have another name"
+        )
+    settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
+
+    def build(**of_data):
+        check_type(settings | of_data, schema(cls), where)
+        check_sizes(settings, where)
+        return cls(**settings, **of_data)
+
+    data = None
+    with refusing(f"{where}."):
+        if "data" in entry:
+            model, data = read_data(name, entry, build, cls, folders, study_seed)
+            settings["num_rows"] = model.num_rows
+        else:
+            if of_data := entry.keys() & {"columns", "held_out"}:
+                key = min(of_data)
+                raise ConfigError(f"{where}.{key}: needs the key data, a file")
+            if not simulates(cls):
+                raise ConfigError(
+                    f"{where}: {cls.__name__} has no simulate, so missing key data: a file"
+                )
+            if "theta" not in signature(cls.simulate).parameters:
+                raise ConfigError(
+                    f"{where}: {cls.__name__}.simulate must take theta: simulate(self, rng, "
+                    "theta=None)"
+                )
+            model = build()
+        json.dumps([model.dimension, model.num_rows, model.data_shape])
+    spec = {"class": reference} | settings
+    kind = reference_kind(entry, model, where)
+    more = entry.get("data_sets"), entry.get("settings_of")
+    return ModelEntry(name, entry.get("label", name), model, spec, data, kind, *more)
+
+
+def read_data(name, entry, build, cls, folders, study_seed):
+    """Model of an entry with a data file, which says how many rows there are, and `data` of it."""
+    where = f"models.{name}"
+    if "num_rows" in entry:
+        raise ConfigError(
+            f"{where}.num_rows: must not be given with data, which have their own number of rows; "
+            "to remove what an extended file says, set it to null"
+        )
+    if "num_rows" not in annotations(cls):
+        raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
+    path = Path(os.path.relpath(registry.beside(entry["data"], folders)))
+    held_out = {key: entry[key] for key in ("held_out",) if key in entry}
+    split = Split(entry["held_out"], study_seed) if held_out else None
+    try:
+        file = DataFile(path)
+        model, columns = model_of(file, lambda n: build(num_rows=n), entry.get("columns"), split)
+    except DataError as error:
+        raise ConfigError(f"{where}.data: {error}") from None
+    return model, {"file": path.as_posix(), "columns": columns, "digest": file.digest} | held_out
+
+
+def simulates(cls):
+    """Whether a model's class can make data."""
+    return cls.simulate is not Model.simulate
+
+
+def reference_kind(entry, model, where):
+    """How the reference sample is drawn: as the entry says, else in the most exact way there is."""
+    is_exact = type(model).sample_posterior is not Model.sample_posterior
+    possible = ["exact"] * is_exact + ["grid"] * (model.dimension == 2) + ["long-run", "normal"]
+    kind = entry.get("reference", possible[0])
+    if kind not in possible:
+        raise ConfigError(
+            f"{where}.reference: {kind} is not possible for {type(model).__name__} (exact needs "
+            f"sample_posterior, grid dimension = 2); valid values: {listed(possible)}"
+        )
+    return kind
+
+
+def read_algorithm(name, entry, folders):
+    """An algorithm's entry, but for its settings checked; raises a ConfigError.
+
+    Files that it names are looked for in the folders.
+    """
+    where = f"algorithms.{name}"
+    sampler, cls = load_class("sampler", entry["sampler"], f"{where}.sampler", folders)
+    move = None
+    if "move" in annotations(cls):
+        if "move" not in entry:
+            valid = listed(registry.names("move"))
+            raise ConfigError(f"{where}: missing key move; valid values: {valid}")
+        move, move_class = load_class("move", entry["move"], f"{where}.move", folders)
+        if shared := annotations(cls).keys() & annotations(move_class).keys():
+            raise ConfigError(
+                f"{where}.move: {entry['move']} and {entry['sampler']} have both a setting "
+                f"{listed(shared)}; one of them must have another name"
+            )
+    elif "move" in entry:
+        raise ConfigError(f"{where}.move: {cls.__name__} takes no move")
+    start = None
+    if "start" in entry:
+        start, of_start = load_class("sampler", entry["start"], f"{where}.start", folders)
+        with refusing(f"{where}."):
+            check_kinds(cls, of_start)
+    priced_by = None
+    if is_private(cls):
+        if "accountant" not in entry:
+            raise ConfigError(
+                f"{where}: missing key accountant; valid values: {listed(accountants())}"
+            )
+        priced_by = find_accountant(entry["accountant"], f"{where}.accountant", folders)
+    elif "accountant" in entry:
+        raise ConfigError(
+            f"{where}.accountant: {cls.__name__} is not private, so it takes no accountant"
+        )
+    found = {"id": name, "sampler": sampler, "move": move, "start": start}
+    return AlgorithmEntry(**{"label": name} | entry | found | {"accountant": priced_by})
+
+
+def find_accountant(name, where, folders):
+    """Name of an accountant of the package, or path of the user's own; raises a ConfigError."""
+    with refusing(f"{where}: ", f"{name} cannot be imported: "):
+        reference = registry.file_of(name, folders) if name.endswith(".py") else name
+        accountant(reference)
+    return reference
+
+
+def check_settings(algorithm, model, settings, where):
+    """Raise a ConfigError for settings that the sampler, the model or the accountant refuses.
+
+    Parameters
+    ----------
+    algorithm : AlgorithmEntry
+    model : ModelEntry
+    settings : dict
+        All that the algorithm has on that model.
+    where : str
+        Keys that lead to the settings, as messages name them.
+
+    Returns
+    -------
+    what a chain releases, for an accountant; None without privacy
+    """
+    check_type(settings, algorithm.schema(), where)
+    check_sizes(settings, where)
+    with refusing(f"{where}."):
+        sampler = registry.build(algorithm.spec(settings))
+        chain = sampler.chain if algorithm.start else sampler
+        for part in (sampler, *([chain.move] if algorithm.move else [])):
+            part.check_dimension(model.model.dimension)
+        if not algorithm.is_private:
+            return None
+        if hasattr(sampler, "with_preparation_noise"):
+            sampler = sampler.with_preparation_noise(1.0)  # whatever the budget will say
+        mechanism = mechanism_of(sampler, model.model.num_rows, model.model.likelihood_power)
+        try:
+            accountant(algorithm.accountant).check(mechanism)
+        except TypeError as error:
+            valid = [name for name in accountants() if prices(name, mechanism)]
+            raise ConfigError(
+                f"algorithms.{algorithm.id}.accountant: {error}; valid values: {listed(valid)}"
+            ) from None
+    return mechanism
+
+
+def prices(name, mechanism):
+    """Whether an accountant prices mechanisms of that kind."""
+    try:
+        accountant(name).check(mechanism)
+    except TypeError:
+        return False
+    except ValueError:  # of that kind, but not this one
+        return True
+    return True

@@ -1,0 +1,1 @@
+"""Studies of the samplers of `dpmcmc`: configuration, jobs of the workflow, tables, pages."""

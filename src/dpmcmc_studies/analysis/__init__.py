@@ -1,0 +1,1 @@
+"""Summaries, rankings and claims, of the tables of a study."""

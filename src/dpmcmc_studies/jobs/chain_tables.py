@@ -1,0 +1,216 @@
+"""Tables of the chains of one model, with their metrics."""
+
+import json
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpmcmc import registry
+from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
+from dpmcmc.evaluation.metrics import compare, kept_draws
+from dpmcmc.files import read_json, read_npy, read_npz, reading
+from dpmcmc.random_streams import generator
+from dpmcmc_studies.frames import FINGERPRINT, read_csv, whole, write_csv
+from dpmcmc_studies.jobs.data import held_out
+from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
+
+TABLES = ("chains", "timings", "budgets", "mixing")
+WHOLE = {"chains": "changed_decisions", "budgets": "allowed_iterations"}  # some are missing
+KEYS = ("model", "algorithm", "epsilon", "seed")  # of a row of timings
+INTERVAL = (0.05, 0.95)  # quantiles
+AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a sample's chains
+
+
+def chain_table(spec, rows, results, reference, chains, timings, budgets, mixing):
+    """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
+
+    Chains that share a budget are one sample: a row of `chains`, whose `seed` is its number. Rows
+    of a cell whose fingerprint is committed are those that are committed.
+
+    Parameters
+    ----------
+    spec : dict
+        From `dpmcmc_studies.study.study.Study.chain_table`.
+    rows : dict
+        From `dpmcmc_studies.jobs.reuse.Reuse.rows`, of the cells.
+    results : path
+        Directory of the study's results, with chains and budgets.
+    reference : path or None
+        None where all rows are committed.
+    chains, timings, budgets, mixing : path
+        Tables that are written.
+    """
+    committed = {}
+    if any(taken for _, taken in rows["parts"].values()):
+        committed = {name: read_csv(Path(rows["tables"], f"{name}.csv")) for name in TABLES}
+    by_cell = {name: dict(list(table.groupby(FINGERPRINT))) for name, table in committed.items()}
+    given, records = Given(spec, results, reference), {name: [] for name in TABLES}
+    for algorithm, run, stream, seeds in spec["cells"]:
+        now, taken = rows["parts"][f"chains/{spec['model']}/{algorithm}/{run}"]
+        if taken:
+            of_cell = {name: by_cell[name][taken].to_dict("records") for name in TABLES}
+        else:
+            of_cell = cell_rows(given, algorithm, run, stream, range(seeds))
+        for name in TABLES:
+            records[name] += [row | {FINGERPRINT: now} for row in of_cell[name]]
+    for name, path in zip(TABLES, (chains, timings, budgets, mixing), strict=True):
+        table = pd.DataFrame(records[name])
+        columns = [*dict.fromkeys([*committed.get(name, ()), *table])]
+        columns.append(columns.pop(columns.index(FINGERPRINT)))
+        write_csv(whole(table[columns], WHOLE.get(name)), path)
+
+
+class Given:
+    """Reference, held-out rows and chains of a model, as jobs have written them.
+
+    Parameters
+    ----------
+    spec : dict
+        From `dpmcmc_studies.study.study.Study.chain_table`.
+    results, reference : path
+    """
+
+    def __init__(self, spec, results, reference):
+        self.spec, self.results, self._reference = spec, Path(results), reference
+
+    @cached_property
+    def model(self):
+        """The model."""
+        return registry.build(self.spec["model_entry"])
+
+    @cached_property
+    def reference(self):
+        """Reference sample, (size, d), or one for each data set, (data_sets, size, d)."""
+        return read_npy(self._reference)
+
+    @cached_property
+    def held_out(self):
+        """Rows to measure accuracy on, (k, p); or None."""
+        return held_out(self.spec)
+
+    def budget(self, algorithm, run):
+        """What a cell may spend."""
+        return read_json(self.results / f"budgets/{self.spec['model']}/{algorithm}/{run}.json")
+
+    def chains(self, algorithm, run, seeds):
+        """`ChainFile` of each seed of a cell, in order."""
+        directory = self.results / "chains" / self.spec["model"]
+        return [read_chain(directory, algorithm, run, seed) for seed in seeds]
+
+
+def cell_rows(given, algorithm, run, stream, seeds):
+    """Rows of one cell for each table of chains, lists of dicts by the name of the table.
+
+    Parameters
+    ----------
+    given : Given
+    algorithm, run : str
+        As in paths.
+    stream : str
+        Label of the run in random streams.
+    seeds : range
+    """
+    spec, found = given.spec, given.chains(algorithm, run, seeds)
+    cost = given.budget(algorithm, run)
+    m = spec["chains_per_sample"]
+    samples = [
+        sample_row(given, found[number * m : (number + 1) * m], algorithm, stream, number)
+        for number in range(len(found) // m)
+    ]
+    timings = [
+        {key: chain.record[key] for key in chain.record if key in KEYS}
+        | chain.timing
+        | chain.varied
+        for chain in found
+    ]
+    budget = {key: value for key, value in cost.items() if key != "noise_scale"}
+    record = found[0].record
+    cell = {key: record[key] for key in ("model", "algorithm", "epsilon", "iterations")}
+    # Chains of several data sets do not agree, and need not.
+    kept = np.array([chain.kept for chain in found])
+    r_hat = math.nan if "data_sets" in spec else split_r_hat(kept)
+    rows = samples, timings, [budget], [cell | {"r_hat": r_hat} | found[0].varied]
+    return dict(zip(TABLES, rows, strict=True))
+
+
+def sample_row(given, part, algorithm, stream, number):
+    """Row of the table `chains` for one sample.
+
+    Parameters
+    ----------
+    given : Given
+    part : list of ChainFile
+        Its chains.
+    algorithm, stream : str
+        What seeds the sample's random pairs, with the number.
+    number : int
+        Of the sample; its chains have the seeds m number, ..., m number + m - 1.
+    """
+    spec, model = given.spec, given.model
+    reference = of_seed(spec, given.reference, number)
+    kept = np.array([chain.kept for chain in part])
+    draws = np.concatenate(kept)
+    rng = generator(spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number)
+    metrics = compare(rng, draws, reference, model, **spec["mmd"], held_out=given.held_out)
+    has_diverged = math.isinf(metrics["mean_error"])
+    ess = 0.0 if has_diverged else effective_sample_size(kept)
+    of_draws = {"kept_draws": len(draws), "ess": ess}
+    if len(part) > 1:
+        of_draws["r_hat"] = split_r_hat(kept)
+    return (
+        part[0].record
+        | {"seed": number}
+        | {key: mean_of(chain.record[key] for chain in part) for key in AVERAGED}
+        | of_draws
+        | metrics
+        | of_data_set(spec, model, draws, number)
+        | {key: sum(chain.changed[key] for chain in part) for key in part[0].changed}
+        | part[0].varied
+    )
+
+
+def of_data_set(spec, model, draws, number):
+    """Of one data set of several: its number, and the share of components whose interval holds.
+
+    The interval has 90 % of the draws in its middle, and should hold the theta of the data. That of
+    a component with a draw that is not finite holds nothing.
+    """
+    if "data_sets" not in spec:
+        return {}
+    covered = math.nan
+    theta = truth(spec, model, "data", number % spec["data_sets"])
+    if theta is not None and len(draws) > 1:
+        low, high = np.quantile(np.where(np.isfinite(draws), draws, np.nan), INTERVAL, axis=0)
+        covered = float(((low <= theta) & (theta <= high)).mean())
+    return numbered(spec, number) | {"coverage": covered}
+
+
+class ChainFile(NamedTuple):
+    """What the job of a chain has written."""
+
+    record: dict
+    changed: dict
+    varied: dict
+    timing: dict
+    kept: np.ndarray  # draws after burn-in, (k, d)
+
+
+def read_chain(chains, algorithm, run, seed):
+    """`ChainFile` of a seed, below the directory of a model's chains."""
+    path = Path(chains, algorithm, run, f"seed-{seed}.npz")
+    contents = read_npz(path)
+    with reading(path):
+        texts = (contents[key] for key in ("record", "changed", "varied", "timing"))
+        return ChainFile(
+            *(json.loads(str(text)) for text in texts), kept_draws(contents["positions"])
+        )
+
+
+def mean_of(values):
+    """Mean of what chains have recorded; None of chains without an iteration."""
+    values = list(values)
+    return None if None in values else math.fsum(values) / len(values)

@@ -1,0 +1,234 @@
+"""The command `check-results`: compute parts of committed results anew, and compare every digit.
+
+Parts are drawn at random, by the commit, so that each commit checks others. They run in Snakemake's
+own workflow, in a directory apart, and take nothing of their own results from what is committed.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from dpmcmc.files import JobError, replacing
+from dpmcmc_studies.frames import FINGERPRINT, read_csv
+from dpmcmc_studies.jobs.chain_tables import Given, sample_row
+from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_studies
+from dpmcmc_studies.jobs.reuse import KEYS, Reuse
+from dpmcmc_studies.study.loading import load_study, study_files
+
+CHAINS = 20  # that are run of a study, unless more are asked for
+MOST_SECONDS = 2.0  # CPU time of a chain that is run, in the median of its cell
+MOST_NAMED = 3  # rows that differ, of a column
+# Where a run has the rows of a part, and in which tables they are committed.
+FILES = {
+    "baselines": ("tables/models/{}/baselines.csv", "tables/models/{}/starts.csv"),
+    "intervals": ("tables/models/{}/intervals.csv",),
+    "accounting": ("accounting/{}.csv",),
+    "audit": ("audit/{}.csv",),
+    "certified": ("certified/{}.csv",),
+}
+
+
+def check_results(studies, chains=CHAINS, renew=False):
+    """Compute some committed results anew and compare every digit; the exit status.
+
+    Parameters
+    ----------
+    studies : list of str
+        Names; all that are committed if empty.
+    chains : int
+        How many are run of each study, in cells drawn at random.
+    renew : bool
+        After a refactoring: run a chain of each algorithm on each model whose fingerprint has
+        changed instead. If all digits are the same, committed rows get the present fingerprints.
+    """
+    problems = 0
+    for name in studies or committed_studies():
+        study = load_study(ROOT, study_files(ROOT, name))
+        reuse = Reuse(study, DOCS / study.name, is_assumed=True)
+        samples, parts = changed(reuse) if renew else drawn(reuse, int(chains))
+        lines = differences(reuse, samples, parts)
+        text = f"{len(samples)} samples of chains and {len(parts)} other parts computed anew, "
+        text += "which differ:" if lines else "all identical"
+        if renew and not lines:
+            renew_fingerprints(reuse)
+            text += "; committed rows have the present fingerprints"
+        print(f"docs/{study.name}: {text}", *lines, sep="\n  ", flush=True)
+        problems += bool(lines)
+    return min(problems, 1)
+
+
+# -- Which parts -----------------------------------------------------------------------------------
+
+
+def drawn(reuse, chains):
+    """Pairs (cell, sample) of so many chains, and one other part, drawn by the commit."""
+    study, m = reuse.study, reuse.study.chains_per_sample
+    command = ["git", "-C", ROOT, "rev-parse", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    rng = random.Random(f"{found.stdout.strip()} {study.name}")
+    seconds = seconds_of_chains(reuse)
+    places = [
+        (cell, number)
+        for cell in study.cells
+        if seconds.get("/".join(cell), MOST_SECONDS + 1) <= MOST_SECONDS
+        for number in range(len(study.seeds_of(cell)) // m)
+    ]
+    quick = [part for part in reuse.committed if part.partition("/")[0] in ("baselines", "audit")]
+    quick += [part for part in reuse.committed if part.startswith("certified/")]
+    quick = [part for part in quick if part in reuse.fingerprints.names]
+    return rng.sample(places, min(len(places), chains // m)), rng.sample(quick, min(len(quick), 1))
+
+
+def changed(reuse):
+    """Of each algorithm on each model that has changed a quick sample, and other such parts.
+
+    Left out are intervals of all models but one, and parts whose reference takes minutes.
+    """
+    study, seconds = reuse.study, seconds_of_chains(reuse)
+    old = [part for part in reuse.fingerprints.names if part in reuse.committed]
+    old = [part for part in old if reuse.committed[part] != reuse.fingerprints[part]]
+    cells = sorted(study.cells, key=lambda cell: seconds.get("/".join(cell), 0))
+    quickest = {}
+    for cell in cells:
+        if f"chains/{'/'.join(cell)}" in old:
+            quickest.setdefault(cell[:2], (cell, 0))
+    slow = {part.partition("/")[2] for part in reuse.committed if part.startswith("reference/")}
+    others = [
+        part
+        for part in old
+        if not part.startswith(("chains/", "intervals/")) and part.partition("/")[2] not in slow
+    ]
+    intervals = [part for part in old if part.startswith("intervals/")]
+    return [*quickest.values()], others + intervals[:1]
+
+
+def seconds_of_chains(reuse):
+    """CPU seconds of a chain of each cell, in the median, by its path."""
+    timings = read_csv(reuse.directory / "tables/timings.csv")
+    by_fingerprint = timings.groupby(FINGERPRINT)["cpu_seconds"].median()
+    return {
+        part.partition("/")[2]: by_fingerprint[value]
+        for part, value in reuse.committed.items()
+        if part.startswith("chains/")
+    }
+
+
+# -- Running and comparing -------------------------------------------------------------------------
+
+
+def differences(reuse, samples, parts):
+    """Compute samples and parts anew; lines of what differs from the committed ones."""
+    study = reuse.study
+    m = study.chains_per_sample
+    seeds = {place: range(place[1] * m, (place[1] + 1) * m) for place in samples}
+    targets = [f"chains/{'/'.join(c)}/seed-{i}.npz" for (c, _), of in seeds.items() for i in of]
+    targets += [f"reference/{model}.npy" for model in {cell.model for cell, _ in samples}]
+    files = {}
+    for part in parts:
+        kind, _, ids = part.partition("/")
+        files |= {file.format(ids): (kind, part) for file in FILES[kind]}
+    with scratch() as directory:
+        run_workflow(study, directory, [*targets, *files], parts)
+        results = directory / "results" / study.name
+        lines = sample_differences(reuse, seeds, results)
+        for file, (kind, part) in files.items():
+            name = Path(file).stem if kind in ("baselines", "intervals") else kind
+            lines += frame_differences(
+                f"{name}.csv, {part}",
+                committed_part(reuse, name, part),
+                read_csv(results / file).drop(columns=FINGERPRINT),
+            )
+    return lines
+
+
+@contextmanager
+def scratch():
+    """A directory below results/ for what is compared, and then deleted."""
+    (ROOT / "results").mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=ROOT / "results", prefix=".scratch-") as directory:
+        yield Path(directory)
+
+
+def run_workflow(study, directory, targets, anew):
+    """Make files of a study's results in a directory, with some parts computed anew."""
+    command = [Path(sys.executable).with_name("snakemake"), "--snakefile", ROOT / "Snakefile"]
+    command += ["--directory", directory, "--cores", os.environ.get("CORES", "all"), "--nocolor"]
+    command += ["--quiet", "all"]
+    command += ["--config", "reuse=true", "assume=true", f"anew={json.dumps(anew)}"]
+    command += [word for file in study_files(ROOT, study.name) for word in ("--configfile", file)]
+    command += ["--", *(f"results/{study.name}/{target}" for target in targets)]
+    output = {"encoding": "utf-8", "errors": "replace", "capture_output": True}
+    done = subprocess.run([*map(str, command)], check=False, **output)
+    if done.returncode:
+        raise JobError(f"the workflow failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+
+
+def committed_part(reuse, table, part):
+    """Committed rows of a part in a table, without their fingerprint."""
+    frame = read_csv(reuse.directory / f"tables/{table}.csv")
+    is_it = frame[FINGERPRINT] == reuse.committed[part]
+    return frame[is_it].drop(columns=FINGERPRINT).reset_index(drop=True)
+
+
+def sample_differences(reuse, seeds, results):
+    """Rows of chains that ran anew, beside the committed ones: lines of what differs."""
+    study, given, was, now = reuse.study, {}, {}, {}
+    for (cell, number), of_sample in seeds.items():
+        if cell.model not in given:
+            reference = results / f"reference/{cell.model}.npy"
+            given[cell.model] = Given(study.chain_table(cell.model), results, reference)
+        chains = given[cell.model].chains(cell.algorithm, cell.run, of_sample)
+        labels = cell.algorithm, study.runs[cell].seed_label, number
+        place = f"{'/'.join(cell)}, {number}"
+        now[place] = sample_row(given[cell.model], chains, *labels)
+        rows = committed_part(reuse, "chains", f"chains/{'/'.join(cell)}")
+        was[place] = rows[rows["seed"] == number].iloc[0]
+    if not seeds:
+        return []
+    was, now = (pd.DataFrame.from_dict(rows, orient="index") for rows in (was, now))
+    return frame_differences("chains.csv", was, now)
+
+
+def frame_differences(name, was, now):
+    """Lines that say in which columns two tables differ, by how much, and the first rows."""
+    was, now = (table.dropna(axis=1, how="all") for table in (was, now))
+    if {*was} != {*now} or len(was) != len(now):
+        columns = ", ".join(was.columns.symmetric_difference(now.columns)) or "none"
+        return [f"{name}: {len(was)} rows, now {len(now)}; columns in only one of them: {columns}"]
+    lines, both = [], was.compare(now[[*was]])
+    for column in both.columns.unique(0):
+        pair = both[column].dropna(how="all")
+        numbers = pair.apply(pd.to_numeric, errors="coerce").astype(float)
+        by = numbers.diff(axis=1)["other"].abs().max(skipna=False)
+        far = f", by at most {by:.3g}" if by > 0 else ""
+        rows = "; ".join(map(str, pair.index[:MOST_NAMED]))
+        lines.append(f"{name}: {column} differs in {len(pair)} of {len(was)} rows{far}: {rows}")
+    return lines
+
+
+def renew_fingerprints(reuse):
+    """Give committed rows and files the present fingerprints of their parts."""
+    now = {
+        was: reuse.fingerprints[part]
+        for part, was in reuse.committed.items()
+        if part.startswith(("reference/", "kept/")) or part in reuse.fingerprints.names
+    }
+    for name in ("chains", "timings", "budgets", "mixing", "starts", "certified", *KEYS):
+        path = reuse.directory / f"tables/{name}.csv"
+        if path.exists():
+            header, *lines = path.read_text(encoding="utf-8").splitlines()
+            ends = (line.rpartition(",") for line in lines)
+            renewed = [f"{rest},{now.get(was, was)}" for rest, _, was in ends]
+            with replacing(path) as file:
+                file.write("\n".join([header, *renewed, ""]).encode())
+    for path in [*reuse.directory.glob("reference/*"), *reuse.directory.glob("kept/*")]:
+        stem, end = path.name.removesuffix(".npy"), ".npy" if path.suffix == ".npy" else ""
+        name, *was = stem.rsplit("-", 2)
+        path.rename(path.with_name(f"{name}-{now.get('-'.join(was), '-'.join(was))}{end}"))

@@ -1,0 +1,155 @@
+"""Reuse of committed results: rows and files whose fingerprint is that of the present code.
+
+A row of a table has the fingerprint of its part in the column `fingerprint`, a committed file in
+its name. A run with reuse takes those of the same fingerprint as they are and computes the others.
+So rendering pages, renewing what has changed and adding a column are one and the same run.
+"""
+
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from dpmcmc_studies.frames import FINGERPRINT, read_csv
+from dpmcmc_studies.jobs.fingerprints import Fingerprints
+
+# Columns of a table, beside its kind, that say which part a row belongs to.
+KEYS = {
+    "baselines": ["model"],
+    "intervals": ["model"],
+    "accounting": ["algorithm", "accountant"],
+    "audit": ["case"],
+}
+MOST_NAMED = 5  # parts in a line
+
+
+class Reuse:
+    """Committed results of a study, and which of them a run may take.
+
+    Parameters
+    ----------
+    study : Study
+    directory : Path, optional
+        Committed results; without, nothing is reused.
+    anew : iterable of str
+        Parts that are computed anew although their fingerprint is the present one.
+    is_assumed : bool
+        Take parts whose fingerprint has changed as well: to check a few of them, drawn at random.
+    """
+
+    def __init__(self, study, directory=None, anew=(), is_assumed=False):
+        self.study, self.directory = study, directory
+        self.anew, self.is_assumed = frozenset(anew), is_assumed
+        self.fingerprints = Fingerprints(study)
+
+    def has(self, part):
+        """Whether a run takes a part from what is committed."""
+        return self.found(part) is not None
+
+    def found(self, part):
+        """Fingerprint of a part that a run takes from what is committed, else None."""
+        if self.directory is None or part in self.anew:
+            return None
+        was = self.committed.get(part)
+        return was if was and (self.is_assumed or was == self.fingerprints[part]) else None
+
+    def rows(self, *parts):
+        """Settings of a job of tables: {"tables": directory, "parts": {part: [now, taken]}}."""
+        return {
+            "tables": str(self.directory and Path(self.directory, "tables")),
+            "parts": {part: [self.fingerprints[part], self.found(part)] for part in parts},
+        }
+
+    def file(self, part):
+        """Committed file or directory of a part that a run takes; else an empty text."""
+        if not (found := self.found(part)):
+            return ""
+        [path] = Path(self.directory).glob(f"{part}-{found}*")
+        return str(path)
+
+    @cached_property
+    def committed(self):
+        """Fingerprints of all that is committed, by part."""
+        found = self._of_chains() | self._of_files()
+        for kind, keys in KEYS.items():
+            table = self._table(kind)
+            if table is not None:
+                rows = table.drop_duplicates(keys)
+                parts = rows[keys].astype(str).agg("/".join, axis=1)
+                found |= {
+                    f"{kind}/{part}": value
+                    for part, value in zip(parts, rows[FINGERPRINT], strict=True)
+                }
+        return found
+
+    def _of_files(self):
+        files = [*Path(self.directory).glob("reference/*"), *Path(self.directory).glob("kept/*")]
+        parts = [file.name.removesuffix(".npy").rsplit("-", 2) for file in files]
+        return {
+            f"{file.parent.name}/{name}": f"{settings}-{source}"
+            for file, (name, settings, source) in zip(files, parts, strict=True)
+        }
+
+    def _of_chains(self):
+        """Fingerprints of cells, in the tables of chains and of certified budgets."""
+        study, found = self.study, {}
+        cells = {key_of(study, cell): "/".join(cell) for cell in study.cells}
+        for kind in ("chains", "certified"):
+            table = self._table(kind)
+            if table is None:
+                continue
+            columns = ["model", "algorithm", "epsilon", "iterations", *study.swept]
+            rows = table.reindex(columns=columns)
+            if kind == "chains":
+                rows["iterations"] = rows["iterations"].where(rows["epsilon"].isna())
+            else:
+                rows["iterations"] = None
+            rows = rows.astype(object).where(rows.notna(), None)
+            keys = [*rows.itertuples(index=False, name=None)]
+            counts = pd.Series(keys).value_counts()
+            for key, value in zip(keys, table[FINGERPRINT], strict=True):
+                cell = cells.get(key)
+                if cell and (kind != "chains" or counts[key] == self._samples(cell)):
+                    found[f"{kind}/{cell}"] = value
+        return found
+
+    def _samples(self, cell):
+        study = self.study
+        [cell] = [known for known in study.cells if "/".join(known) == cell]
+        return len(study.seeds_of(cell)) // study.chains_per_sample
+
+    def _table(self, name):
+        """A committed table; None without it, or without fingerprints."""
+        path = Path(self.directory, "tables", f"{name}.csv")
+        table = read_csv(path) if path.exists() else {}
+        return table if FINGERPRINT in table else None
+
+    def plan(self):
+        """Lines that say what a run takes, what it computes, and why."""
+        taken, lines = [], {}
+        settings = {was.split("-")[0] for was in self.committed.values()}
+        for part in self.fingerprints.names:
+            if self.has(part):
+                taken.append(part)
+                continue
+            why = "their settings changed, or they are new"
+            if part in self.anew:
+                why = "they are to be checked"
+            elif self.fingerprints[part].split("-")[0] in settings:
+                why = "their source changed"
+            lines.setdefault(why, []).append(part)
+        total = len(self.fingerprints.names)
+        yield f"reused from {self.directory}: {len(taken)} of {total} parts"
+        for why, parts in lines.items():
+            more = f" and {len(parts) - MOST_NAMED} more" if len(parts) > MOST_NAMED else ""
+            yield f"computed, as {why}: {', '.join(parts[:MOST_NAMED])}{more}"
+        files = {entry.data["file"] for entry in self.study.models.values() if entry.data}
+        for file in sorted(map(str, files)):
+            yield f"taken to be as it was: {file} (fingerprints have no digest of data)"
+
+
+def key_of(study, cell):
+    """Values that a cell has in the columns of tables of chains."""
+    run = study.runs[cell]
+    stop = run.epsilon, run.iterations if run.epsilon is None else None
+    return (cell.model, cell.algorithm, *stop, *map(run.varied.get, study.swept))

@@ -1,0 +1,42 @@
+"""Tables of the whole study."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from dpmcmc_studies.analysis import tables
+from dpmcmc_studies.frames import FINGERPRINT, committed_rows, read_csv, write_csv
+
+
+def study_tables(spec, parts, directory):
+    """Put the tables of all models together, and summarise them, in a directory."""
+    by_name = {}
+    for path in map(Path, parts):
+        by_name.setdefault(path.stem, []).append(path)
+    write_tables(tables.study_tables(spec, **by_name), directory)
+
+
+def analysis_tables(spec, given, directory):
+    """Rank the algorithms and judge the claims, in a directory."""
+    frames = {Path(path).stem: read_csv(path) for path in given}
+    write_tables(tables.analysis_tables(**frames, **spec), directory)
+
+
+def write_tables(tables, directory):
+    """Write data frames, a dict by name, as CSV files."""
+    for name, table in tables.items():
+        write_csv(table, Path(directory, f"{name}.csv"))
+
+
+def joined_table(parts, rows, output):
+    """Put tables of the same columns together; parts whose fingerprint is committed from there."""
+    name, made = Path(output).stem, iter(parts)
+    frames = [
+        committed_rows(rows["tables"], name, taken).assign(**{FINGERPRINT: now})
+        if taken
+        else read_csv(next(made))
+        for now, taken in rows["parts"].values()
+    ]
+    table = pd.concat(frames, ignore_index=True)
+    columns = [*table.columns.drop(FINGERPRINT), FINGERPRINT]
+    write_csv(table[columns], output)

@@ -1,0 +1,43 @@
+"""Several data sets of one model: each has a reference sample and chains of its own.
+
+A job's `spec` has `data_sets`, their number, where there are several. Arrays then have one more
+axis, the first.
+"""
+
+import numpy as np
+
+from dpmcmc.random_streams import generator
+
+
+def of_each(spec, function):
+    """What a function returns for each data set, by its number, stacked on a first axis.
+
+    Without `data_sets` in the spec the function takes no number, and there is no such axis.
+    """
+    if "data_sets" not in spec:
+        return function()
+    return np.stack([function(i) for i in range(spec["data_sets"])])
+
+
+def of_seed(spec, arrays, seed):
+    """What belongs to the data set of the chain with a seed: data sets take turns."""
+    return arrays[seed % spec["data_sets"]] if "data_sets" in spec else arrays
+
+
+def truth(spec, model, purpose, *number):
+    """theta (d,) that a data set is drawn at: the true theta of the model, else a prior draw.
+
+    With `theta: prior` in the spec it is a draw of the prior whatever the model says. It is None
+    for a model that is not generative.
+    """
+    if not model.is_generative:
+        return None
+    if model.true_theta is not None and spec.get("theta") != "prior":
+        return model.true_theta
+    rng = generator(spec["study_seed"], f"{purpose}-theta", spec["model"], *number)
+    return model.sample_prior(rng)
+
+
+def numbered(spec, seed):
+    """Column `data_set`, where there are several: that of the chain with a seed."""
+    return {"data_set": int(seed) % spec["data_sets"]} if "data_sets" in spec else {}
