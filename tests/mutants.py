@@ -397,10 +397,10 @@ MUTANTS = [
         "study/test_sources.py",
     ),
     Mutant(
-        "recipes: digests of data files are published",
-        "dpmcmc_studies/jobs/table.py",
-        "    study = study.without_digests()\n",
-        "",
+        "fingerprints: digests of data files are published",
+        "dpmcmc_studies/jobs/fingerprints.py",
+        "        self.study = study.without_digests()\n",
+        "        self.study = study\n",
         "study/test_own_data.py",
     ),
     Mutant(

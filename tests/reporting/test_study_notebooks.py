@@ -18,7 +18,7 @@ DECLARED = {
         {"name": "figure-a", "shows": "Two", "if": ["panels", "table.audit", "vary.step_size"]},
     ],
     "tables": ["chains"],
-    "kept": ["moments"],
+    "kept": {"moments": "kept_moments.py"},
     "models": ["panels", "one"],
     "algorithms": ["shown"],
     "data": ["one"],
@@ -39,6 +39,7 @@ def write(tmp_path):
             ],
         )
         nbformat.write(notebook, tmp_path / f"{name}.ipynb")
+        (tmp_path / "kept_moments.py").touch()
 
     return write
 
@@ -69,7 +70,7 @@ def test_a_notebook_is_told_what_runs(resolve, tmp_path):
     assert (notebook.title, notebook.question) == ("Title", "What is it?")
     assert notebook.figures == {"figure-z": "One"}
     assert notebook.data_models == ["m"] and notebook.chain_models == []
-    assert notebook.kept == ["moments"]
+    assert notebook.kept == {"moments": tmp_path / "kept_moments.py"}
     assert notebook.parameters == {"panels": ["n", "m"], "one": "m", "shown": [], "steps": 7}
 
 
