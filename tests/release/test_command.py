@@ -68,7 +68,6 @@ def test_who_makes_a_ledger_beside_another_learns_that_they_share_no_budget(plac
 
 def test_what_takes_a_while_is_announced(place, made_up, capsys):
     place.ledger()
-    made_up.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     capsys.readouterr()
     assert place.release("newton", 1, "out", "--draws", 5) == 0
     printed = capsys.readouterr().out
@@ -199,6 +198,7 @@ def made_up(monkeypatch):
 
     monkeypatch.setattr(command, "run_inside", draws)
     monkeypatch.setattr(command, "try_out", lambda *_: None)
+    monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     return monkeypatch
 
 
