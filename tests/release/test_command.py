@@ -54,6 +54,30 @@ def test_from_the_file_to_what_may_be_published(place, capsys):
     assert "newton on 60 rows  published" in text_of(capsys)
 
 
+def test_who_makes_a_ledger_beside_another_learns_that_they_share_no_budget(place, capsys):
+    place.ledger()
+    assert "beside it lie" not in text_of(capsys)
+    (place.folder / "cleaned.csv").write_text("x,secret\n1,2\n")
+    budget = "--epsilon", 1, "--delta", 1e-3, "--rows", 9
+    assert place.run("ledger", "new", "cleaned.csv", *budget) == 0
+    assert (
+        "beside it lie data.csv.ledger: data of the same people share a budget only within one "
+        "ledger\n"
+    ) in text_of(capsys)
+
+
+def test_what_takes_a_while_is_announced(place, made_up, capsys):
+    place.ledger()
+    capsys.readouterr()
+    assert place.release("newton", 1, "out", "--draws", 5) == 0
+    printed = capsys.readouterr().out
+    assert (
+        "\nChecking your own code, then the whole release on simulated data ...\nwritten to out"
+    ) in printed
+    assert place.release("newton", 1, "out", "--draws", 5) == 1  # is there already
+    assert "Checking" not in capsys.readouterr().out
+
+
 def test_all_of_a_budget_can_be_spent_by_one_release(place):
     place.ledger(3, ROWS, "--for", "full-data")
     assert place.release("newton", 3, "out", "--plan") == 0
@@ -174,6 +198,7 @@ def made_up(monkeypatch):
 
     monkeypatch.setattr(command, "run_inside", draws)
     monkeypatch.setattr(command, "try_out", lambda *_: None)
+    monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     return monkeypatch
 
 

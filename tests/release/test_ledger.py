@@ -227,6 +227,45 @@ def test_a_link_to_the_data_has_the_same_ledger(data, tmp_path):
         ledgers.new(link, 2.0, 1e-5, "full-data", 10)
 
 
+@pytest.mark.parametrize("moved", [True, False])
+def test_the_same_bytes_get_no_second_ledger_beside_the_first(data, moved):
+    first, other = ledgers.path_of(data), data.with_name("other.csv")
+    contents = data.read_bytes()
+    data.write_text("x\n3\n")
+    ledgers.change(data, "newer data")  # an earlier budget line counts as well
+    first.write_bytes(first.read_bytes().replace(b'"rows": 10', b'"rows": 11'))  # a damaged one too
+    other.write_bytes(contents)
+    if moved:
+        data.unlink()
+    with pytest.raises(JobError, match=r"other\.csv is, to the byte, the data of .*data\.csv\.led"):
+        ledgers.new(other, 2.0, 1e-5, "any", 10)
+    assert not ledgers.path_of(other).exists()
+    other.write_bytes(contents + b"4\n")
+    ledgers.new(other, 2.0, 1e-5, "any", 10)
+    ledgers.change(other, "more", epsilon=3.0)
+    other.write_bytes(contents)
+    with pytest.raises(JobError, match="is, to the byte, the data of"):
+        ledgers.change(other, "without the last row")
+    assert len(ledgers.read(other).lines) == 2
+
+
+def test_other_files_that_are_called_ledgers_do_no_harm(data):
+    other = data.with_name("other.csv")
+    other.write_text("x\n1\n")
+    lines = (
+        b"notes",
+        b"[1]",
+        b"5",
+        b"{}",
+        b'{"salt": 1}',
+        b'{"salt": "x", "fingerprint": 1}',
+        b"\xff",
+    )
+    data.with_name("notes.ledger").write_bytes(b"\n".join(lines))
+    data.with_name("folder.ledger").mkdir()
+    ledgers.new(other, 2.0, 1e-5, "any", 10)
+
+
 @pytest.mark.parametrize("name", ["data.txt", "."])
 def test_data_that_no_model_can_read_get_no_ledger(tmp_path, name):
     (tmp_path / "data.txt").write_text("x\n1\n")
@@ -242,7 +281,8 @@ def test_data_that_no_model_can_read_get_no_ledger(tmp_path, name):
 
 
 def test_no_digest_of_the_data_is_in_it_that_a_guess_could_be_held_against(data, tmp_path):
-    other = tmp_path / "same.csv"
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere/data.csv"
     other.write_bytes(data.read_bytes())
     ledgers.new(other, 2.0, 1e-5, "full-data", 10)
     prints = {ledgers.read(path).budget.fingerprint for path in (data, other)}
@@ -376,7 +416,7 @@ def test_of_two_who_make_a_ledger_at_once_one_does(tmp_path):
 
     for i in range(20):
         data = tmp_path / f"{i}.csv"
-        data.write_text("x\n")
+        data.write_text(f"x\n{i}\n")
         with ThreadPoolExecutor(4) as pool:
             made = [one for one in pool.map(attempt, [1.0, 2.0, 3.0, 4.0]) if one]
         assert made == [ledgers.read(data).budget.epsilon]
@@ -434,7 +474,7 @@ def test_of_several_at_once_as_many_are_admitted_as_fit(tmp_path, rounds):
 
     for i in range(rounds):
         data = tmp_path / f"{i}.csv"
-        data.write_text("x\n")
+        data.write_text(f"x\n{i}\n")
         ledgers.new(data, 2.0, 1e-5, "full-data", 10)
         with ThreadPoolExecutor(4) as pool:
             admitted = [one for one in pool.map(attempt, [data] * 4) if one]
@@ -513,6 +553,7 @@ def test_wherever_the_system_fails_what_started_is_counted(place, monkeypatch, c
         return None, np.zeros((1, planned.kept, 1))
 
     monkeypatch.setattr(command, "run_inside", inside)
+    monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     for fatal in range(100):
         left = iter([True] * fatal)
 

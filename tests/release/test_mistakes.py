@@ -1,11 +1,12 @@
 """Mistakes that can be known without the data: each ends in one line, and spends nothing."""
 
+import ctypes
 import json
 import os
 import subprocess
 import sys
 import types
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import yaml
 from places import ROWS
 
 from dpmcmc.files import JobError
-from dpmcmc.release import command, ledger, libraries, noise, own_code, statement
+from dpmcmc.release import command, ledger, libraries, noise, outside, own_code, statement
 from dpmcmc.release.inside import answered
 from dpmcmc.release.outside import problem_of, spec_of
 from dpmcmc.release.plan import plan
@@ -328,7 +329,7 @@ def test_a_twin_does_not_know_where_the_data_are(place, capsys):
     [
         ("statement", TypeError("line one\nline two"), "is spent: line one line two (TypeError)"),
         ("write", OSError(28, "No space left"), "so nothing is spent: [Errno 28] No space left"),
-        ("move", KeyboardInterrupt, "release: interrupted; nothing is spent"),
+        ("as_netcdf", KeyboardInterrupt, "release: interrupted; nothing is spent"),
     ],
 )
 def test_what_fails_when_files_are_written_is_found_too(
@@ -370,15 +371,21 @@ def test_rounds_that_depend_on_the_data_are_stopped_when_these_are_read(place, c
 
 
 def test_a_folder_named_like_a_library_is_not_used_from_where_one_is(place):
-    """As `python -m` would, which looks there first."""
+    """As `python -m` would, which looks there first; nor is a library that a variable names."""
     place.ledger()
     for name in ("opendp", "numpy", "secrets"):
         (place.folder / name).mkdir()
         (place.folder / name / "__init__.py").write_text("raise ValueError")
     of = "study.yaml", "--model", "mine", "--algorithm", "newton", "--epsilon", "1"
-    python = [sys.executable, "-m", "dpmcmc", "release", *of, "--output", "out"]
-    ended = subprocess.run(python, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    python = [sys.executable, "-X", "dev", "-W", "ignore", "-m", "dpmcmc"]
+    ended = subprocess.run(
+        [*python, "release", *of, "--output", "out"],
+        env=os.environ | {"OPENDP_LIB_DIR": str(place.folder / "opendp")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_folder_of_pythonpath_is_not_used_either(place, capsys, monkeypatch):
@@ -395,6 +402,23 @@ def test_a_folder_of_pythonpath_is_not_used_either(place, capsys, monkeypatch):
     assert printed.err.count("\n") == 1 and not ledger.read("data.csv").releases
 
 
+def test_variables_by_which_a_library_would_load_other_code_are_not_handed_on(monkeypatch):
+    given, genuine = {}, subprocess.Popen
+
+    def start(_, env, **options):
+        given.update(env)
+        return genuine(["true"], env=env, **options)
+
+    for name in ("OPENDP_LIB_DIR", "OPENSSL_CONF", "OPENSSL_MODULES", "OTHER"):
+        monkeypatch.setenv(name, "somewhere")
+    monkeypatch.setattr(outside.subprocess, "Popen", start)
+    monkeypatch.setattr(outside, "spec_of", lambda *_: {})
+    planned = types.SimpleNamespace(chains=1, kept=1, names=["a"], part=None)
+    assert outside.run_inside(planned, None)[1] is None
+    assert given["OTHER"] == "somewhere" and given["PATH"]
+    assert not [name for name in given if name.startswith(("OPENDP_", "OPENSSL_"))]
+
+
 def test_libraries_are_those_that_are_installed(tmp_path, monkeypatch):
     libraries.require_installed(*libraries.OF_NOISE, *libraries.OF_NUMBERS)
     with pytest.raises(JobError, match="the library no_such_thing is not installed"):
@@ -408,6 +432,13 @@ def test_libraries_are_those_that_are_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.other", other)
     with pytest.raises(JobError, match="other would be imported from"):
         libraries.require_installed("opendp")
+    other.__file__ = import_module("opendp").__file__
+    other.library = ctypes.CDLL(None)
+    libraries.require_installed("opendp")
+    other.library._name = str(tmp_path / "other.so")
+    with pytest.raises(JobError, match=r"the native library of opendp\.other would be imported"):
+        libraries.require_installed("opendp")
+    other.__file__ = str(tmp_path / "other.py")
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "opendp.other", other)
     with pytest.raises(JobError, match="which is not the installed library opendp"):

@@ -27,6 +27,7 @@ def made_up(monkeypatch):
         return problem, np.arange(planned.kept, dtype=float).reshape(1, -1, 1)
 
     monkeypatch.setattr(command, "run_inside", draws)
+    monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     return problems
 
 
@@ -195,6 +196,29 @@ def test_a_release_that_is_killed_leaves_nothing_that_looks_like_one(tmp_path, m
             assert contents_of(found) == whole
         assert names == {*statement.FILES} or found == folder
     assert fatal > 3 and contents_of(output) == whole
+
+
+def test_what_is_left_of_a_twin_does_not_look_like_a_release(place, made_up, monkeypatch):
+    """As by `kill -9` before it is thrown away."""
+    place.ledger()
+    monkeypatch.setattr(command.shutil, "rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(command, "spend", lambda *_: 0)
+    assert place.release("newton", 0.5, "out", "--draws", 5) == 0
+    files = [file for file in place.folder.glob(".out.*/**/*") if file.is_file()]
+    assert {file.name for file in files} == {f"{name}.partial" for name in statement.FILES}
+
+
+@pytest.mark.parametrize("umask", [0o077, 0o000])
+def test_everybody_may_read_a_release_and_nobody_else_change_it(place, made_up, umask):
+    place.ledger()
+    before = os.umask(umask)
+    try:
+        published(place)
+    finally:
+        os.umask(before)
+    folder = place.folder / "out"
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o644}
 
 
 def test_what_killed_releases_left_is_named(place, made_up, capsys):

@@ -109,7 +109,13 @@ def ledger(arguments):
         ledgers.new(data, **given)
     elif action == "change":
         ledgers.change(data, **given)
-    show(ledgers.read(data), data)
+    found = ledgers.read(data)
+    show(found, data)
+    if action == "new" and (others := ledgers.beside(found.path)):
+        print(
+            f"    beside it lie {', '.join(other.name for other in others)}: data of the same "
+            "people share a budget only within one ledger"
+        )
     return 0
 
 
@@ -188,13 +194,15 @@ def release(arguments):
     require_libraries()
     require_installed(*OF_NUMBERS)
     ledgers.require_readable(data)
+    output = Path(given.output)
+    if os.path.lexists(output):
+        raise JobError(f"--output: {output} exists already")
+    what = "your own code, then " * bool(part.files)
+    print(f"Checking {what}the whole release on simulated data ...", flush=True)
     if part.files:
         from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
 
         check_own_code(part)
-    output = Path(given.output)
-    if os.path.lexists(output):
-        raise JobError(f"--output: {output} exists already")
     for folder in statement.unfinished(output):
         tell(
             f"release: {folder} is of a release that still runs or was killed. Nothing in it may "
@@ -219,7 +227,9 @@ def release(arguments):
 
 
 def try_out(planned, found, partial):
-    """Release a twin: all that a release does, to the last file, in a folder that is thrown away.
+    """Release a twin: all that a release does but for the names, in a folder that is thrown away.
+
+    So if the process is killed, what is left of it does not look like a release.
 
     Raises
     ------
@@ -232,7 +242,7 @@ def try_out(planned, found, partial):
     folder = partial / "simulated"
     folder.mkdir()
     try:
-        problem = complete(planned, None, ledger, line, folder, partial / "moved")
+        problem = complete(planned, None, ledger, line, folder)
     except KeyboardInterrupt:
         raise JobError("interrupted; nothing is spent") from None
     except (JobError, OSError) as error:
@@ -240,8 +250,7 @@ def try_out(planned, found, partial):
     except Exception as error:
         problem = f"{' '.join(str(error).split())} ({type(error).__name__})"
     finally:
-        for trace in partial.iterdir():
-            shutil.rmtree(trace)
+        shutil.rmtree(folder)
     if problem:
         part = planned.part
         raise JobError(
@@ -250,8 +259,8 @@ def try_out(planned, found, partial):
         )
 
 
-def complete(planned, budget, ledger, line, folder, output):
-    """Run a release, and write its files to a folder, which then is moved; a problem, or None.
+def complete(planned, budget, ledger, line, folder):
+    """Run a release, and write its files to a folder, unfinished; a problem, or None.
 
     Parameters are those of `run_inside` and of `statement`.
     """
@@ -259,8 +268,6 @@ def complete(planned, budget, ledger, line, folder, output):
     if problem is None:
         facts = statement.statement(planned, ledger, line)
         statement.write(folder, facts, draws, planned.names)
-        folder.chmod(0o755)
-        statement.move(folder, output)
     return problem
 
 
@@ -273,7 +280,7 @@ def spend(planned, data, partial, output):
     line = None
     try:
         line, found = ledgers.admit(data, planned.entry)
-        problem = complete(planned, found.budget, found, line, partial, output)
+        problem = complete(planned, found.budget, found, line, partial)
         if problem == "changed":
             ledgers.note(data, "void", line["id"])
             tell(
@@ -282,6 +289,7 @@ def spend(planned, data, partial, output):
             )
             return REFUSED
         if problem is None:
+            statement.move(partial, output)
             ledgers.note(data, "finished", line["id"])
             print(f"written to {output}: {', '.join(statement.FILES)}")
             spent, left = found.spent_epsilon, found.left_epsilon

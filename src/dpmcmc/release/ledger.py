@@ -29,7 +29,7 @@ import secrets
 import shlex
 import subprocess
 from bisect import bisect
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
@@ -322,11 +322,12 @@ def new(data, epsilon, delta, kinds, rows, owner=None, in_git=False):
     Raises
     ------
     JobError
-        If there is one, or it cannot be written, or the data are no file that a model can take, or
-        git would take the ledger up.
+        If there is one, also one of the same bytes beside it, or it cannot be written, or the data
+        are no file that a model can take, or git would take the ledger up.
     """
     path = path_of(data)
     require_readable(data)
+    require_first(path, data)
     if not in_git:
         require_ignored(path)
     line = sealed(budget_line(data, epsilon, delta, kinds, rows, owner=owner), "")
@@ -341,6 +342,46 @@ def new(data, epsilon, delta, kinds, rows, owner=None, in_git=False):
             append(descriptor, line)
             fsync_folder(path.parent)
     return path
+
+
+def require_first(path, data):
+    """Raise a JobError if another ledger of the folder has a budget for the same bytes.
+
+    Parameters
+    ----------
+    path : Path
+        Of the ledger of the data.
+    data : path
+    """
+    contents = Path(data).read_bytes()
+    for other in beside(path):
+        if has_budget_for(contents, other):
+            raise JobError(
+                f"{data} is, to the byte, the data of {other}, and the same people have one "
+                "budget: use that ledger. If the file was renamed, rename that ledger likewise"
+            )
+
+
+def beside(path):
+    """Paths of the other ledgers in the folder of a ledger."""
+    return [other for other in sorted(path.parent.glob("*.ledger")) if other != path]
+
+
+def has_budget_for(contents, path):
+    """Whether a ledger has a budget line, also one that was changed, for data of these bytes.
+
+    It is read without a lock: its lines stay as they are.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:  # of another owner
+        return False
+    for text in lines:
+        with suppress(ValueError, KeyError, TypeError):  # no budget line
+            line = json.loads(text)
+            if fingerprint(contents, line["salt"]) == line["fingerprint"]:
+                return True
+    return False
 
 
 def require_ignored(path):
@@ -371,11 +412,14 @@ def change(data, reason, epsilon=None, delta=None, kinds=None, rows=None):
     ------
     JobError
         For another delta, other kinds of methods or a smaller epsilon after a release: who has seen
-        it could choose them by it, and no budget would bound that.
+        it could choose them by it, and no budget would bound that. For other data, if those have a
+        ledger beside this one.
     """
     require_readable(data)
     with opened_to_write(path_of(data)) as (ledger, descriptor):
         old = ledger.budget
+        if fingerprint(Path(data).read_bytes(), old.salt) != old.fingerprint:
+            require_first(ledger.path, data)
         given = epsilon or old.epsilon, delta or old.delta, kinds or old.kinds, rows or old.rows
         line = budget_line(data, *given, reason=reason)
         if ledger.releases and (problem := budget_of(line).why_not_after(old)):

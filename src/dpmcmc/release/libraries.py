@@ -2,10 +2,11 @@
 
 A folder `opendp` beside a study, or in a folder of PYTHONPATH, would be imported in place of the
 library: what it calls noise may be none. `python -P` keeps the current directory out; what else can
-come first is looked at here.
+come first is looked at here, and the native libraries that these load by themselves.
 """
 
 import csv
+import ctypes
 import os
 import sys
 from importlib import import_module, metadata
@@ -39,7 +40,7 @@ def require_installed(*names):
                 raise JobError(
                     f"{module} would be imported from {file or 'a folder'}, which is not the "
                     f"installed library {name}: rename that file or folder, or take its folder out "
-                    "of PYTHONPATH"
+                    "of PYTHONPATH, or of the variable that names it"
                 )
 
 
@@ -50,8 +51,14 @@ def files_of(distribution):
 
 
 def files_of_modules(name):
-    """Names and files of the modules of a package that are loaded; None for a package without."""
+    """Names and files of what is loaded of a package; None for a package without a file.
+
+    These are its modules, and the native libraries that these opened by `ctypes`.
+    """
     for module, loaded in list(sys.modules.items()):
         file = getattr(loaded, "__file__", None)
         if module == name or (module.startswith(f"{name}.") and file):
             yield module, file
+            for value in list(vars(loaded).values()):
+                if isinstance(value, ctypes.CDLL) and value._name:  # none for Python's own
+                    yield f"the native library of {module}", value._name

@@ -15,6 +15,8 @@ import numpy as np
 
 from dpmcmc.release.inside import CHANGED, MOST_LETTERS, SAME
 
+# Of variables that let OpenDP, or the OpenSSL in it, load other code in place of what draws noise.
+PREFIXES = ("OPENDP_", "OPENSSL_")
 ANSWER_BYTES = 1000 + 12 * MOST_LETTERS  # JSON writes a letter in up to twelve
 
 
@@ -36,6 +38,7 @@ def run_inside(planned, budget):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[writer],
+            env={name: os.environ[name] for name in os.environ if not name.startswith(PREFIXES)},
             process_group=0,
         )
         others = threading.Thread(target=end_group, args=[process.pid])

@@ -236,6 +236,7 @@ def write(folder, facts, draws, names):
                 contents.write(part)
                 whole.update(part)
             contents.flush()
+            os.fchmod(contents.fileno(), 0o644)  # whatever the umask
             os.fsync(contents.fileno())
         os.utime(file, (midnight, midnight))
         return whole.hexdigest()
@@ -271,9 +272,11 @@ def as_netcdf(draws, names):
             coords={"component": names},
         )
         data.posterior.attrs.clear()
-        return data.posterior.to_netcdf(
+        file = data.posterior.to_netcdf(
             None, engine="h5netcdf", group="posterior", encoding={"theta": {"zlib": True}}
         )
+        with file:  # a view, without which the file in memory cannot be closed
+            return file.tobytes()
 
 
 def move(folder, output):
@@ -289,6 +292,7 @@ def move(folder, output):
         for name in FILES:
             os.rename(folder / f"{name}{UNFINISHED}", folder / name)
         fsync_folder(folder)
+        folder.chmod(0o755)
         os.utime(folder, (midnight, midnight))
         os.rename(folder, output)
     except OSError as error:
