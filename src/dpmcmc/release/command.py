@@ -191,7 +191,7 @@ def release(arguments):
     if part.files:
         from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
 
-        check_own_code(part)
+        check_own_code(planned)
     output = Path(given.output)
     if os.path.lexists(output):
         raise JobError(f"--output: {output} exists already")
