@@ -417,9 +417,10 @@ def prepared(model, file, columns):
 
 
 def require_rows_alone(model, rows):
-    """Raise a DataError if `prepare` of a model of one's own lets rows (n, p) change others."""
+    """Raise a DataError if a model of one's own lets rows (n, p) of a file change others."""
     cls = type(model)
-    if cls.__module__.startswith("dpmcmc.") or cls.prepare is Model.prepare:
+    is_plain = cls.prepare is Model.prepare and not hasattr(model, "is_outcome")
+    if cls.__module__.startswith("dpmcmc.") or is_plain:
         return
     try:
         problem = row_dependence(model, [rows])

@@ -108,13 +108,13 @@ def answer(file):
 def row_dependence(model, tables):
     """Find out how what `prepare` makes of a row depends on other rows; None if it does not.
 
-    `prepare` is called on a table, on its rows in reverse order, on its halves in both orders, and
-    with one half replaced by rows of the other half. Each of three processes begins with other
-    rows: with the table, its first half, its second half. A row that was not replaced must come out
-    the same to the last bit where as many rows come out: this is the relation of neighbours that
-    privacy rests on, and the same computation on as many rows rounds alike. Elsewhere a row must be
-    the same up to `ROUNDING`, because a matrix product of another number of rows may add in another
-    order.
+    The same goes for `is_outcome`, where a model has it. `prepare` is called on a table, on its
+    rows in reverse order, on its halves in both orders, and with one half replaced by rows of the
+    other half. Each of three processes begins with other rows: with the table, its first half, its
+    second half. A row that was not replaced must come out the same to the last bit where as many
+    rows come out: this is the relation of neighbours that privacy rests on, and the same
+    computation on as many rows rounds alike. Elsewhere a row must be the same up to `ROUNDING`,
+    because a matrix product of another number of rows may add in another order.
 
     The result holds for these calls. A dependence that needs other values or more rows to come up,
     or that goes through a file, is not seen.
@@ -152,8 +152,11 @@ def row_dependence(model, tables):
 
 
 def prepare(model, rows):
-    """Rows of a model of those of a file, as a call."""
-    return np.asarray(model.prepare(rows))
+    """Rows of a model of those of a file, and last whether it takes the outcome, as a call."""
+    made = np.asarray(model.prepare(rows))
+    if made.ndim != 2 or not hasattr(model, "is_outcome"):
+        return made
+    return np.column_stack([made, np.asarray(model.is_outcome(made[:, 0]), dtype=bool)])
 
 
 def compared(of_whole, of_first, of_second):

@@ -70,6 +70,34 @@ class Plain(RowsModel):
         """What a model does when it sees the data."""
 
 
+KEPT = []
+
+
+class Remembers(Plain):
+    """Keeps the rows that `prepare` sees, and fails where it can use them."""
+
+    def prepare(self, rows):
+        KEPT.extend(rows[rows[:, -1] == MARKER])
+        return rows
+
+    def seen(self, rows, where):
+        if KEPT:
+            raise ValueError(f"knows {KEPT[0]}")
+        return rows
+
+    def log_prior_ratio(self, theta, theta_new):
+        self.seen([], "prior")
+        return super().log_prior_ratio(theta, theta_new)
+
+    def grad_log_prior(self, theta):
+        self.seen([], "prior")
+        return super().grad_log_prior(theta)
+
+    def sample_prior(self, rng):
+        self.seen([], "prior")
+        return super().sample_prior(rng)
+
+
 class Raises(Plain):
     def leak(self, rows):
         raise ValueError(f"cannot use row {rows[0]} {float(rows[0, 1])!r}")

@@ -187,7 +187,8 @@ MISTAKES = {
         {"kind": "own.py:Flat"},
         NEWTON,
         [],
-        "Flat.prepare: must return rows (k, p), not of shape (100,)",
+        "own.py:Flat does not pass its check, so nothing was started: prepare and is_outcome: each "
+        "row by itself, in new processes: does not return rows",
     ),
     "from_rows of one's own": (
         {"kind": "own.py:Reorders"},

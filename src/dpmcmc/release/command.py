@@ -202,7 +202,7 @@ def release(arguments):
     if part.files:
         from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
 
-        check_own_code(part)
+        check_own_code(planned)
     for folder in statement.unfinished(output):
         tell(
             f"release: {folder} is of a release that still runs or was killed. Nothing in it may "

@@ -31,6 +31,7 @@ import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.data_files import DataFile, prepared
+from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
 from dpmcmc.precomputed import with_needed
 from dpmcmc.release.ledger import fingerprint
@@ -110,22 +111,71 @@ def work(spec, contents):
     """Answer, and draws (chains, kept, d) where there are any."""
     require_installed(*OF_NOISE, *OF_NUMBERS)  # before any code of one's own is imported
     require_noise()
+    if contents is None:
+        data = apart(simulated, spec)
+        if data is None:
+            data = simulated(spec)  # to raise here what it raises
+    else:
+        data = apart(data_of, spec, contents)
+        if data is None:
+            return {"end": "data"}, None
     sampler = with_noise(with_needed(registry.build(spec["sampler"])), spec["noise_scale"])
     model = registry.build(spec["model"])
-    if contents is None:
-        target = twin(spec, model)
-    else:
-        try:
-            rows = prepared(model, Contents(spec["data"], contents), spec["columns"])
-            if len(rows) != model.num_rows:
-                return {"end": "rows"}, None
-            target = RowByRow(model, in_file_order(model, rows), "clip")
-        except Exception:
-            return {"end": "data"}, None
+    try:
+        num_rows = data.shape[isinstance(model, ExponentialFamily)]
+        if contents is not None and num_rows != model.num_rows:
+            return {"end": "rows"}, None
+        target = RowByRow(model, data, "clip")
+    except Exception:
+        if contents is None:
+            raise
+        return {"end": "data"}, None
     draws = np.stack([one_chain(spec, sampler, model, target) for _ in range(spec["chains"])])
     if contents is None and not np.isfinite(draws).all():
         raise ArithmeticError("draws are not finite")
     return {"end": "finished"}, draws
+
+
+def apart(function, *arguments):
+    """Array that a function returns in a process of its own, or None if it fails.
+
+    The process is a fork, made before any code of one's own is imported. Only the array comes back,
+    in memory that no file names. So whatever `prepare` keeps of the rows, in a module or a model,
+    is out of reach of likelihood, prior and sampler. The fork is in the same group, and like this
+    process it leaves no core file.
+
+    Raises
+    ------
+    MemoryError
+        If the process was killed.
+    """
+    with os.fdopen(os.memfd_create("rows"), "r+b") as memory:
+        if not (child := os.fork()):
+            status = 1
+            try:
+                np.save(memory, np.asarray(function(*arguments), dtype=float), allow_pickle=False)
+                memory.flush()
+                status = 0
+            finally:
+                os._exit(status)
+        # Whatever else the child has started is not waited for.
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            raise MemoryError
+        if status:
+            return None
+        memory.seek(0)
+        try:
+            return np.load(memory, allow_pickle=False)
+        except (ValueError, EOFError):  # it ended before it had written
+            return None
+
+
+def data_of(spec, contents):
+    """Data set of the contents of a file."""
+    model = registry.build(spec["model"])
+    rows = prepared(model, Contents(spec["data"], contents), spec["columns"])
+    return in_file_order(model, rows)
 
 
 def one_chain(spec, sampler, model, target):
@@ -149,13 +199,14 @@ MADE_UP = (
 )
 
 
-def twin(spec, model):
-    """Simulated data as a `Target`, if a file with the columns would make data of that shape.
+def simulated(spec):
+    """Simulated data set, if a file with the columns would make data of that shape.
 
     Raises whatever the model raises.
     """
+    model = registry.build(spec["model"])
     require_shape(spec, model)
-    return RowByRow(model, model.simulate(np.random.default_rng(0)), "clip")
+    return model.simulate(np.random.default_rng(0))
 
 
 def require_shape(spec, model):

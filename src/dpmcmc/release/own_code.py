@@ -1,34 +1,47 @@
 """Code of one's own must pass the checks that privacy rests on, before anything is spent."""
 
+import math
 import shlex
+
+import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.evaluation.checking import models, samplers
-from dpmcmc.evaluation.checking.cases import Case, with_rows
-from dpmcmc.evaluation.checking.findings import find_all
+from dpmcmc.evaluation.checking.cases import Case
+from dpmcmc.evaluation.checking.findings import Outcome, find_all, optional
+from dpmcmc.evaluation.watching import own
 from dpmcmc.files import JobError
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_needed
 from dpmcmc.random_streams import generator
 from dpmcmc.release.plan import sampler_of, with_noise
+from dpmcmc.samplers.chain import Streams, run_chain
 
-ROWS = 2000  # of the twin that a model is checked on
+ROWS = 2000  # of the twin that a model is checked on; `prepare` sees as many as are declared
+TWINS = 3  # on which the planned chain runs
+MOST_ITERATIONS = 3000  # of it
 MODEL = [check for check in models.CHECKS if not check.__module__.endswith(".posteriors")]
 SAMPLER = samplers.OF_PRIVATE[: samplers.OF_PRIVATE.index(samplers.OF_OTHERS[0])]
 
 
-def check_own_code(part):
-    """Try the classes of a part that are in files of one's own, on simulated data.
+def check_own_code(planned):
+    """Try the classes of a plan that are in files of one's own, on simulated data.
+
+    Parameters
+    ----------
+    planned : Plan
 
     Raises
     ------
     JobError
         If a check fails, or there are no data to check with.
     """
+    part = planned.part
     if is_own(part.model.spec):
-        model = with_rows(part.model.model, min(ROWS, part.model.model.num_rows))
-        case = Case(model, generator(0, "check"))
+        case = Case(part.model.model, generator(0, "check"), most_rows=ROWS)
         calls = [(check, case, generator(0, "check", check.__name__)) for check in MODEL]
-        require_passed(part.model.spec["class"], find_all(calls))
+        name = part.model.spec["class"]
+        require_passed(name, find_all(calls), says_more(name))
     spec = part.algorithm.spec(part.settings)
     for one in (spec["chain"], spec["start"]) if "chain" in spec else (spec,):
         if is_own(one) or is_own(one.get("move", {})):
@@ -37,7 +50,60 @@ def check_own_code(part):
             checked = samplers.Checked(
                 samplers.for_any_dimension(with_needed(with_noise(sampler, scale))), 0
             )
-            require_passed(one["class"], find_all((check, checked) for check in SAMPLER))
+            findings = find_all((check, checked) for check in SAMPLER)
+            require_passed(one["class"], findings, says_more(one["class"]))
+            require_passed(one["class"], find_all([(same_chain, planned)]))
+
+
+class Replayed(Streams):
+    """Streams of a seed that note what is released, or release once more what was noted.
+
+    Parameters
+    ----------
+    seed_of_batches : int
+    noted : list, optional
+        What another chain has released.
+    """
+
+    def __new__(cls, seed_of_batches, noted=None):
+        """Three generators, and one of batches."""
+        self = super().__new__(cls, *(np.random.default_rng([0, i]) for i in range(3)))
+        self.released, self._noted = [], None if noted is None else iter(noted)
+        self._of_batches = np.random.default_rng([1, seed_of_batches])
+        return self
+
+    def add_noise(self, statistic, sensitivity, sd):
+        """As `Streams.add_noise`, or what was noted."""
+        value = super().add_noise(statistic, sensitivity, sd)  # its random numbers are used up
+        if self._noted is not None:
+            value = next(self._noted, math.nan)
+        self.released.append(own(value))
+        return own(value)
+
+    def batch(self, draw, num_rows, batch_size):
+        """As `Streams.batch`, from a generator of its own."""
+        return draw(self._of_batches, num_rows, batch_size)
+
+
+def same_chain(planned):
+    """Other rows and batches, the same releases, as many iterations as planned: the same chain."""
+    sampler, model = with_needed(planned.sampler), planned.model
+    iterations = min(planned.iterations, MOST_ITERATIONS)
+    start = planned.start
+    if start in ("prior", "preparation"):
+        start = model.sample_prior(np.random.default_rng(0)) if start == "prior" else None
+    allowed, expected, noted = f"the same for {iterations:,} iterations", None, None
+    for twin in range(TWINS):
+        data = optional(model.simulate, np.random.default_rng([2, twin]))
+        rng = Replayed(twin, noted)
+        chain = run_chain(sampler, Target(model, data, "clip"), rng, start, iterations)
+        found = np.column_stack([chain.positions, chain.is_accepted])
+        if twin == 0:
+            expected, noted = found, rng.released
+        is_other = ((found != expected) & ~(np.isnan(found) & np.isnan(expected))).any(axis=1)
+        if is_other.any():
+            return Outcome(f"another from iteration {is_other.argmax() + 1:,} on", allowed, False)
+    return Outcome(allowed, allowed, True)
 
 
 def is_own(spec):
@@ -45,14 +111,18 @@ def is_own(spec):
     return spec.get("class", "").rpartition(":")[0].endswith(".py")
 
 
-def require_passed(name, findings):
+def says_more(name):
+    """Which command says more, as the end of a message."""
+    return f"; `{shlex.join(['python', '-m', 'dpmcmc', 'check', name])}` says more"
+
+
+def require_passed(name, findings, more=""):
     """Raise a JobError for the first check that failed; or where the first one was not tried."""
-    command = shlex.join(["python", "-m", "dpmcmc", "check", name])
     for i, finding in enumerate(findings):
         if finding.passed is False:
             raise JobError(
                 f"{name} does not pass its check, so nothing was started: {finding.tried}: "
-                f"{finding.found}, and not {finding.allowed}; `{command}` says more"
+                f"{finding.found}, and not {finding.allowed}{more}"
             )
         if finding.passed is None and i == 0:
             raise JobError(f"{name} cannot be checked: {finding.found.removeprefix('not tried: ')}")

@@ -99,3 +99,63 @@ class PreparesWords(Normal):
 
     def prepare(self, rows):
         raise ValueError("no such code")
+
+
+class PreparesLargeFiles(Normal):
+    """Centres files of more than 3000 rows."""
+
+    def prepare(self, rows):
+        return rows - rows.mean(axis=0) if len(rows) > 3000 else rows
+
+
+class TakesUsualOutcomes(Normal):
+    """A rule that looks at all outcomes."""
+
+    outcome_values = "the usual ones"
+
+    def is_outcome(self, outcomes):
+        return (outcomes == 1) | ((outcomes == 0) & (outcomes.mean() <= 0.5))
+
+
+class Keeps(Normal):
+    """The last table that it prepared, in the module; others use it."""
+
+    def prepare(self, rows):
+        kept["last"] = rows.mean(axis=0)
+        return rows
+
+    def mean(self):
+        return kept.get("last", np.zeros(2))
+
+
+class ScalesByKept(Keeps):
+    def seen(self, rows):
+        return rows / (1 + abs(self.mean()))
+
+
+class PriorAboutKept(Keeps):
+    def grad_log_prior(self, theta):
+        return (self.mean() - theta) / 100
+
+
+class RatioAboutKept(Keeps):
+    def log_prior_ratio(self, theta, theta_new):
+        return super().log_prior_ratio(theta - self.mean(), theta_new - self.mean())
+
+
+class DrawsAboutKept(Keeps):
+    def sample_prior(self, rng):
+        return self.mean() + super().sample_prior(rng)
+
+
+class PowerOfKept(Keeps):
+    @property
+    def likelihood_power(self):
+        return 1 / (1 + abs(self.mean()[0]))
+
+
+class OutcomesAboutKept(Keeps):
+    outcome_values = "above the mean"
+
+    def is_outcome(self, outcomes):
+        return outcomes > self.mean()[0]

@@ -27,17 +27,19 @@ class Case:
     model : Model
     rng : numpy.random.Generator
     data : array, optional
-        Those of a model that has its own; by default they are simulated. Of more than `MOST_ROWS`
+        Those of a model that has its own; by default they are simulated. Of more than `most_rows`
         rows so many are taken, if the model's `num_rows` can be set.
+    most_rows : int
     """
 
-    def __init__(self, model, rng, data=None):
+    def __init__(self, model, rng, data=None, most_rows=MOST_ROWS):
         self.configured, self.rng, self.given = model, rng, data
+        self.most_rows = most_rows
 
     @cached_property
     def model(self):
         """The model, of not too many rows."""
-        return with_rows(self.configured, min(MOST_ROWS, self.configured.num_rows))
+        return with_rows(self.configured, min(self.most_rows, self.configured.num_rows))
 
     def read(self):
         """The data as a `Target`; raises whatever the model does."""

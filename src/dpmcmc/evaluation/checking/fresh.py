@@ -4,6 +4,8 @@ A module or a model that keeps something of the rows that it saw first treats al
 so that no replaced row shows it. It shows where other rows came first.
 """
 
+from contextlib import suppress
+
 import numpy as np
 
 from dpmcmc.evaluation.checking.cases import SOME_ROWS, row_axis, row_gradients, row_ratios
@@ -12,29 +14,34 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.model import Model
 from dpmcmc.new_processes import Raised, alike, called, row_dependence
 
-ROWS = 300  # of a simulated table
+ROWS = 300  # of a simulated table, and of the first that a model prepares
+MOST_ROWS, MOST_NUMBERS = 100_000, 2 * 10**6  # of a table that has as many rows as the model
 CODES = 10  # a column may have, 0 to 9
+DRAWS = 3  # of the prior
 LARGE = 1e6  # in every other row that is replaced; the rest become rows of the first half
 
 
 def rows_prepared_alone(case, rng):
-    """prepare: each row by itself, in new processes."""
+    """prepare and is_outcome: each row by itself, in new processes."""
     model, allowed = case.configured, "each by itself"
-    if type(model).prepare is Model.prepare:
+    if type(model).prepare is Model.prepare and not hasattr(model, "is_outcome"):
         return Outcome("rows as they are", allowed, True)
-    raised, tried = None, 0
+    raised, tried, most = None, 0, 0
     for rows in tables(case, rng):
+        size = max(ROWS, min(case.configured.num_rows, MOST_ROWS, MOST_NUMBERS // rows.shape[1]))
+        several = [rows, sorted_by_first(rows)]  # whose halves differ
+        several += [resized(rows, size)] * (size > len(rows))
         try:
-            problem = row_dependence(model, [rows])
+            problem = row_dependence(model, several)
         except Raised as error:  # of rows that are not as it expects
             raised = error
             continue
         if problem:
             return Outcome(problem, allowed, False)
-        tried += 1
+        tried, most = tried + len(several), max(most, size)
     if not tried:
         raise NotTried(f"it raises {raised} on simulated rows; check its data by the study's file")
-    return Outcome(f"no row moves in {tried} tables", allowed, True)
+    return Outcome(f"no row moves in {tried} tables of up to {most:,} rows", allowed, True)
 
 
 def tables(case, rng):
@@ -43,13 +50,24 @@ def tables(case, rng):
     if not width:
         raise NotTried("the model names no columns")
     yield rng.standard_normal((ROWS, width))
-    yield rng.integers(CODES, size=(ROWS, width)).astype(float)
+    for codes in (CODES, 2):
+        yield rng.integers(codes, size=(ROWS, width)).astype(float)
     try:
         rows = np.moveaxis(case.target.data, row_axis(case.model), 0)[:ROWS]
     except NotTried:
         return
     if rows.shape[1:] == (width,):
         yield np.array(rows)
+
+
+def sorted_by_first(rows):
+    """Rows in the order of their first column."""
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def resized(rows, size):
+    """So many rows, the given ones over and over, sorted by their first column."""
+    return sorted_by_first(np.resize(rows, (size, rows.shape[1])))
 
 
 def others_stay_in_new_processes(case, rng):
@@ -67,9 +85,79 @@ def others_stay_in_new_processes(case, rng):
     return Outcome(f"{moved} of {len(some)} others move", "0 others", moved == 0)
 
 
+def others_first_in_new_processes(case, rng):
+    """Other rows first, in new processes: terms, prior and its draws stay, to the last bit."""
+    model, (a, b), data = case.model, case.pairs[2], np.array(case.target.data)
+    rows = np.moveaxis(data, row_axis(model), 0)
+    half = -(-len(rows) // 2)
+    order = np.argsort(rows[:, 0], kind="stable")
+    some = rng.permutation(len(rows))[:SOME_ROWS]
+    try:
+        files = list(tables(case, rng))
+    except NotTried:
+        files = []
+    calls = [
+        (terms, data, a, b, some),
+        (prior, a, b),
+        (draws_of_prior,),
+        (power,),
+        (outcomes, np.r_[np.arange(CODES), rows[some, 0]]),
+    ]
+    series = []
+    for part, rank in ((order[:half], 0), (order[half:], 1)):
+        other = np.moveaxis(np.resize(rows[part], rows.shape), 0, row_axis(model))
+        seen = [np.array_split(sorted_by_first(table), 2)[rank] for table in files]
+        series.append([(see, seen, np.ascontiguousarray(other), a, b), *calls])
+    results = called(model, series)
+    moved = [
+        function.__name__.replace("_", " ")
+        for (function, *_), one, other in zip(calls, *(found[1:] for found in results), strict=True)
+        if not (one.shape == other.shape and np.array_equal(one, other, equal_nan=True))
+    ]
+    return Outcome(f"other {', '.join(moved)}" if moved else "the same", "the same", not moved)
+
+
+def see(model, files, data, a, b):
+    """Prepare columns of files, where it takes them, and sum over the rows of a data set."""
+    for rows in files:
+        with suppress(Exception):
+            model.prepare(np.array(rows))
+    sums(Target(model, data, "clip"), a, b)
+    return ()
+
+
+def sums(target, a, b):
+    """Ask for sums over all rows."""
+    target.clipped_log_likelihood_ratio(a, b, 1.0)
+    target.clipped_gradient(a, 1.0)
+
+
+def prior(model, a, b):
+    """Ratio and gradient of the prior, (1 + d,), as a call."""
+    return np.r_[model.log_prior_ratio(a, b), model.grad_log_prior(a)]
+
+
+def draws_of_prior(model):
+    """Draws of the prior by a seed, (k, d), as a call; empty if it has none."""
+    rng = np.random.default_rng(0)
+    try:
+        return np.array([model.sample_prior(rng) for _ in range(DRAWS)], dtype=float)
+    except NotImplementedError:
+        return np.empty(0)
+
+
+def power(model):
+    """The likelihood's power, as a call."""
+    return model.likelihood_power
+
+
+def outcomes(model, values):
+    """Outcomes that the model takes, as a call; empty if it has no rule."""
+    return model.is_outcome(values) if hasattr(model, "is_outcome") else np.empty(0)
+
+
 def terms(model, data, a, b, some):
     """Ratios and gradients of some rows, (k, 1 + d), after sums over all rows, as a call."""
     target = Target(model, data, "clip")
-    target.clipped_log_likelihood_ratio(a, b, 1.0)
-    target.clipped_gradient(a, 1.0)
+    sums(target, a, b)
     return np.column_stack([row_ratios(target, a, b, some), row_gradients(target, a, some)])

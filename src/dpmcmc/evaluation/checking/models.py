@@ -19,6 +19,7 @@ CHECKS = [
     rows.rows_not_finite,
     others.others_stay,
     fresh.others_stay_in_new_processes,
+    fresh.others_first_in_new_processes,
     fresh.rows_prepared_alone,
     rows.prior_antisymmetric,
     rows.prior_adds_up,
