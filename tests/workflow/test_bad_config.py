@@ -52,7 +52,7 @@ def test_a_template_in_an_overlay_is_refused(fresh):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("sedes=3", "config: unknown key sedes; valid keys: study, seed, seeds"),
+        ("sedes=3", "config: unknown key sedes; valid keys: study, seed, models"),
         ("seeds=19", "study: chapter-6 is the study of config.yaml, whose results"),
     ],
 )
