@@ -80,9 +80,13 @@ def drawn(reuse, chains):
         if seconds.get("/".join(cell), MOST_SECONDS + 1) <= MOST_SECONDS
         for number in range(len(study.seeds_of(cell)) // m)
     ]
-    quick = [part for part in reuse.committed if part.partition("/")[0] in ("baselines", "audit")]
-    quick += [part for part in reuse.committed if part.startswith("certified/")]
-    quick = [part for part in quick if part in reuse.fingerprints.names]
+    quick = [
+        part
+        for part in reuse.committed
+        if part.startswith(("baselines/", "audit/", "certified/"))
+        and part in reuse.fingerprints.names
+        and part.partition("/")[2] not in slow_models(reuse)
+    ]
     return rng.sample(places, min(len(places), chains // m)), rng.sample(quick, min(len(quick), 1))
 
 
@@ -99,7 +103,7 @@ def changed(reuse):
     for cell in cells:
         if f"chains/{'/'.join(cell)}" in old:
             quickest.setdefault(cell[:2], (cell, 0))
-    slow = {part.partition("/")[2] for part in reuse.committed if part.startswith("reference/")}
+    slow = slow_models(reuse)
     others = [
         part
         for part in old
@@ -107,6 +111,11 @@ def changed(reuse):
     ]
     intervals = [part for part in old if part.startswith("intervals/")]
     return [*quickest.values()], others + intervals[:1]
+
+
+def slow_models(reuse):
+    """Models whose reference sample is committed, since it takes minutes."""
+    return {part.partition("/")[2] for part in reuse.committed if part.startswith("reference/")}
 
 
 def seconds_of_chains(reuse):
