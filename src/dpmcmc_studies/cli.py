@@ -51,5 +51,5 @@ def run_job(name, *options):
         many = option[-1] if option[-1] in "+*?" else None
         option = option.rstrip("+*?")
         kind = json.loads if option in ("spec", "rows") else str
-        parser.add_argument(f"--{option}", type=kind, required=True, nargs=many)
+        parser.add_argument(f"--{option}", type=kind, required=many != "?", nargs=many)
     cli.call(name, function, parser, options)

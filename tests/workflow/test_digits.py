@@ -12,6 +12,8 @@ from conftest import ROOT
 from running import environment
 
 from dpmcmc import machine
+from dpmcmc_studies.jobs.chain_tables import TABLES
+from dpmcmc_studies.jobs.reuse import Reuse
 from dpmcmc_studies.study.loading import load_study
 
 QEMU = shutil.which("qemu-x86_64")
@@ -76,13 +78,10 @@ def commands(study, top):
         "chain-table",
         {
             "spec": study.chain_table(model),
+            "rows": Reuse(study).rows(*(f"chains/{'/'.join(c)}" for c in study.cells_of(model))),
+            "results": top,
             "reference": reference,
-            "chains": top / "chains" / model,
-            "budgets": top / "budgets" / model,
-            "output": top / f"{model}-chains.csv",
-            "timings": top / "timings.csv",
-            "budget-table": top / f"{model}-budgets.csv",
-            "mixing": top / f"{model}-mixing.csv",
+            **{name: top / f"{model}-{name}.csv" for name in TABLES},
         },
     )
 
@@ -104,7 +103,8 @@ def arguments_of(study, top):
             values = value if isinstance(value, list) else [value]
             texts = [json.dumps(v) if isinstance(v, dict) else str(v) for v in values]
             arguments += [f"--{option}", *texts]
-        Path(options["output"]).parent.mkdir(parents=True, exist_ok=True)
+        if "output" in options:
+            Path(options["output"]).parent.mkdir(parents=True, exist_ok=True)
         yield arguments
 
 
@@ -129,7 +129,7 @@ def made(study, top, *emulator, forced=None):
         if path.suffix == ".npz":
             with np.load(path) as chain:
                 found |= {f"{name} {k}": chain[k].tobytes() for k in chain if k != "timing"}
-        elif path.is_file() and name != "timings.csv":
+        elif path.is_file() and not name.endswith("timings.csv"):
             found[name] = path.read_bytes()
     return found
 
