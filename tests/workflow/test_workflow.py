@@ -453,7 +453,7 @@ def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):
         cells=[nbformat.v4.new_code_cell("1 / 0")], metadata={"kernelspec": kernel}
     )
     nbformat.write(notebook, tmp_path / "bad.ipynb")
-    command = "--spec {} --notebook bad.ipynb --output o.ipynb --page o.md --failed logs/f.ipynb"
+    command = "--spec {} --notebook bad.ipynb --executed o.ipynb --page o.md --failed logs/f.ipynb"
     result = run(
         tmp_path, sys.executable, "-m", "dpmcmc_studies", "notebook", *command.split(), check=False
     )
@@ -478,7 +478,7 @@ def test_a_notebook_runs_in_the_kernel_of_the_workflow(tmp_path, monkeypatch):
         nbformat.v4.new_code_cell("import sys; print(sys.executable)"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "n.ipynb")
-    command = "--spec {} --notebook n.ipynb --output o.ipynb --page o.md --failed f.ipynb"
+    command = "--spec {} --notebook n.ipynb --executed o.ipynb --page o.md --failed f.ipynb"
     run(tmp_path, sys.executable, "-m", "dpmcmc_studies", "notebook", *command.split())
     assert sys.executable in (tmp_path / "o.ipynb").read_text()
 

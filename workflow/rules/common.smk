@@ -153,8 +153,8 @@ JOINED = {
         for a, name in study.accounting_curves
     },
     "certified": {
-        f"certified/{'/'.join(cell)}": f"{RESULTS}/certified/{'/'.join(cell)}.csv"
-        for cell, _ in study.replaced_cells
+        f"certified/{path}": f"{RESULTS}/certified/{path}.csv"
+        for path in ("/".join(cell) for cell, _ in study.replaced_cells)
     },
     "audit": {f"audit/{case}": f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases},
     "intervals": {

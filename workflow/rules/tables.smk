@@ -22,7 +22,7 @@ rule tabulate_chains:
     params:
         **job("chain-table"),
         rows=rows_of_chains,
-        results=RESULTS,
+        results=subpath(output[0], ancestor=4),
     message:
         "Metrics of all chains of {wildcards.model}"
     shell:

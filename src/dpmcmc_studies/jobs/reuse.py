@@ -56,7 +56,7 @@ class Reuse:
     def rows(self, *parts):
         """Settings of a job of tables: {"tables": directory, "parts": {part: [now, taken]}}."""
         return {
-            "tables": str(self.directory and Path(self.directory, "tables")),
+            "tables": str(Path(self.directory, "tables")) if self.directory else "",
             "parts": {part: [self.fingerprints[part], self.found(part)] for part in parts},
         }
 
