@@ -509,7 +509,7 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
     assert gaussian(mechanism, 100 * chains, record["spent_epsilon"]) <= 1e-6
     assert gaussian(mechanism, 100 * chains, record["spent_epsilon"] - 1e-4) > 1e-6
     # Priced again, all that has run is charged.
-    certification(spec | {"epsilon": 4.0}, path, tmp_path / "certified.csv")
+    certification(spec | {"epsilon": 4.0}, path, "a-print", tmp_path / "certified.csv")
     priced = read_csv(tmp_path / "certified.csv").iloc[0]
     assert priced["certified_iterations"] == 2028
     assert priced["certified_epsilon"] == pytest.approx(record["spent_epsilon"], abs=1e-5)
