@@ -273,4 +273,4 @@ def test_the_command_itself(tmp_path):
     assert done.returncode == 1
     assert done.stderr == ""
     assert failed(read(done.stdout)) == {"Prior gradient: finite differences of its ratio"}
-    assert done.stdout.endswith("line.py:Line: 19 ok, 1 FAILED, 2 not tried\n")
+    assert done.stdout.endswith("line.py:Line: 20 ok, 1 FAILED, 2 not tried\n")

@@ -89,6 +89,7 @@ def test_a_missing_extra_is_named(monkeypatch, command):
         "commands.new",
         "commands.check",
         "configuration.yaml_files",
+        "release.own_data",
     ):
         monkeypatch.delitem(sys.modules, f"dpmcmc.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "yaml", None)
