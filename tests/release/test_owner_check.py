@@ -59,7 +59,7 @@ def lines(output, verdict):
 def test_right_data_pass_with_the_number_of_rows_of_the_ledger(check):
     check.ledger(400)
     status, output, _ = check("mine.yaml", "loans")
-    assert status == 0 and output.endswith(" ok, 0 FAILED, 3 not tried\n")
+    assert status == 0 and output.endswith("loans: 27 ok, 0 FAILED, 3 not tried\n")
     assert lines(output, "ok")[0].split()[-3:] == ["400", "400", "ok"]
 
 

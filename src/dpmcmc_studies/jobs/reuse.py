@@ -5,10 +5,9 @@ its name. A run with reuse takes those of the same fingerprint as they are and c
 So rendering pages, renewing what has changed and adding a column are one and the same run.
 """
 
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
-
-import pandas as pd
 
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
 from dpmcmc_studies.jobs.fingerprints import Fingerprints
@@ -93,7 +92,7 @@ class Reuse:
     def _of_chains(self):
         """Fingerprints of cells, in the tables of chains and of certified budgets."""
         study, found = self.study, {}
-        cells = {key_of(study, cell): "/".join(cell) for cell in study.cells}
+        cells = {key_of(study, cell): cell for cell in study.cells}
         for kind in ("chains", "certified"):
             table = self._table(kind)
             if table is None:
@@ -106,17 +105,15 @@ class Reuse:
                 rows["iterations"] = None
             rows = rows.astype(object).where(rows.notna(), None)
             keys = [*rows.itertuples(index=False, name=None)]
-            counts = pd.Series(keys).value_counts()
+            counts = Counter(keys)
             for key, value in zip(keys, table[FINGERPRINT], strict=True):
                 cell = cells.get(key)
                 if cell and (kind != "chains" or counts[key] == self._samples(cell)):
-                    found[f"{kind}/{cell}"] = value
+                    found[f"{kind}/{'/'.join(cell)}"] = value
         return found
 
     def _samples(self, cell):
-        study = self.study
-        [cell] = [known for known in study.cells if "/".join(known) == cell]
-        return len(study.seeds_of(cell)) // study.chains_per_sample
+        return len(self.study.seeds_of(cell)) // self.study.chains_per_sample
 
     def _table(self, name):
         """A committed table; None without it, or without fingerprints."""
