@@ -73,7 +73,7 @@ def drawn(reuse, chains):
     command = ["git", "-C", ROOT, "rev-parse", "HEAD"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     rng = random.Random(f"{found.stdout.strip()} {study.name}")
-    seconds = seconds_of_chains(reuse)
+    seconds, slow = seconds_of_chains(reuse), slow_models(reuse)
     places = [
         (cell, number)
         for cell in study.cells
@@ -85,7 +85,7 @@ def drawn(reuse, chains):
         for part in reuse.committed
         if part.startswith(("baselines/", "audit/", "certified/"))
         and part in reuse.fingerprints.names
-        and part.partition("/")[2] not in slow_models(reuse)
+        and part.partition("/")[2] not in slow
     ]
     return rng.sample(places, min(len(places), chains // m)), rng.sample(quick, min(len(quick), 1))
 
