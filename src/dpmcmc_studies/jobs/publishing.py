@@ -28,7 +28,7 @@ def publish(studies):
 
 def committed_studies():
     """Names of the studies in docs/, sorted."""
-    return sorted(path.parent.name for path in DOCS.glob("*/provenance.json"))
+    return sorted(path.parent.name for path in DOCS.glob("[!.]*/provenance.json"))
 
 
 def publish_study(study):
@@ -57,8 +57,17 @@ def publish_study(study):
         except FileNotFoundError:
             shutil.rmtree(new)
             raise JobError(f"{results / file} is missing: run the study first") from None
-    shutil.rmtree(DOCS / study.name, ignore_errors=True)
-    os.replace(new, DOCS / study.name)
+    replace_folder(new, DOCS / study.name)
+
+
+def replace_folder(new, place):
+    """Put a folder in the place of another, which is there, or beside it, until the new one is."""
+    old = place.with_name(f".{place.name}.old")
+    if place.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        os.replace(place, old)
+    os.replace(new, place)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def kept_files(results, name):
