@@ -1,6 +1,6 @@
 """Classes by the name that a configuration gives them: of the package, or `file.py:Class`.
 
-A class of the package is found among its public names, by the methods that it has.
+A class of the package is found among its public names, by the base that it derives from.
 """
 
 import importlib.util
@@ -15,13 +15,8 @@ import dpmcmc
 from dpmcmc.extras import missing
 from dpmcmc.settings import annotations
 
-# Method by which a class of each kind is known, and the package that has them.
-KINDS = {
-    "model": ("log_prior_ratio", "dpmcmc.models"),
-    "sampler": ("step", "dpmcmc.samplers"),
-    "move": ("propose", "dpmcmc.samplers"),
-}
-
+# Public name of the base of each kind. Classes of a kind are in the package that has their base.
+KINDS = {"model": "Model", "sampler": "Sampler", "move": "Move"}
 
 PRIVATE_START = "dpmcmc.samplers.private_start:PrivateStart"
 
@@ -30,10 +25,15 @@ class UnknownName(ValueError):
     """No class of that name; the message is one line, with the valid names."""
 
 
+def base(kind):
+    """The class that all of a kind derive from."""
+    return getattr(dpmcmc, KINDS[kind])
+
+
 @cache
 def names(kind):
     """Modules of the package's classes of a kind, by the names of these; no bases of others."""
-    method, package = KINDS[kind]
+    package = base(kind).__module__.rpartition(".")[0]
     modules = {
         name: module
         for name, module in dpmcmc._public_names().items()
@@ -43,7 +43,9 @@ def names(kind):
     return {
         name: modules[name]
         for name, cls in classes.items()
-        if hasattr(cls, method) and "__dataclass_params__" in vars(cls)
+        if isinstance(cls, type)
+        and issubclass(cls, base(kind))
+        and "__dataclass_params__" in vars(cls)
     }
 
 

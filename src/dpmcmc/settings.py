@@ -57,7 +57,7 @@ class Settings:
                 ) from None
             if not is_plain(value) or isinstance(value, list):  # which its owner may change
                 object.__setattr__(self, name, converted)
-        for name, cls in needed(type(self)).items():
+        for name, cls in precomputed(type(self)).items():
             if not isinstance(getattr(self, name), cls | None):
                 what = in_short(getattr(self, name))
                 raise ValueError(
@@ -114,19 +114,22 @@ def check_count(name, value, least):
 
 @cache
 def annotations(cls):
-    """Types of the fields that are settings, by name; not those that are needed beside them."""
+    """Types of the fields that are settings, by name; not those that are computed beside them."""
     hints = get_type_hints(cls, include_extras=True)
-    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if "needed" not in f.metadata}
+    return {
+        f.name: hints[f.name] for f in dataclasses.fields(cls) if "precomputed" not in f.metadata
+    }
 
 
 @cache
-def needed(cls):
+def precomputed(cls):
     """Classes of what a sampler needs beside its settings, by field.
 
-    Such a field is declared as `field(default=None, metadata={"needed": Class})`. The workflow
+    Such a field is declared as `field(default=None, metadata={"precomputed": Class})`. The workflow
     calls `Class.compute()` once a study and gives every chain the result.
     """
-    return {f.name: f.metadata["needed"] for f in dataclasses.fields(cls) if "needed" in f.metadata}
+    fields = dataclasses.fields(cls)
+    return {f.name: f.metadata["precomputed"] for f in fields if "precomputed" in f.metadata}
 
 
 @cache

@@ -152,7 +152,7 @@ MISTAKES = {
     ),
     "a private answer without a clip bound": (
         LOGISTIC,
-        {"sampler": "PrivateAnswer"},
+        {"sampler": "AutoOneShot"},
         [],
         "gradient_clip_bound: must be given for LogisticRegression",
     ),

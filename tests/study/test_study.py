@@ -89,15 +89,13 @@ OWN = """
 from dataclasses import dataclass
 
 from dpmcmc.samplers.chain import Info, State
-from dpmcmc.settings import Positive, Settings
+from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.settings import Positive
 
 
 @dataclass(frozen=True)
-class Mine(Settings):
+class Mine(Sampler):
     width: Positive
-
-    def init(self, rng, position):
-        return State(position)
 
     def step(self, rng, state, target):
         return state, Info(False, 0.0)

@@ -1,30 +1,4 @@
-"""What samplers share: state, random streams, and the loop that runs a chain.
-
-A sampler is a frozen dataclass of settings with
-
-    init(rng, position) -> State
-    step(rng, state, target) -> (State, Info)
-    mechanism(num_rows, likelihood_power)
-                               what one iteration releases, for the accountant (private ones only)
-
-so that the same object serves the accountant, which sees no data, and the chain. A private sampler
-learns of its rows by `Streams.add_noise` and draws batches by `draw_batch`, so that both can be
-watched: `python -m dpmcmc check` compares them with what it tells the accountant. One that leaves
-the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`;
-one that does so only as a step size goes to 0 says `exact_as_vanishes = "step_size"`, the setting.
-
-A sampler may prepare: release something once, before its first step. In place of `init` it has
-
-    prepare(rng, target) -> (State, Info)
-    preparation(num_rows, likelihood_power)
-                               what that releases, a GaussianMechanism
-    with_preparation_noise(noise_scale)
-                               the sampler with so much noise of the preparation, where its settings
-                               leave that to the budget: standard deviation over sensitivity, of all
-                               releases together
-
-and no `mechanism` where its steps are free: they release nothing, and read no data.
-"""
+"""State, random streams, and the loop that runs a chain."""
 
 import math
 from typing import Any, NamedTuple
@@ -146,8 +120,7 @@ def run_chain(
 
     Parameters
     ----------
-    sampler
-        Settings with `step`, and `init` or `prepare`.
+    sampler : Sampler
     target : Target
     rng : Streams
     start : (d,) array or None
@@ -166,7 +139,7 @@ def run_chain(
     ValueError
         If an argument is of another kind, or the start point has another shape or is not finite.
     """
-    check_object("sampler", sampler, "step", "DPPenalty(...)")
+    check_object("sampler", sampler, "prepares", "DPPenalty(...)")
     check_object("target", target, "model", "Target(model, data)")
     check_object("rng", rng, "add_noise", "streams()")
     check_count("num_iterations", num_iterations, 0)
@@ -201,7 +174,7 @@ def first_state(sampler, rng, target, start):
 
     Parameters and errors as for `run_chain`.
     """
-    if hasattr(sampler, "prepare"):
+    if sampler.prepares:
         return sampler.prepare(rng, target)
     dimension = target.model.dimension
     try:

@@ -42,10 +42,6 @@ class DPSGLD(StochasticGradients):
         """Standard deviation of the noise of a component of the position."""
         return math.sqrt(self.temperature * self.step_size)
 
-    def init(self, rng, position):
-        """State at a start position (d,)."""
-        return State(position)
-
     def step(self, rng, state, target):
         """One iteration; it is always accepted."""
         theta = state.position

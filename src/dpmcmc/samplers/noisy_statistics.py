@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.given_total import GivenTotal
-from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.settings import Noise, Numbers, Positive, Positives
 
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual
@@ -34,7 +34,7 @@ class Released(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NoisyStatistics(OneRelease):
+class NoisyStatistics(OneShot):
     """One noisy sum of the statistics of an `ExponentialFamily`. Draws of its posterior are free.
 
     Rows are clipped in public units z = W (t(x) - c). W whitens t(x) if the model knows its

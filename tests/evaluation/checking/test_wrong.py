@@ -35,9 +35,9 @@ RATIO = "One row moves a released statistic by at most its sensitivity"
 STATE = "The same releases lead to the same state, whatever the rows"
 SECRET = "The same releases lead to the same state, whatever the batch"
 READ = "Rows are read that are in a batch of the iteration, and no others"
-COST = "(sensitivity / noise)^2 of an iteration is what mechanism() says"
+COST = "(sensitivity / noise)^2 of an iteration is what releases() says"
 AWAY = "Chains without noise and clipping come away from their start"
-PREPARED = "(sensitivity / noise)^2 of the preparation is what preparation() says"
+PREPARED = "(sensitivity / noise)^2 of the preparation is what releases() says"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 ON_BATCHES = "With noise and batches, without clipping, it leaves the posterior invariant"
 SMALL_STEPS = "As steps go to 0, without clipping, the posterior stays"
@@ -69,8 +69,8 @@ class PowerInTheNoise(Right):
 class BarkerWithoutPower(FullDataDPBarker):
     """Barker's test on all rows at the price of B for 2 T B."""
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        return GaussianMechanism(self.clip_bound / math.sqrt(2))
+    def releases(self, num_rows, likelihood_power, iterations):
+        return [(GaussianMechanism(self.clip_bound / math.sqrt(2)), iterations)]
 
 
 class WithoutScale(DPSGLD):

@@ -5,12 +5,12 @@ from functools import cached_property
 
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
-from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.settings import Noise, Number, Numbers, Positive
 
 
 @dataclass(frozen=True)
-class PrivateAnswer(OneRelease):
+class AutoOneShot(OneShot):
     """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for all other models.
 
     A study with models of both kinds can start all its chains with it.
