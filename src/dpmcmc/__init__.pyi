@@ -30,8 +30,6 @@ from dpmcmc.samplers.auto_one_shot import AutoOneShot as AutoOneShot
 from dpmcmc.samplers.barker_correction import Correction as Correction
 from dpmcmc.samplers.batches import draw_batch as draw_batch
 from dpmcmc.samplers.chain import Chain as Chain
-from dpmcmc.samplers.chain import Info as Info
-from dpmcmc.samplers.chain import State as State
 from dpmcmc.samplers.chain import Streams as Streams
 from dpmcmc.samplers.chain import run_chain as run_chain
 from dpmcmc.samplers.dp_barker import DPBarker as DPBarker
@@ -53,7 +51,9 @@ from dpmcmc.samplers.noisy_newton import NoisyNewton as NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics as NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot as OneShot
 from dpmcmc.samplers.private_start import PrivateStart as PrivateStart
+from dpmcmc.samplers.sampler import Info as Info
 from dpmcmc.samplers.sampler import Sampler as Sampler
+from dpmcmc.samplers.sampler import State as State
 from dpmcmc.samplers.sghmc import DPSGHMC as DPSGHMC
 from dpmcmc.samplers.sghmc import SGHMC as SGHMC
 from dpmcmc.samplers.start_point import StartPoint as StartPoint

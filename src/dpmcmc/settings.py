@@ -99,9 +99,9 @@ def in_short(value):
     return text if len(text) < 200 else f"{text[:200]}..."
 
 
-def check_object(name, value, member, example):
-    """Raise a ValueError for what is no object with a member."""
-    if isinstance(value, type) or not hasattr(value, member):
+def check_object(name, value, base, example):
+    """Raise a ValueError for what is no object of a base; the message has an example of one."""
+    if not isinstance(value, base):
         what = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
         raise ValueError(f"{name}: must be an object such as dpmcmc.{example}, not {what}")
 

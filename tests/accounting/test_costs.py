@@ -159,6 +159,7 @@ def test_a_sampler_of_ones_own_is_searched_by_the_field_that_is_named():
     ("call", "error", "message"),
     [
         (lambda: iterations(Metropolis(WALK), N, 1), ValueError, "Metropolis is not private"),
+        (lambda: iterations(WALK, N, 1), ValueError, "GaussianWalk is not private"),
         (
             lambda: noise_scale(Metropolis(WALK), N, 9, 1, setting="clip_bound"),
             ValueError,

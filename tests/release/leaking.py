@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from dpmcmc.models.rows import RowsModel
-from dpmcmc.samplers.chain import Info, State
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Rows
 
 MARKER = 987654321.125

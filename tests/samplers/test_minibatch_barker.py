@@ -12,9 +12,9 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers import minibatch_barker
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import State
 from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.moves import Move
+from dpmcmc.samplers.sampler import State
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Price:
         _require_count(chains, "chains", 1)
         power = "likelihood_power: must be a positive number"
         _require_number(likelihood_power, power, math.inf)
-        if not sampler.is_private:
+        if not getattr(sampler, "is_private", False):  # or no sampler at all
             name = type(sampler).__name__
             raise ValueError(f"{name} is not private: it has no releases, so no epsilon covers it")
         self.accountant = accountant_named(accountant)
@@ -285,7 +285,7 @@ def for_budget(
     0.999999
     """
     _require_object(sampler)
-    if not sampler.prepares:
+    if not getattr(sampler, "prepares", False):
         raise ValueError(f"sampler: {type(sampler).__name__} does not prepare")
     budget = num_rows, epsilon, delta, accountant
     return sampler.with_preparation_noise(preparation_noise(*budget, chains=chains))

@@ -21,12 +21,6 @@ from dpmcmc.settings import annotations, schema
 
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
 
-MEMBERS = {  # that a class of each kind must define
-    "model": ("log_prior_ratio", "likelihood"),
-    "sampler": ("step",),
-    "move": ("propose",),
-}
-
 
 class ModelEntry(NamedTuple):
     """A model of the configuration."""
@@ -111,7 +105,7 @@ def load_class(kind, name, where, folders):
             f"{where}: {name} must be a dataclass that derives from "
             f"{base.__module__}.{base.__name__}"
         )
-    missing = [member for member in MEMBERS[kind] if not hasattr(cls, member)]
+    missing = sorted(cls.__abstractmethods__)
     if kind == "sampler" and cls.has_free_steps:  # as all was released before
         missing += ["prepare"] * (not cls.prepares) + ["releases"] * (not cls.is_private)
     if missing:

@@ -217,14 +217,14 @@ def parameter_names(model, columns=()):
         For `parameter_names` that a CSV cannot have.
     """
     d = model.dimension
-    if names := getattr(model, "parameter_names", None):
+    if names := model.parameter_names:
         if not are_names(names, d):
             raise JobError(
                 f"{type(model).__name__}.parameter_names: must be a tuple of {d} different texts, "
                 "without commas, quotes or line breaks, and not chain or draw"
             )
         return list(names)
-    names = model.names_of(list(columns)) if hasattr(model, "names_of") else []
+    names = model.names_of(list(columns))
     return names if are_names(names, d) else [f"theta_{i}" for i in range(d)]
 
 

@@ -1,10 +1,12 @@
-"""State, random streams, and the loop that runs a chain."""
+"""Random streams, and the loop that runs a chain."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.sampler import Info, Sampler
 from dpmcmc.settings import check_count, check_object
 
 
@@ -77,22 +79,6 @@ class Streams(Generators):
         return cls(*generators)
 
 
-class State(NamedTuple):
-    """Where a chain is: theta of shape (d,), and what its move remembers (None for most)."""
-
-    position: np.ndarray
-    memory: Any = None
-
-
-class Info(NamedTuple):
-    """Diagnostics of one iteration; not private, except for `is_accepted`."""
-
-    is_accepted: bool  # True without an acceptance test
-    clip_fraction: float  # rows whose log-likelihood ratio was clipped; NaN without ratios
-    gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
-    is_changed: bool = False  # clipping changed the decision (samplers without noise only)
-
-
 class Chain(NamedTuple):
     """A chain of k iterations; the start is not among the positions.
 
@@ -109,8 +95,8 @@ class Chain(NamedTuple):
 
 
 def run_chain(
-    sampler: Any,
-    target: Any,
+    sampler: Sampler,
+    target: Target,
     rng: Streams,
     start: Any,
     num_iterations: int,
@@ -139,9 +125,9 @@ def run_chain(
     ValueError
         If an argument is of another kind, or the start point has another shape or is not finite.
     """
-    check_object("sampler", sampler, "prepares", "DPPenalty(...)")
-    check_object("target", target, "model", "Target(model, data)")
-    check_object("rng", rng, "add_noise", "streams()")
+    check_object("sampler", sampler, Sampler, "DPPenalty(...)")
+    check_object("target", target, Target, "Target(model, data)")
+    check_object("rng", rng, Streams, "streams()")
     check_count("num_iterations", num_iterations, 0)
     if max_positions is not None:
         check_count("max_positions", max_positions, 1)

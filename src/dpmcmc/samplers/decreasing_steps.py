@@ -7,8 +7,7 @@ from msgspec import Meta
 
 from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import State
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Sampler, State
 from dpmcmc.settings import Count, Positive, Steps
 
 Decay = Annotated[float, Meta(ge=0, le=1)]

@@ -13,9 +13,8 @@ from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.moves import Move
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Count, Positive
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.hmc import clipped_share, draw_momentum, kinetic_energy, leapfrog
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.step_sizes import VanDerCorput
 from dpmcmc.settings import Noise, PerComponent, Positive, Steps
 

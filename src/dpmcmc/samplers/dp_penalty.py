@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Noise, Positive
 
 

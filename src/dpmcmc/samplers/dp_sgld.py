@@ -7,7 +7,7 @@ invariant is the posterior only in the limit of small steps.
 import math
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.stochastic_gradients import StochasticGradients
 from dpmcmc.settings import Positive
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Count
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.chain import log_uniform, ratio_bound
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Bound, PerComponent, Positive, Steps
 
 

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
+from dpmcmc.samplers.chain import log_uniform, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Bound
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from dpmcmc.samplers.barker_correction import Correction, fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.dp_barker import accepts
 from dpmcmc.samplers.moves import Move
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Bound, Count
 
 NOISE_VARIANCE = 1.0  # C: the error of a batch and the noise together

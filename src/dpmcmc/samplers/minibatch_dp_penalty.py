@@ -7,9 +7,9 @@ from typing import Literal
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.settings import Count, Noise, Positive
 
 # Sensitivity of the batch variance over 2, in units of f (1 - 1/b) (a c)^2 with the factor f of

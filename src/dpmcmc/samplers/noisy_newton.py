@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc.likelihoods.information import as_matrix, derivative
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.settings import Noise, Number, Numbers, Positive, Steps
 
 # Every step has 1.7 times the mu^2 of the one before: early ones need little to come near, and

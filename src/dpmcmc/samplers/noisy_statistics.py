@@ -16,9 +16,9 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.settings import Noise, Numbers, Positive, Positives
 
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual

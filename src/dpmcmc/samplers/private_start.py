@@ -7,8 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.samplers.chain import State
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Sampler, State
 
 DRAWS = 1000  # of the answer, by which its mean and covariance are known
 

@@ -1,4 +1,4 @@
-"""The base of samplers.
+"""The base of samplers, and what their steps return.
 
 A sampler is a frozen dataclass of settings, derived from `Sampler`, with
 
@@ -21,13 +21,32 @@ A sampler may prepare: release something once, before its first step. In place o
 and says `has_free_steps = True` where its steps release nothing, and read no data.
 """
 
-from typing import Any, ClassVar
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
-from dpmcmc.samplers.chain import State
+import numpy as np
+
 from dpmcmc.settings import Settings
 
 
-class Sampler(Settings):
+class State(NamedTuple):
+    """Where a chain is: theta of shape (d,), and what its move remembers (None for most)."""
+
+    position: np.ndarray
+    memory: Any = None
+
+
+class Info(NamedTuple):
+    """Diagnostics of one iteration; not private, except for `is_accepted`."""
+
+    is_accepted: bool  # True without an acceptance test
+    clip_fraction: float  # rows whose log-likelihood ratio was clipped; NaN without ratios
+    gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
+    is_changed: bool = False  # clipping changed the decision (samplers without noise only)
+
+
+class Sampler(Settings, ABC):
     """Base of samplers; with what a class claims of itself, which `check` tries.
 
     Attributes
@@ -63,7 +82,11 @@ class Sampler(Settings):
         self.check_dimension(position.size)
         return State(position)
 
-    def prepare(self, rng: Any, target: Any) -> tuple:
+    @abstractmethod
+    def step(self, rng: Any, state: State, target: Any) -> tuple[State, Info]:
+        """One iteration: the next state, and diagnostics for tables."""
+
+    def prepare(self, rng: Any, target: Any) -> tuple[State, Info]:
         """State and `Info` after all releases before the first step, for classes that prepare."""
         raise NotImplementedError(f"{type(self).__name__} does not prepare")
 

@@ -18,9 +18,9 @@ from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.accounting.releases import growing_noise
 from dpmcmc.samplers.batch_gradients import step_sensitivity
 from dpmcmc.samplers.batches import sampling_probability
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.decreasing_steps import DecreasingSteps, share_clipped
 from dpmcmc.samplers.hmc import draw_momentum
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.settings import Bound, PerComponent, Positive
 
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler
 
 
 @dataclass(frozen=True)

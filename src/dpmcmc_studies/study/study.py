@@ -260,7 +260,7 @@ class Study(JobSettings):
             models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
             if entry.data is not None:
                 models[name]["data"] = entry.public_data
-            if hasattr(entry.model, "parameter_names"):
+            if entry.model.parameter_names:
                 models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:
             entry = self.algorithms[name]

@@ -25,7 +25,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.auto_one_shot import AutoOneShot
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Info, State, Streams, accepts, ratio_bound
+from dpmcmc.samplers.chain import Streams, accepts, ratio_bound
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -40,7 +40,7 @@ from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.private_start import PrivateStart
-from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC

@@ -21,13 +21,14 @@ from dpmcmc.models.rows import RowsModel
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Info, State, accepts
+from dpmcmc.samplers.chain import accepts
 from dpmcmc.samplers.dp_barker import FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_sgld import DPSGLD
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.sghmc import DPSGHMC
 from dpmcmc.settings import Rows
 

@@ -5,7 +5,7 @@ about 0.2: settings such as a step size should be set for that.
 """
 
 import math
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from functools import cache, cached_property
 from itertools import zip_longest
 
@@ -39,6 +39,7 @@ from dpmcmc.evaluation.checking.traces import (
 )
 from dpmcmc.evaluation.noise import Noise
 from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import annotations
 
 LEAST_WAY = 0.1  # of a chain: 1 for one that has forgotten its start, 0 for one that never moved
@@ -76,7 +77,7 @@ def for_any_dimension(settings):
         value = getattr(settings, field.name)
         if isinstance(value, list) and value and isinstance(value[0], float | int):
             changed[field.name] = value[0]
-        elif is_dataclass(value) and hasattr(value, "propose"):
+        elif isinstance(value, Move):
             changed[field.name] = for_any_dimension(value)
     return replace(settings, **changed)
 
