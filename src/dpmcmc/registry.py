@@ -1,10 +1,11 @@
 """Classes by the name that a configuration gives them: of the package, or `file.py:Class`.
 
-A class of the package is found among its public names, by the base that it derives from.
+A class of the package is found in the folder of its kind, by the base that it derives from.
 """
 
 import importlib.util
 import os
+import re
 import sys
 from functools import cache
 from importlib import import_module
@@ -32,21 +33,19 @@ def base(kind):
 
 @cache
 def names(kind):
-    """Modules of the package's classes of a kind, by the names of these; no bases of others."""
-    package = base(kind).__module__.rpartition(".")[0]
-    modules = {
-        name: module
-        for name, module in dpmcmc._public_names().items()
-        if module.startswith(package)
-    }
-    classes = {name: getattr(dpmcmc, name) for name in modules}
-    return {
-        name: modules[name]
-        for name, cls in classes.items()
-        if isinstance(cls, type)
-        and issubclass(cls, base(kind))
-        and "__dataclass_params__" in vars(cls)
-    }
+    """Modules of the package's classes of a kind, by the names of these; no bases of others.
+
+    They are dataclasses. A file without any is not imported, as it may need an extra.
+    """
+    of_kind, found = base(kind), {}
+    package = of_kind.__module__.rpartition(".")[0]
+    for path in sorted(Path(sys.modules[of_kind.__module__].__file__).parent.glob("*.py")):
+        module = f"{package}.{path.stem}"
+        for name in re.findall(r"^@dataclass\b.*\nclass (\w+)", path.read_text("utf-8"), re.M):
+            cls = getattr(import_module(module), name)
+            if issubclass(cls, of_kind) and not cls.__abstractmethods__:
+                found[name] = module
+    return found
 
 
 def resolve(kind, name, *folders):
