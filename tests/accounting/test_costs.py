@@ -147,6 +147,8 @@ class Own(Sampler):
 
     sigma: float
 
+    step = DPPenalty.step
+
     def releases(self, *size):
         return DPPenalty(WALK, noise_scale=self.sigma, clip_bound=1).releases(*size)
 
