@@ -94,17 +94,17 @@ def epsilon(releases, delta):
 
 
 def on_all_rows(releases):
-    """Those of a list that are Gaussian mechanisms on all rows, a list."""
+    """Entries of a list that are Gaussian mechanisms on all rows."""
     return [entry for entry in releases if isinstance(entry[0], GaussianMechanism)]
 
 
 def on_batches(releases):
-    """The others, but for those of count 0, a list."""
+    """Entries on batches, but for those of count 0."""
     return [entry for entry in releases if entry[1] and not isinstance(entry[0], GaussianMechanism)]
 
 
 def is_gaussian(releases):
-    """Whether nothing is released of a batch."""
+    """True if no entry is on a batch."""
     return not on_batches(releases)
 
 

@@ -110,7 +110,7 @@ def kind_of(name):
         if issubclass(cls, registry.base(kind)):
             return kind
     bases = [f"dpmcmc.{base}" for base in registry.KINDS.values()]
-    raise ConfigError(f"{name} derives from none of {listed(bases)}")
+    raise ConfigError(f"{name} must derive from one of {listed(bases)}")
 
 
 def read_settings(settings):

@@ -52,12 +52,12 @@ class AlgorithmEntry(Algorithm):
 
     @property
     def is_private(self):
-        """Whether it releases something that an accountant prices."""
+        """True if it releases something that an accountant prices."""
         return self.sampler_class.is_private
 
     @property
     def has_free_steps(self):
-        """Whether only its preparation costs something."""
+        """True if only its preparation costs something."""
         return self.sampler_class.has_free_steps
 
     def settings_on(self, model, varied=None):

@@ -34,7 +34,7 @@ class Model(Settings, ABC):
     outcome_values : str
         The outcomes that it takes, in words: "0 or 1".
 
-    Of the methods below all but the first two have defaults.
+    Of the methods below, a class must define the first two; the others have defaults.
     """
 
     likelihood_power = 1.0  # tempering T = n0 / n
@@ -50,7 +50,7 @@ class Model(Settings, ABC):
 
     @abstractmethod
     def likelihood(self, data):
-        """What answers `dpmcmc.likelihoods.target.Target` for one data set; its kind defines it."""
+        """The likelihood of one data set, which `Target` asks; the class of the kind defines it."""
 
     def prepare(self, rows):
         """Rows of the model, (k, p'), from those of a file; by default as they are.

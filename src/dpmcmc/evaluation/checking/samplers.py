@@ -149,7 +149,7 @@ class Checked:
         return [getattr(trace.found, what) for trace in self.traces]
 
     def declared(self, trace, iteration=1):
-        """What `releases()` says of an iteration of a trace: mu^2, and mechanisms on batches."""
+        """Price of an iteration of a trace by `releases()`: mu^2, and mechanisms on batches."""
         return declared(self.sampler, trace.num_rows, trace.likelihood_power, iteration)
 
     @cached_property

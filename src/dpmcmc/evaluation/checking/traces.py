@@ -322,7 +322,7 @@ def leaves(part):
 
 
 def declared(sampler, num_rows, power, iteration):
-    """What an iteration t = 1, 2, ... is priced at, by what longer chains are said to release.
+    """Price of iteration t = 1, 2, ...: what its list of releases has above that of t - 1.
 
     Returns
     -------
