@@ -207,8 +207,8 @@ MUTANTS = [
     Mutant(
         "Gaussian: mu grows with k in place of sqrt(k)",
         "dpmcmc/accounting/gaussian.py",
-        "mechanism.mu * math.sqrt(iterations)",
-        "mechanism.mu * iterations",
+        "mechanism.mu * math.sqrt(count)",
+        "mechanism.mu * count",
         ACCOUNTING,
     ),
     Mutant(
