@@ -12,6 +12,7 @@ from test_samplers import streams
 import dpmcmc
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.settings import Rows
@@ -181,7 +182,7 @@ def test_what_cannot_be_known_has_to_be_said():
 
 def test_only_exponential_families_have_statistics():
     @dataclass(frozen=True)
-    class Rowwise(RowsModel):
+    class Rowwise(NormalPrior, RowsModel):
         num_rows: Rows
         dimension = row_length = 1
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot
@@ -48,7 +49,7 @@ class AutoOneShot(OneShot):
         ValueError
             If the second has no clip bound.
         """
-        if hasattr(target.likelihood, "statistic_sum"):
+        if isinstance(target.model, ExponentialFamily):
             return self._statistics
         if self.gradient_clip_bound is None:
             name = type(target.model).__name__

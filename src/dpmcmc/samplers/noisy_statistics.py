@@ -16,6 +16,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.samplers.sampler import Info, State
@@ -127,7 +128,7 @@ class NoisyStatistics(OneShot):
         """Draws of the posterior that the released sum gives, (size, d)."""
         T, n = model.likelihood_power, model.num_rows
         is_aware = self.posterior == "noise-aware"
-        is_exact = hasattr(model, "sample_given_total")
+        is_exact = type(model).sample_given_total is not ExponentialFamily.sample_given_total
         if is_exact and not is_aware:
             return model.sample_given_total(rng, released.total, size, T)
         if is_exact and model.has_constant_covariance:
