@@ -45,7 +45,7 @@ def names(kind):
             cls = getattr(import_module(module), name)
             if issubclass(cls, of_kind) and not cls.__abstractmethods__:
                 found[name] = module
-    return found
+    return dict(sorted(found.items()))
 
 
 def resolve(kind, name, *folders):
