@@ -194,8 +194,10 @@ def chain_command(study, results, cell, output):
     command += ["--dataset", results / f"data/{cell.model}.npy"]
     command += ["--reference", results / f"reference/{cell.model}.npy"]
     command += ["--budget", results / f"budgets/{cell.model}/{cell.algorithm}/{cell.run}.json"]
-    needed = [results / f"needed/{name}.json" for name in study.needed_by(cell.algorithm)]
-    return [*command, "--needed", *needed, "--output", output]
+    precomputed = [
+        results / f"precomputed/{name}.json" for name in study.precomputed_by(cell.algorithm)
+    ]
+    return [*command, "--precomputed", *precomputed, "--output", output]
 
 
 def chain_jobs(results, base):

@@ -158,3 +158,10 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     registry.load_file.cache_clear()
     return Place(tmp_path / "place")
+
+
+def mechanism_of(sampler, num_rows, likelihood_power=1.0):
+    """The one mechanism that an iteration of a sampler releases."""
+    [(mechanism, count)] = sampler.releases(num_rows, likelihood_power, 1)
+    assert count == 1
+    return mechanism

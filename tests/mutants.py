@@ -207,8 +207,8 @@ MUTANTS = [
     Mutant(
         "Gaussian: mu grows with k in place of sqrt(k)",
         "dpmcmc/accounting/gaussian.py",
-        "mechanism.mu * math.sqrt(iterations)",
-        "mechanism.mu * iterations",
+        "mechanism.mu * math.sqrt(count)",
+        "mechanism.mu * count",
         ACCOUNTING,
     ),
     Mutant(
@@ -268,11 +268,11 @@ MUTANTS = [
         CERTIFIED,
     ),
     Mutant(
-        "growing noise: a group has the most noise of its members",
-        "dpmcmc/accounting/sequences.py",
-        "groups.append((mechanism.of(t),",
-        "groups.append((mechanism.of(last),",
-        "accounting/test_sequences.py",
+        "growing noise: a kind has the most noise of its members",
+        "dpmcmc/accounting/releases.py",
+        "kinds[-1] = kinds[-1][0], kinds[-1][1] + count",
+        "kinds[-1] = mechanism, kinds[-1][1] + count",
+        "accounting/test_releases.py",
     ),
     # -- Sums over rows
     Mutant(
@@ -461,10 +461,10 @@ MUTANTS = [
     ),
     Mutant(
         "one preparation is priced for all chains",
-        "dpmcmc/accounting/sequences.py",
-        "GaussianMechanism(self.preparation.mu * math.sqrt(self.count))",
-        "GaussianMechanism(self.preparation.mu)",
-        "accounting/test_sequences.py",
+        "dpmcmc/accounting/releases.py",
+        "[(mechanism, number * count) for mechanism, count in releases_of(iterations)]",
+        "releases_of(iterations)",
+        "accounting/test_releases.py",
     ),
     Mutant(
         "all chains have the first data set",

@@ -9,8 +9,7 @@ from dpmcmc.accounting.costs import noise_scale as noise_scale
 from dpmcmc.accounting.mechanisms import BarkerMechanism as BarkerMechanism
 from dpmcmc.accounting.mechanisms import GaussianMechanism as GaussianMechanism
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism as SubsampledGaussianMechanism
-from dpmcmc.accounting.sequences import GrowingNoise as GrowingNoise
-from dpmcmc.accounting.sequences import Prepared as Prepared
+from dpmcmc.accounting.releases import growing_noise as growing_noise
 from dpmcmc.evaluation.inference_data import to_arviz as to_arviz
 from dpmcmc.evaluation.metrics import kept_draws as kept_draws
 from dpmcmc.likelihoods.target import Target as Target
@@ -27,11 +26,10 @@ from dpmcmc.models.regression import RobustRegression as RobustRegression
 from dpmcmc.models.rows import RowsModel as RowsModel
 from dpmcmc.models.softmax import Softmax as Softmax
 from dpmcmc.random_streams import streams as streams
+from dpmcmc.samplers.auto_one_shot import AutoOneShot as AutoOneShot
 from dpmcmc.samplers.barker_correction import Correction as Correction
 from dpmcmc.samplers.batches import draw_batch as draw_batch
 from dpmcmc.samplers.chain import Chain as Chain
-from dpmcmc.samplers.chain import Info as Info
-from dpmcmc.samplers.chain import State as State
 from dpmcmc.samplers.chain import Streams as Streams
 from dpmcmc.samplers.chain import run_chain as run_chain
 from dpmcmc.samplers.dp_barker import DPBarker as DPBarker
@@ -51,8 +49,11 @@ from dpmcmc.samplers.moves import Move as Move
 from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
 from dpmcmc.samplers.noisy_newton import NoisyNewton as NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics as NoisyStatistics
-from dpmcmc.samplers.private_answer import PrivateAnswer as PrivateAnswer
+from dpmcmc.samplers.one_shot import OneShot as OneShot
 from dpmcmc.samplers.private_start import PrivateStart as PrivateStart
+from dpmcmc.samplers.sampler import Info as Info
+from dpmcmc.samplers.sampler import Sampler as Sampler
+from dpmcmc.samplers.sampler import State as State
 from dpmcmc.samplers.sghmc import DPSGHMC as DPSGHMC
 from dpmcmc.samplers.sghmc import SGHMC as SGHMC
 from dpmcmc.samplers.start_point import StartPoint as StartPoint

@@ -410,16 +410,15 @@ def prepared(model, file, columns):
             f"{where}: row {is_bad.argmax() + 1} of those it keeps becomes NaN or infinite"
         )
     whole = whole.astype(float)
-    if hasattr(model, "is_outcome"):
-        with naming(f"{type(model).__name__}.is_outcome"):
-            whole[~np.asarray(model.is_outcome(whole[:, 0]), dtype=bool)] = np.nan
+    with naming(f"{type(model).__name__}.is_outcome"):
+        whole[~np.asarray(model.is_outcome(whole[:, 0]), dtype=bool)] = np.nan
     return whole
 
 
 def require_rows_alone(model, rows):
     """Raise a DataError if a model of one's own lets rows (n, p) of a file change others."""
     cls = type(model)
-    is_plain = cls.prepare is Model.prepare and not hasattr(model, "is_outcome")
+    is_plain = cls.prepare is Model.prepare and cls.is_outcome is Model.is_outcome
     if cls.__module__.startswith("dpmcmc.") or is_plain:
         return
     try:

@@ -108,7 +108,7 @@ def answer(file):
 def row_dependence(model, tables):
     """Find out how what `prepare` makes of a row depends on other rows; None if it does not.
 
-    The same goes for `is_outcome`, where a model has it. `prepare` is called on a table, on its
+    The same goes for `is_outcome`. `prepare` is called on a table, on its
     rows in reverse order, on its halves in both orders, and with one half replaced by rows of the
     other half. Each of three processes begins with other rows: with the table, its first half, its
     second half. A row that was not replaced must come out the same to the last bit where as many
@@ -154,7 +154,7 @@ def row_dependence(model, tables):
 def prepare(model, rows):
     """Rows of a model of those of a file, and last whether it takes the outcome, as a call."""
     made = np.asarray(model.prepare(rows))
-    if made.ndim != 2 or not hasattr(model, "is_outcome"):
+    if made.ndim != 2:
         return made
     return np.column_stack([made, np.asarray(model.is_outcome(made[:, 0]), dtype=bool)])
 

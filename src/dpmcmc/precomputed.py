@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from dpmcmc.settings import needed
+from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.settings import precomputed
 
 
 def with_noise(sampler, budget):
@@ -14,17 +15,17 @@ def with_noise(sampler, budget):
     )
 
 
-def with_needed(sampler):
+def with_precomputed(sampler):
     """The sampler with what it needs beside its settings, computed here and now."""
     return with_parts(sampler, lambda cls: cls.compute())
 
 
 def with_parts(sampler, found):
     """The sampler with what it needs of each class; and so a sampler that is its setting."""
-    parts = {field: found(cls) for field, cls in needed(type(sampler)).items()}
+    parts = {field: found(cls) for field, cls in precomputed(type(sampler)).items()}
     for field in dataclasses.fields(sampler):
         value = getattr(sampler, field.name)
-        if hasattr(value, "step"):
+        if isinstance(value, Sampler):
             parts[field.name] = with_parts(value, found)
     parts = {name: part for name, part in parts.items() if part is not None}
     return dataclasses.replace(sampler, **parts) if parts else sampler

@@ -1,10 +1,11 @@
 """Classes by the name that a configuration gives them: of the package, or `file.py:Class`.
 
-A class of the package is found among its public names, by the methods that it has.
+A class of the package is found in the folder of its kind, by the base that it derives from.
 """
 
 import importlib.util
 import os
+import re
 import sys
 from functools import cache
 from importlib import import_module
@@ -15,13 +16,8 @@ import dpmcmc
 from dpmcmc.extras import missing
 from dpmcmc.settings import annotations
 
-# Method by which a class of each kind is known, and the package that has them.
-KINDS = {
-    "model": ("log_prior_ratio", "dpmcmc.models"),
-    "sampler": ("step", "dpmcmc.samplers"),
-    "move": ("propose", "dpmcmc.samplers"),
-}
-
+# Public name of the base of each kind. Classes of a kind are in the package that has their base.
+KINDS = {"model": "Model", "sampler": "Sampler", "move": "Move"}
 
 PRIVATE_START = "dpmcmc.samplers.private_start:PrivateStart"
 
@@ -30,21 +26,26 @@ class UnknownName(ValueError):
     """No class of that name; the message is one line, with the valid names."""
 
 
+def base(kind):
+    """The class that all of a kind derive from."""
+    return getattr(dpmcmc, KINDS[kind])
+
+
 @cache
 def names(kind):
-    """Modules of the package's classes of a kind, by the names of these; no bases of others."""
-    method, package = KINDS[kind]
-    modules = {
-        name: module
-        for name, module in dpmcmc._public_names().items()
-        if module.startswith(package)
-    }
-    classes = {name: getattr(dpmcmc, name) for name in modules}
-    return {
-        name: modules[name]
-        for name, cls in classes.items()
-        if hasattr(cls, method) and "__dataclass_params__" in vars(cls)
-    }
+    """Modules of the package's classes of a kind, by the names of these; no bases of others.
+
+    They are dataclasses. A file without any is not imported, as it may need an extra.
+    """
+    of_kind, found = base(kind), {}
+    package = of_kind.__module__.rpartition(".")[0]
+    for path in sorted(Path(sys.modules[of_kind.__module__].__file__).parent.glob("*.py")):
+        module = f"{package}.{path.stem}"
+        for name in re.findall(r"^@dataclass\b.*\nclass (\w+)", path.read_text("utf-8"), re.M):
+            cls = getattr(import_module(module), name)
+            if issubclass(cls, of_kind) and not cls.__abstractmethods__:
+                found[name] = module
+    return dict(sorted(found.items()))
 
 
 def resolve(kind, name, *folders):

@@ -57,7 +57,7 @@ class Settings:
                 ) from None
             if not is_plain(value) or isinstance(value, list):  # which its owner may change
                 object.__setattr__(self, name, converted)
-        for name, cls in needed(type(self)).items():
+        for name, cls in precomputed(type(self)).items():
             if not isinstance(getattr(self, name), cls | None):
                 what = in_short(getattr(self, name))
                 raise ValueError(
@@ -99,9 +99,9 @@ def in_short(value):
     return text if len(text) < 200 else f"{text[:200]}..."
 
 
-def check_object(name, value, member, example):
-    """Raise a ValueError for what is no object with a member."""
-    if isinstance(value, type) or not hasattr(value, member):
+def check_object(name, value, base, example):
+    """Raise a ValueError for what is no object of a base; the message has an example of one."""
+    if not isinstance(value, base):
         what = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
         raise ValueError(f"{name}: must be an object such as dpmcmc.{example}, not {what}")
 
@@ -114,19 +114,22 @@ def check_count(name, value, least):
 
 @cache
 def annotations(cls):
-    """Types of the fields that are settings, by name; not those that are needed beside them."""
+    """Types of the fields that are settings, by name; not those that are computed beside them."""
     hints = get_type_hints(cls, include_extras=True)
-    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if "needed" not in f.metadata}
+    return {
+        f.name: hints[f.name] for f in dataclasses.fields(cls) if "precomputed" not in f.metadata
+    }
 
 
 @cache
-def needed(cls):
+def precomputed(cls):
     """Classes of what a sampler needs beside its settings, by field.
 
-    Such a field is declared as `field(default=None, metadata={"needed": Class})`. The workflow
+    Such a field is declared as `field(default=None, metadata={"precomputed": Class})`. The workflow
     calls `Class.compute()` once a study and gives every chain the result.
     """
-    return {f.name: f.metadata["needed"] for f in dataclasses.fields(cls) if "needed" in f.metadata}
+    fields = dataclasses.fields(cls)
+    return {f.name: f.metadata["precomputed"] for f in fields if "precomputed" in f.metadata}
 
 
 @cache

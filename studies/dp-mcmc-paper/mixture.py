@@ -336,7 +336,7 @@ class Mixture:
             "second mode": str(sample.second_share),
             "of the chains": words.among(shares, ".2f"),
         }
-        if hasattr(self.study.sampler(algorithm, self.model), "mechanism"):
+        if self.study.sampler(algorithm, self.model).is_private:
             costs = {"ε as published": self.accountant(algorithm), "ε certified": "certified"}
             if costs["ε as published"] == "certified":
                 del costs["ε as published"]

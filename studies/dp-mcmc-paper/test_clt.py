@@ -16,10 +16,10 @@ from dpmcmc.models.gaussian_mixture import GaussianMixture
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.random_streams import three_streams
 from dpmcmc.samplers.barker_correction import fit_correction
-from dpmcmc.samplers.chain import State
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, Move
+from dpmcmc.samplers.sampler import State
 from dpmcmc_studies.reporting.study import Study
 from kept_places import run_as_set
 

@@ -22,10 +22,16 @@ LABELS = {name: {"in_place_of": ""} for name in ("private", "plain", "clipped")}
 LABELS |= {"certified": {"in_place_of": "private"}, "elsewhere": {"in_place_of": ""}}
 
 
-class Priced:
-    """A sampler with a mechanism."""
+class Free:
+    """A sampler without privacy."""
 
-    mechanism = None
+    is_private = False
+
+
+class Priced:
+    """A private sampler."""
+
+    is_private = True
 
 
 @pytest.fixture
@@ -58,7 +64,7 @@ def page(monkeypatch):
         kept=kept,
         algorithms={name: of | {"accountant": "rdp"} for name, of in LABELS.items()},
         algorithm_label=str.title,
-        sampler=lambda algorithm, model: Priced() if algorithm == "private" else object(),
+        sampler=lambda algorithm, model: Priced() if algorithm == "private" else Free(),
         delta_times_n=0.1,
     )
     monkeypatch.setattr(mixture, "run_of", lambda study, row: str(row["iterations"]))

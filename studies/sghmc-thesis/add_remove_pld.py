@@ -8,57 +8,54 @@ does not apply: `certified` prices what they do. It is for beside what others ha
 from functools import lru_cache
 from itertools import zip_longest
 
-from dpmcmc.accounting.mechanisms import require
-from dpmcmc.accounting.sequences import GrowingNoise, grouped
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism, require
+from dpmcmc.accounting.releases import grouped
 
 GRID = 1e-3  # of losses
 ALIKE = 1.004  # ratio of the noise variances of mechanisms that are priced as one kind
 
 
-def check(mechanism):
+def check(releases):
     """Raise a TypeError, with the reason, for a mechanism that is not priced.
 
     Of a sum it is known that a row added moves it by half of what a row replaced does; of other
-    statistics not.
+    statistics not. A list does not say of what it is: this is for DPSGHMC, which releases sums.
     """
-    require(mechanism, "add-remove-pld", GrowingNoise)
+    require(releases, "add-remove-pld", SubsampledGaussianMechanism)
 
 
-def delta(mechanism, iterations, epsilon):
-    """Delta that the iterations cost at epsilon, if one row is added or removed.
+def delta(releases, epsilon):
+    """Delta that they cost at epsilon, if one row is added or removed.
 
     Parameters
     ----------
-    mechanism : GrowingNoise
-    iterations : int
-        >= 0.
+    releases : list of (SubsampledGaussianMechanism, int)
     epsilon : float
         >= 0.
 
     Raises
     ------
     TypeError
-        If the mechanism is of another kind.
+        If a mechanism is of another kind.
     """
-    check(mechanism)
-    return composition(mechanism, iterations).get_delta_for_epsilon(epsilon) if iterations else 0.0
+    check(releases)
+    return composition(tuple(releases)).get_delta_for_epsilon(epsilon) if releases else 0.0
 
 
-def epsilon(mechanism, iterations, delta):
+def epsilon(releases, delta):
     """Epsilon that they cost at delta. Parameters as for `delta`."""
-    check(mechanism)
-    return composition(mechanism, iterations).get_epsilon_for_delta(delta) if iterations else 0.0
+    check(releases)
+    return composition(tuple(releases)).get_epsilon_for_delta(delta) if releases else 0.0
 
 
 @lru_cache(maxsize=8)
-def composition(mechanism, iterations, is_replaced=False):
-    """Privacy loss distribution of the iterations, of dp_accounting.
+def composition(releases, is_replaced=False):
+    """Privacy loss distribution of all releases, of dp_accounting.
 
     Parameters
     ----------
-    mechanism : GrowingNoise
-    iterations : int
-        >= 1.
+    releases : tuple of (SubsampledGaussianMechanism, int)
+        At least one.
     is_replaced : bool
         Price the substitution of a row by another, on batches by Poisson sampling as well: to tell
         what the relation changes from what the batches do.
@@ -74,7 +71,7 @@ def composition(mechanism, iterations, is_replaced=False):
             sampling_prob=part.sampling_probability,
             neighboring_relation=relations[is_replaced],
         ).self_compose(count)
-        for part, count in grouped(mechanism, iterations, ALIKE)
+        for part, count in grouped(releases, ALIKE)
     ]
     while len(losses) > 1:  # pairs, as the shorter ones compose sooner
         pairs = zip_longest(losses[::2], losses[1::2])

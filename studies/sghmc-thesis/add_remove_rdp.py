@@ -8,49 +8,47 @@ on what it is for.
 from functools import lru_cache
 
 from add_remove_pld import ALIKE, noise_multiplier
-from dpmcmc.accounting.mechanisms import require
-from dpmcmc.accounting.sequences import GrowingNoise, grouped
+from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism, require
+from dpmcmc.accounting.releases import grouped
 
 
-def check(mechanism):
+def check(releases):
     """Raise a TypeError, with the reason, for a mechanism that is not priced."""
-    require(mechanism, "add-remove-rdp", GrowingNoise)
+    require(releases, "add-remove-rdp", SubsampledGaussianMechanism)
 
 
-def delta(mechanism, iterations, epsilon):
-    """Delta that the iterations cost at epsilon, if one row is added or removed.
+def delta(releases, epsilon):
+    """Delta that they cost at epsilon, if one row is added or removed.
 
     Parameters
     ----------
-    mechanism : GrowingNoise
-    iterations : int
-        >= 0.
+    releases : list of (SubsampledGaussianMechanism, int)
     epsilon : float
         >= 0.
 
     Raises
     ------
     TypeError
-        If the mechanism is of another kind.
+        If a mechanism is of another kind.
     """
-    check(mechanism)
-    return composition(mechanism, iterations).get_delta(epsilon) if iterations else 0.0
+    check(releases)
+    return composition(tuple(releases)).get_delta(epsilon) if releases else 0.0
 
 
-def epsilon(mechanism, iterations, delta):
+def epsilon(releases, delta):
     """Epsilon that they cost at delta. Parameters as for `delta`."""
-    check(mechanism)
-    return composition(mechanism, iterations).get_epsilon(delta) if iterations else 0.0
+    check(releases)
+    return composition(tuple(releases)).get_epsilon(delta) if releases else 0.0
 
 
 @lru_cache(maxsize=8)
-def composition(mechanism, iterations):
-    """Accountant of dp_accounting that has seen the iterations, at least one."""
+def composition(releases):
+    """Accountant of dp_accounting that has seen all releases, at least one."""
     from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
     from dp_accounting.rdp import RdpAccountant
 
     accountant = RdpAccountant(neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
-    for part, count in grouped(mechanism, iterations, ALIKE):
+    for part, count in grouped(releases, ALIKE):
         noise = GaussianDpEvent(noise_multiplier(part))
         accountant.compose(PoissonSampledDpEvent(part.sampling_probability, noise), count)
     return accountant

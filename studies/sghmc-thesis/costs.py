@@ -1,7 +1,7 @@
 """Costs of private SGHMC by three accountants, beside those that the thesis prints; its claims."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -23,10 +23,10 @@ FORMATS = dict.fromkeys(["PLD, thesis", "MA, thesis"], ".3f")
 FORMATS |= dict.fromkeys(["PLD, ours", "MA, ours", "Rényi of today"], ".4f")
 
 
-def mechanism(num_rows, batch_size, **settings):
-    """Mechanism of a run, tempered to the rows of a batch, whose gradients are then just summed."""
+def releases_of(num_rows, batch_size, **settings):
+    """Releases of a run by its iterations, tempered to a batch, whose gradients are summed."""
     sampler = DPSGHMC(batch_size=batch_size, **settings)
-    return sampler.mechanism(num_rows, likelihood_power=batch_size / num_rows)
+    return partial(sampler.releases, num_rows, batch_size / num_rows)
 
 
 def epsilons(run, iterations, delta):
@@ -44,8 +44,8 @@ class Costs:
 
     Attributes
     ----------
-    run : GrowingNoise
-        Mechanism of the run.
+    run : function
+        Its releases, from `releases_of`.
     steps, iterations : int
         Steps of a trajectory; trajectories.
     delta : float
@@ -246,13 +246,14 @@ def other_runs(runs, steps, iterations, delta, **data):
     rows = []
     for run in runs:
         settings = {name: value for name, value in run.items() if name != "printed"}
-        of = mechanism(num_integration_steps=steps, **data, **settings)
+        of = releases_of(num_integration_steps=steps, **data, **settings)
+        (first, _), *_ = of(1)
         rows.append(
             {
                 "β": run["step_size"],
                 "C": run["friction"],
                 "L": run["gradient_clip_bound"],
-                "first σ": 2 * of.first.noise_variance**0.5,
+                "first σ": 2 * first.noise_variance**0.5,
                 "ε, thesis": run["printed"],
                 "ε, ours": privacy.epsilon(add_remove_pld, of, iterations, delta),
                 "replaced, fixed size": privacy.epsilon(privacy.certified, of, iterations, delta),

@@ -13,27 +13,30 @@ import add_remove_pld
 from dpmcmc.accounting import certified
 from dpmcmc.accounting.accountants import epsilon_of
 from dpmcmc.accounting.amplification import amplified_epsilon
-from dpmcmc.accounting.sequences import counted
 from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below
 
 ORDERS = np.arange(2, 65)  # of Rényi curves; the best ones of the thesis's runs are below 20
 ROUNDS = 4  # of a fixed point whose error each makes 30 times smaller
 
 
-def epsilon(accountant, mechanism, iterations, delta):
-    """Epsilon by an accountant, which is a module."""
-    return float(epsilon_of(accountant, mechanism, iterations, delta))
+def epsilon(accountant, run, iterations, delta):
+    """Epsilon by an accountant, which is a module; other parameters as for `thesis_epsilon`."""
+    return float(epsilon_of(accountant, run(iterations), delta))
 
 
-def with_sensitivity(mechanism, factor):
-    """The mechanism with the same noise, were its sensitivity so many times what it is."""
-    noise_variance = mechanism.first.noise_variance / factor**2
-    return dataclasses.replace(
-        mechanism, first=dataclasses.replace(mechanism.first, noise_variance=noise_variance)
-    )
+def with_sensitivity(run, factor):
+    """The run with the same noise, were its sensitivity so many times what it is."""
+
+    def releases(iterations):
+        return [
+            (dataclasses.replace(one, noise_variance=one.noise_variance / factor**2), count)
+            for one, count in run(iterations)
+        ]
+
+    return releases
 
 
-def thesis_epsilon(mechanism, iterations, delta):
+def thesis_epsilon(run, iterations, delta):
     """Epsilon by the thesis's moments accountant (section 6.5).
 
     That is the theorem on batches drawn without replacement of Wang, Balle and Kasiviswanathan
@@ -42,31 +45,32 @@ def thesis_epsilon(mechanism, iterations, delta):
 
     Parameters
     ----------
-    mechanism : GrowingNoise
+    run : function
+        List of all that a chain releases, by the number of its iterations.
     iterations : int
     delta : float
     """
-    return wang_epsilon(with_sensitivity(mechanism, 0.5), iterations, delta)
+    return wang_epsilon(with_sensitivity(run, 0.5), iterations, delta)
 
 
-def wang_epsilon(mechanism, iterations, delta):
+def wang_epsilon(run, iterations, delta):
     """Epsilon by that theorem, under substitution with batches of a fixed size; parameters same."""
-    curve = wang_curve(mechanism, iterations)
+    curve = wang_curve(tuple(run(iterations)))
     return float(np.min(curve - math.log(delta) / (ORDERS - 1)))
 
 
 @lru_cache(maxsize=32)
-def wang_curve(mechanism, iterations):
-    """Rényi epsilon of all iterations at each of ORDERS."""
+def wang_curve(releases):
+    """Rényi epsilon of all releases at each of ORDERS."""
     curve = np.zeros(len(ORDERS))
-    for one, count in counted(mechanism, iterations):
+    for one, count in releases:
         base = np.arange(ORDERS[-1] + 1) / (2 * one.noise_variance)
         q = one.sampling_probability
         curve += [count * amplified_epsilon(order, q, base[: order + 1]) for order in ORDERS]
     return curve
 
 
-def removed_and_added(mechanism, iterations, delta):
+def removed_and_added(run, iterations, delta):
     """Epsilon of replacing one row with Poisson sampling, as the thesis bounds it.
 
     To replace a row is to remove one and to add one, so (e, d) for one of these is
@@ -74,11 +78,11 @@ def removed_and_added(mechanism, iterations, delta):
     """
     one = 0.0
     for _ in range(ROUNDS):
-        one = epsilon(add_remove_pld, mechanism, iterations, delta / (1 + math.exp(one)))
+        one = epsilon(add_remove_pld, run, iterations, delta / (1 + math.exp(one)))
     return 2 * one
 
 
-def by_relation(mechanism, iterations, delta):
+def by_relation(run, iterations, delta):
     """Epsilon of the same noise by what neighbouring data sets are, and how batches are drawn.
 
     Where batches have a fixed size, a row that is added to the data takes the place of another in
@@ -94,13 +98,13 @@ def by_relation(mechanism, iterations, delta):
     added, replaced = "one row added or removed", "one row replaced"
     poisson, fixed = "Poisson", "fixed size"
     cases = [
-        (added, poisson, 1, "PLD", epsilon(add_remove_pld, mechanism, iterations, delta)),
+        (added, poisson, 1, "PLD", epsilon(add_remove_pld, run, iterations, delta)),
         (
             added,
             fixed,
             2,
             "PLD, twice the sensitivity",
-            epsilon(add_remove_pld, with_sensitivity(mechanism, 2), iterations, delta),
+            epsilon(add_remove_pld, with_sensitivity(run, 2), iterations, delta),
         ),
         (
             replaced,
@@ -108,10 +112,10 @@ def by_relation(mechanism, iterations, delta):
             2,
             "PLD",
             add_remove_pld.composition(
-                mechanism, iterations, is_replaced=True
+                tuple(run(iterations)), is_replaced=True
             ).get_epsilon_for_delta(delta),
         ),
-        (replaced, fixed, 2, "certified PLD", epsilon(certified, mechanism, iterations, delta)),
+        (replaced, fixed, 2, "certified PLD", epsilon(certified, run, iterations, delta)),
     ]
     keys = ("relation", "sampling", "moved", "accountant", "epsilon")
     return [dict(zip(keys, case, strict=True)) for case in cases]

@@ -1,6 +1,7 @@
 """What private SGHMC costs: printed numbers, worst pairs by integration, subsets by brute force."""
 
 import math
+from functools import partial
 
 import matplotlib.pyplot as plt
 import pytest
@@ -9,14 +10,15 @@ from scipy.stats import norm
 
 import privacy
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
-from dpmcmc.accounting.sequences import GrowingNoise
+from dpmcmc.accounting.releases import growing_noise
 from dpmcmc.samplers.sghmc import DPSGHMC
 
 THESIS = DPSGHMC(
     step_size=3, num_integration_steps=10, batch_size=100, friction=1, gradient_clip_bound=0.7
-).mechanism(10_000, likelihood_power=0.01)
+)
+THESIS = partial(THESIS.releases, 10_000, 0.01)
 Q, SD = 0.1, 1.5  # of one mechanism, whose noise is over the bound of a row
-ONE = GrowingNoise(SubsampledGaussianMechanism(SD**2 / 4, Q), 1 / 3, 1)
+ONE = partial(growing_noise, SubsampledGaussianMechanism(SD**2 / 4, Q), 1 / 3, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +38,9 @@ def test_the_moments_accountant_of_the_thesis(delta, expected):
 
 def test_twice_the_sensitivity_is_half_the_noise():
     twice = privacy.with_sensitivity(THESIS, 2)
-    assert twice.first.noise_variance == pytest.approx(THESIS.first.noise_variance / 4)
-    assert (twice.exponent, twice.count) == (THESIS.exponent, THESIS.count)
+    for (one, count), (other, of_other) in zip(THESIS(30), twice(30), strict=True):
+        assert other.noise_variance == pytest.approx(one.noise_variance / 4)
+        assert (other.sampling_probability, of_other) == (one.sampling_probability, count)
     thesis = privacy.thesis_epsilon(THESIS, 20, 1e-5)
     assert privacy.wang_epsilon(THESIS, 20, 1e-5) > thesis
 

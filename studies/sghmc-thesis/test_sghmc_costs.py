@@ -71,7 +71,7 @@ def test_a_run_is_priced_with_what_it_releases():
     run = {"step_size": 3, "friction": 1, "gradient_clip_bound": 0.7, "printed": 1.0}
     (row,) = costs.other_runs([run], 2, 3, 1e-4, **data)
     settings = {name: value for name, value in run.items() if name != "printed"}
-    of = costs.mechanism(num_integration_steps=2, **data, **settings)
+    of = costs.releases_of(num_integration_steps=2, **data, **settings)
     assert row["first σ"] == pytest.approx((2 / 3) ** 0.5 / 0.7)  # sigma^2 = 2 C / (h L^2)
     assert row["ε, ours"] == privacy.epsilon(add_remove_pld, of, 3, 1e-4)
     assert row["ε, ours"] < row["replaced, fixed size"]

@@ -65,7 +65,7 @@ def with_kinds(study, ranking):
     The steps of such an algorithm release nothing.
     """
     samplers = {name: getattr(dpmcmc, of["sampler"]) for name, of in study.algorithms.items()}
-    is_release = {name: not hasattr(cls, "mechanism") for name, cls in samplers.items()}
+    is_release = {name: cls.has_free_steps for name, cls in samplers.items()}
     return ranking.assign(is_release=ranking["algorithm"].map(is_release))
 
 

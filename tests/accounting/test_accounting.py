@@ -11,6 +11,7 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
+from dpmcmc.accounting import search
 from dpmcmc.accounting.accountants import accountant, accountants, first_guess
 from dpmcmc.accounting.amplification import amplified_epsilon
 from dpmcmc.accounting.barker_rdp import renyi_curve as barker_curve
@@ -20,8 +21,7 @@ from dpmcmc.accounting.mechanisms import (
     SubsampledGaussianMechanism,
 )
 from dpmcmc.accounting.rdp import renyi_curve as minibatch_curve
-from dpmcmc.accounting.search import cost_epsilon, max_iterations, rounded_up, spent_epsilon
-from dpmcmc.accounting.sequences import GrowingNoise
+from dpmcmc.accounting.search import rounded_up
 from dpmcmc.files import read_json
 from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
@@ -39,8 +39,28 @@ ACCOUNTANTS = [
     "rdp",
     "zcdp",
 ]
-gaussian, zcdp, rdp = (accountant(name).delta for name in ("gaussian", "zcdp", "rdp"))
-published_pld, barker_rdp = (accountant(name).delta for name in ("published-pld", "barker-rdp"))
+
+
+def delta_of(name):
+    """Delta by an accountant of so many of one mechanism at an epsilon."""
+    module = accountant(name)
+    return lambda mechanism, count, epsilon: module.delta([(mechanism, count)], epsilon)
+
+
+def max_iterations(cost, mechanism, epsilon, target, *options, **more):
+    return search.max_iterations(lambda k: cost(mechanism, k, epsilon), target, *options, **more)
+
+
+def spent_epsilon(cost, mechanism, count, at_most, target):
+    return search.spent_epsilon(lambda e: cost(mechanism, count, e), target, at_most)
+
+
+def cost_epsilon(cost, mechanism, count, target):
+    return search.cost_epsilon(lambda e: cost(mechanism, count, e), target)
+
+
+gaussian, zcdp, rdp = map(delta_of, ("gaussian", "zcdp", "rdp"))
+published_pld, barker_rdp = map(delta_of, ("published-pld", "barker-rdp"))
 
 RELEASES = {
     "gaussian": GaussianMechanism(0.05),
@@ -49,7 +69,6 @@ RELEASES = {
     "published-pld": SubsampledGaussianMechanism(0.7, 0.01),
     "barker-rdp": BarkerMechanism(1300, 0.013),
     "certified": SubsampledGaussianMechanism(0.7, 0.01),
-    "growing": GrowingNoise(SubsampledGaussianMechanism(0.7, 0.01), 0.0, 1),
 }
 
 # model, algorithm -> {epsilon: (zCDP, exact)}; None where no value is known.
@@ -66,12 +85,13 @@ KNOWN = {
 
 @pytest.fixture(scope="module")
 def release_on():
-    """What an iteration of an algorithm of config.yaml mechanisms on a model of it."""
+    """Mechanism of an iteration of an algorithm of config.yaml on a model of it."""
     study = load_study(ROOT)
 
     def release_on(algorithm, model):
         settings = study.algorithms[algorithm].settings_on(model)
-        return price_of(study.mechanism(model, algorithm, settings), {}).mechanism
+        [(mechanism, _)] = price_of(study.mechanism(model, algorithm, settings), {}).releases(1)
+        return mechanism
 
     return release_on
 
@@ -113,7 +133,7 @@ def test_gaussian_delta_is_that_of_dp_accounting():
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
 def test_delta_falls_with_epsilon_and_grows_with_iterations(name):
-    delta, mechanism = accountant(name).delta, RELEASES[name]
+    delta, mechanism = delta_of(name), RELEASES[name]
     by_epsilon = [delta(mechanism, 100, epsilon) for epsilon in np.linspace(0.2, 8, 6)]
     assert all(a >= b for a, b in itertools.pairwise(by_epsilon))
     assert by_epsilon[0] > 100 * by_epsilon[-1]
@@ -138,7 +158,8 @@ def test_a_budget_too_small_for_one_iteration_allows_none():
 def test_hmc_is_charged_one_ratio_and_a_gradient_more_than_it_has_steps():
     settings = dict(noise_scale=0.5, step_size=1, clip_bound=1, gradient_clip_bound=1)
     hmc = DPHMC(gradient_noise_scale=2.0, num_integration_steps=7, **settings)
-    assert hmc.mechanism(100).mu ** 2 == pytest.approx(1 / (0.25 * 100) + 8 / (4 * 100))
+    [(mechanism, count)] = hmc.releases(100, 1.0, 3)
+    assert mechanism.mu**2 == pytest.approx(1 / (0.25 * 100) + 8 / (4 * 100)) and count == 3
 
 
 PRICED = {
@@ -147,7 +168,7 @@ PRICED = {
     "rdp": {SubsampledGaussianMechanism},
     "published-pld": {SubsampledGaussianMechanism},
     "barker-rdp": {BarkerMechanism},
-    "certified": {GaussianMechanism, SubsampledGaussianMechanism, BarkerMechanism, GrowingNoise},
+    "certified": {GaussianMechanism, SubsampledGaussianMechanism, BarkerMechanism},
 }
 
 
@@ -166,20 +187,24 @@ def test_accountants_are_found_by_name_and_others_told_which_there_are():
 
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
-@pytest.mark.parametrize("other", ["gaussian", "rdp", "barker-rdp", "growing"])
+@pytest.mark.parametrize("other", ["gaussian", "rdp", "barker-rdp"])
 def test_an_accountant_refuses_what_it_cannot_price(name, other):
     """By `check` as by `delta`, and in the search before it starts."""
     mechanism, module = RELEASES[other], accountant(name)
     if type(mechanism) in PRICED[name]:
-        assert module.check(mechanism) is None
-        assert 0 <= module.delta(mechanism, 1, 1.0) <= 1
+        assert module.check([(mechanism, 1)]) is None
+        assert 0 <= module.delta([(mechanism, 1)], 1.0) <= 1
         return
-    questions = [module.check, lambda mechanism: module.delta(mechanism, 1, 1.0)]
-    questions += [lambda mechanism: module.delta(mechanism, 0, 1.0)]
-    if hasattr(module, "loss_variance"):
-        questions.append(lambda mechanism: first_guess(module, mechanism, 4, 1e-6))
+    priced = next(m for m in RELEASES.values() if type(m) in PRICED[name])
+    questions = [
+        lambda mechanism: module.check([(mechanism, 1)]),
+        lambda mechanism: module.check([(priced, 1), (mechanism, 1)]),
+        lambda mechanism: module.delta([(mechanism, 1)], 1.0),
+        lambda mechanism: module.delta([(mechanism, 0)], 1.0),
+        lambda mechanism: first_guess(module, lambda k: [(mechanism, k)], 4, 1e-6),
+    ]
     if hasattr(module, "epsilon"):
-        questions.append(lambda mechanism: module.epsilon(mechanism, 1, 1e-6))
+        questions.append(lambda mechanism: module.epsilon([(mechanism, 1)], 1e-6))
     for question in questions:
         with pytest.raises(
             TypeError, match=f"^accountant {name} prices a .*, not a {type(mechanism).__name__}$"
@@ -191,7 +216,7 @@ def test_an_accountant_refuses_what_it_cannot_price(name, other):
 def test_what_is_no_release_is_refused(name):
     for thing in (None, 0.05, "GaussianMechanism"):
         with pytest.raises(TypeError, match=f"accountant {name} prices a "):
-            accountant(name).check(thing)
+            accountant(name).check([(thing, 1)])
 
 
 @pytest.mark.parametrize(
@@ -202,11 +227,27 @@ def test_what_is_no_release_is_refused(name):
     ],
 )
 def test_barkers_accountant_as_published_needs_batches_that_are_not_small(mechanism, problem):
-    for question in (barker_rdp, lambda *mechanism: accountant("barker-rdp").check(mechanism[0])):
+    module = accountant("barker-rdp")
+    for question in (module.check, lambda releases: module.delta(releases, 1.0)):
         with pytest.raises(ValueError, match=f"^batch_size: accountant barker-rdp .*{problem}"):
-            question(mechanism, 1, 1.0)
-    accountant("certified").check(mechanism)
-    accountant("barker-rdp").check(BarkerMechanism(16, 0.1, 1.0))
+            question([(mechanism, 1)])
+    accountant("certified").check([(mechanism, 1)])
+    module.check([(BarkerMechanism(16, 0.1, 1.0), 1)])
+
+
+def test_lists_of_several_kinds_are_priced():
+    """Halves of a list are the whole; more of another kind cost more."""
+    others = {"published-pld": SubsampledGaussianMechanism(0.6, 0.01)}
+    others |= {
+        "rdp": SubsampledGaussianMechanism(0.6, 0.02),
+        "barker-rdp": BarkerMechanism(99, 0.01),
+    }
+    for name, mechanism in RELEASES.items():
+        module, whole = accountant(name), delta_of(name)(RELEASES[name], 40, 1.0)
+        halves = [(mechanism, 15), (mechanism, 25)]
+        assert module.delta(halves, 1.0) == pytest.approx(whole, rel=1e-3)
+        more = others.get(name, GaussianMechanism(0.02))
+        assert module.delta([(mechanism, 40), (more, 3)], 1.0) > whole
 
 
 def test_known_iterations_of_the_minibatch_algorithms_are_met_exactly(release_on):
@@ -318,8 +359,9 @@ def test_a_search_may_start_anywhere():
 )
 def test_a_batch_larger_than_the_data_set_is_refused(sampler):
     with pytest.raises(ValueError, match="batch_size: must be at most num_rows = 500, not 501"):
-        sampler.mechanism(500)
-    assert sampler.mechanism(501).sampling_probability == 1
+        sampler.releases(500, 1.0, 1)
+    [(mechanism, _)] = sampler.releases(501, 1.0, 1)
+    assert mechanism.sampling_probability == 1
 
 
 @pytest.mark.parametrize("guess", [0, 1, 300, 701, 702, 703, 5000])
@@ -350,20 +392,20 @@ def test_tiny_releases_cost_nothing(mu):
 @pytest.mark.parametrize("name", ["certified"])
 def test_first_guesses_save_evaluations(name):
     mechanism, module = RELEASES[name], accountant(name)
-    guess, spread = first_guess(module, mechanism, 4, 1e-6)
-    iterations = max_iterations(module.delta, mechanism, 4, 1e-6)
+    guess, spread = first_guess(module, lambda k: [(mechanism, k)], 4, 1e-6)
+    iterations = max_iterations(delta_of(name), mechanism, 4, 1e-6)
     assert 0.3 < guess / iterations < 3 and spread > 0
 
 
 @pytest.mark.parametrize(("name", "iterations"), [("gaussian", 100)])
 def test_the_epsilon_that_fewer_iterations_spend(name, iterations):
-    cost, mechanism = accountant(name).delta, RELEASES[name]
+    cost, mechanism = delta_of(name), RELEASES[name]
     spent = spent_epsilon(cost, mechanism, iterations, 40.0, 1e-6)
     assert cost(mechanism, iterations, spent) <= 1e-6 < cost(mechanism, iterations, spent * 0.9999)
     if name == "certified":
         from dpmcmc.accounting import certified
 
-        assert certified.epsilon(mechanism, iterations, 1e-6) == pytest.approx(spent, rel=1e-4)
+        assert certified.epsilon([(mechanism, iterations)], 1e-6) == pytest.approx(spent, rel=1e-4)
 
 
 COSTS = [(k, target) for k in (1, 30, 500) for target in (1e-9, 1e-6, 1e-2)]
@@ -375,7 +417,7 @@ COSTS = [(k, target) for k in (1, 30, 500) for target in (1e-9, 1e-6, 1e-2)]
     + [("published-pld", 30, 1e-6), ("certified", 30, 1e-6)],
 )
 def test_the_epsilon_that_iterations_cost_is_the_least_that_allows_them(name, k, target):
-    cost, mechanism = accountant(name).delta, RELEASES[name]
+    cost, mechanism = delta_of(name), RELEASES[name]
     epsilon = cost_epsilon(cost, mechanism, k, target)
     assert 0 < epsilon < math.inf
     assert cost(mechanism, k, epsilon) <= target < cost(mechanism, k, epsilon * (1 - 1e-5))
@@ -389,14 +431,10 @@ def test_small_noise_is_priced_on_a_coarse_grid_and_by_hardly_more(noise_varianc
     """On the finest grid a variance of 0.1 took a minute and 1.5 gigabytes, of many iterations."""
     from dpmcmc.accounting import published_pld
 
-    one = published_pld.one_iteration(SubsampledGaussianMechanism(noise_variance, 0.01))
+    mechanism = SubsampledGaussianMechanism(noise_variance, 0.01)
+    grid = published_pld.grid(noise_variance)
+    one, finer = (published_pld.privacy_loss(mechanism, of) for of in (grid, grid / 8))
     assert 1000 < len(one.probabilities) <= published_pld.POINTS
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(published_pld, "grid", lambda _: one.grid / 8)
-        finer = published_pld.one_iteration.__wrapped__(
-            SubsampledGaussianMechanism(noise_variance, 0.01)
-        )
-    assert finer.grid == one.grid / 8
     for k in (1, 100):
         epsilon, least = one.epsilon(k, 1e-6), finer.epsilon(k, 1e-6)
         assert least * (1 - 1e-8) <= epsilon <= 1.0002 * least
@@ -471,7 +509,7 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
         }
         budget(spec | {"sampler": sampler, "max_iterations": k}, tmp_path / "budget.json")
         record = read_json(tmp_path / "budget.json")
-        mechanism = price_of(spec | {"sampler": sampler}, {}).mechanism
+        [(mechanism, _)] = price_of(spec | {"sampler": sampler}, {}).releases(1)
         assert record["iterations"] == k < record["allowed_iterations"]
         assert gaussian(mechanism, k, record["spent_epsilon"]) <= 1e-6
 
@@ -496,7 +534,8 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
         "varied": {},
         "chains_per_sample": chains,
     }
-    path, mechanism = tmp_path / "budget.json", price_of(spec, {}).mechanism
+    path = tmp_path / "budget.json"
+    [(mechanism, _)] = price_of(spec, {}).releases(1)
     budget(spec | {"epsilon": 4.0}, path)
     record = read_json(path)
     assert record["allowed_iterations"] == 2028 and record["chains_per_sample"] == chains

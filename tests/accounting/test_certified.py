@@ -10,27 +10,37 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from scipy.stats import norm
 
-from dpmcmc.accounting import certified, gaussian, published_pld, rdp
+from dpmcmc.accounting import certified, gaussian, published_pld, rdp, search
 from dpmcmc.accounting.certified import (
     base_curve,
     curve,
-    delta,
     gaussian_curve,
     loss_variance,
-    one_iteration,
+    one_release,
 )
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,
     SubsampledGaussianMechanism,
 )
-from dpmcmc.accounting.search import max_iterations
 
 FLAT = SubsampledGaussianMechanism(noise_variance=0.7, sampling_probability=0.01)
 TEMPERED = SubsampledGaussianMechanism(noise_variance=1.5, sampling_probability=0.01)
 TEMPERED_10D = SubsampledGaussianMechanism(noise_variance=0.8, sampling_probability=0.006)
 BARKER = BarkerMechanism(batch_size=1300, sampling_probability=0.013)
 DELTA = {0.01: 1e-6, 0.006: 5e-7, 0.013: 1e-6}  # 0.1 / n of the published data sets
+
+
+def by(module):
+    """Delta by an accountant of so many of one mechanism at an epsilon."""
+    return lambda mechanism, count, epsilon: module.delta([(mechanism, count)], epsilon)
+
+
+def max_iterations(cost, mechanism, epsilon, target, **options):
+    return search.max_iterations(lambda k: cost(mechanism, k, epsilon), target, **options)
+
+
+delta, gaussian_delta, published_delta = map(by, (certified, gaussian, published_pld))
 
 
 def iterations(mechanism, epsilon, cost=delta):
@@ -86,7 +96,7 @@ def one_half(mechanism, relation, scale=1.0):
 def test_the_accountants_stand_in_their_order(mechanism, epsilon):
     """The halves by themselves are a lower bound only, and the pair at +-1/2 is none of it."""
     halves = one_half(mechanism, NeighboringRelation.ADD_OR_REMOVE_ONE)
-    in_order = [rdp.delta, published_pld.delta, delta, halves]
+    in_order = [by(rdp), published_delta, delta, halves]
     counts = [iterations(mechanism, epsilon, cost) for cost in in_order]
     assert counts == sorted(counts) and len(set(counts)) == len(counts)
 
@@ -106,18 +116,16 @@ def test_the_pair_at_plus_and_minus_one_half_is_unsound():
 def test_all_rows_as_a_batch_is_the_gaussian_release(k):
     mechanism = SubsampledGaussianMechanism(noise_variance=30.0, sampling_probability=1.0)
     for epsilon in (0.5, 1, 3):
-        expected = gaussian.delta(GaussianMechanism(1 / math.sqrt(30)), k, epsilon)
+        expected = gaussian_delta(GaussianMechanism(1 / math.sqrt(30)), k, epsilon)
         assert delta(mechanism, k, epsilon) == pytest.approx(expected, rel=3e-3, abs=2e-11)
-        twice = gaussian.delta(GaussianMechanism(2 / math.sqrt(30)), k, epsilon)
-        assert published_pld.delta(mechanism, k, epsilon) == pytest.approx(
-            twice, rel=3e-3, abs=2e-11
-        )
+        twice = gaussian_delta(GaussianMechanism(2 / math.sqrt(30)), k, epsilon)
+        assert published_delta(mechanism, k, epsilon) == pytest.approx(twice, rel=3e-3, abs=2e-11)
 
 
 @pytest.mark.torture
 def test_half_the_grid_changes_little():
     def on_grid(grid):
-        return lambda mechanism, k, epsilon: one_iteration(mechanism, grid).delta(k, epsilon)
+        return lambda mechanism, k, epsilon: one_release(mechanism, grid).delta(k, epsilon)
 
     for mechanism in (FLAT, TEMPERED):
         coarse, fine = (iterations(mechanism, 4, on_grid(grid)) for grid in (1e-4, 5e-5))
@@ -236,7 +244,7 @@ def test_the_joint_sensitivity_is_attained_and_never_passed(b, ac):
 
 def test_many_iterations_agree_with_the_central_limit():
     """The composed loss is nearly normal: mean and variance add up, delta follows from them."""
-    loss = one_iteration(BARKER)
+    loss = one_release(BARKER)
     losses = (np.arange(len(loss.probabilities)) + loss.first) * loss.grid
     probabilities = loss.probabilities / loss.probabilities.sum()
     mean = losses @ probabilities
@@ -277,7 +285,7 @@ def test_any_batch_is_priced_as_its_curve(b, q):
 
 @pytest.mark.parametrize("mechanism", [FLAT, SubsampledGaussianMechanism(1.0, 1e-3), BARKER])
 def test_the_pair_on_the_grid_is_symmetric_and_has_mass_one(mechanism):
-    loss = one_iteration(mechanism)
+    loss = one_release(mechanism)
     total = loss.probabilities.sum() + loss.infinite
     assert abs(total - 1) < 1e-13
     middle = -loss.first
@@ -291,7 +299,7 @@ def test_many_iterations_of_little_loss_agree_with_the_central_limit():
     """Nothing of the rounding of one iteration may add up over a million."""
     mechanism = SubsampledGaussianMechanism(1e4, 0.01)
     for epsilon in (0.3, 0.5):
-        limit = gaussian.delta(
+        limit = gaussian_delta(
             GaussianMechanism(math.sqrt(loss_variance(mechanism))), 10**6, epsilon
         )
         assert delta(mechanism, 10**6, epsilon) == pytest.approx(limit, rel=0.15)
@@ -304,10 +312,12 @@ def test_gaussian_releases_are_priced_exactly(mu):
     assert loss_variance(mechanism) == mu**2
     for k in (0, 1, 7, 10_000):
         for epsilon in (0.0, 0.1, 1.0, 6.0, 50.0):
-            assert delta(mechanism, k, epsilon) == gaussian.delta(mechanism, k, epsilon)
+            assert delta(mechanism, k, epsilon) == gaussian_delta(mechanism, k, epsilon)
         for wanted in (1e-10, 1e-6, 1e-2):
-            assert certified.epsilon(mechanism, k, wanted) == gaussian.epsilon(mechanism, k, wanted)
-    k = max_iterations(gaussian.delta, mechanism, 1.0, 1e-6, limit=10**6)
+            assert certified.epsilon([(mechanism, k)], wanted) == gaussian.epsilon(
+                [(mechanism, k)], wanted
+            )
+    k = max_iterations(gaussian_delta, mechanism, 1.0, 1e-6, limit=10**6)
     assert max_iterations(delta, mechanism, 1.0, 1e-6, limit=10**6) == k
 
 
@@ -320,4 +330,4 @@ def test_one_iteration_costs_its_curve():
 
 def test_no_iteration_costs_nothing():
     for mechanism in (FLAT, BARKER):
-        assert delta(mechanism, 0, 1.0) == 0 and certified.epsilon(mechanism, 0, 1e-6) == 0
+        assert delta(mechanism, 0, 1.0) == 0 and certified.epsilon([(mechanism, 0)], 1e-6) == 0

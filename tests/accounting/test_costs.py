@@ -10,15 +10,14 @@ import pytest
 from dpmcmc.accounting import costs
 from dpmcmc.accounting.accountants import accountant
 from dpmcmc.accounting.costs import Price, epsilon, iterations, noise_scale
-from dpmcmc.accounting.sequences import counted
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.samplers.sampler import Sampler
 from dpmcmc.samplers.sghmc import DPSGHMC
-from dpmcmc.settings import Settings
 from dpmcmc_studies.jobs.budgets import given_epsilon, price_of
 
 N = 5000
@@ -123,8 +122,12 @@ def test_chains_share_a_budget():
     assert noise_scale(PENALTY, N, 4, 2, chains=3) == noise_scale(PENALTY, N, 12, 2)
     # Noise that grows starts anew in each chain, which costs more than one of their length.
     growing = DPSGHMC(0.01, 2, 5, friction=1, gradient_clip_bound=1)
-    one, two = (counted(Price(growing, N, "certified", 1, m).mechanism, 3) for m in (1, 2))
-    assert two == [(mechanism, 2 * count) for mechanism, count in one]
+    one, two = (Price(growing, N, "certified", 1, m).releases(3 * m) for m in (1, 2))
+    assert two == [(mechanism, 2 * count) for mechanism, count in one] and len(one) == 3
+    # What is left over is one iteration more of some chains.
+    more = dict(Price(growing, N, "certified", 1, 2).releases(7))
+    assert [more.pop(mechanism) for mechanism, _ in two] == [count for _, count in two]
+    assert [*more.values()] == [2]
 
 
 def test_nearly_no_privacy_and_nearly_no_budget():
@@ -134,18 +137,20 @@ def test_nearly_no_privacy_and_nearly_no_budget():
     assert noise_scale(PENALTY, N, 1, 1e9) < 1e-3
     large = noise_scale(PENALTY, N, 10**7, 0.001)
     module = accountant("gaussian")
-    mechanism = dataclasses.replace(PENALTY, noise_scale=large).mechanism(N)
-    assert 0.1 / N * (1 - 1e-3) < module.delta(mechanism, 10**7, 0.001) <= 0.1 / N
+    releases = dataclasses.replace(PENALTY, noise_scale=large).releases(N, 1.0, 10**7)
+    assert 0.1 / N * (1 - 1e-3) < module.delta(releases, 0.001) <= 0.1 / N
 
 
 @dataclasses.dataclass(frozen=True)
-class Own(Settings):
+class Own(Sampler):
     """A stranger's sampler, whose noise has a name of its own."""
 
     sigma: float
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        return DPPenalty(WALK, noise_scale=self.sigma, clip_bound=1).mechanism(num_rows)
+    step = DPPenalty.step
+
+    def releases(self, *size):
+        return DPPenalty(WALK, noise_scale=self.sigma, clip_bound=1).releases(*size)
 
 
 def test_a_sampler_of_ones_own_is_searched_by_the_field_that_is_named():
@@ -156,6 +161,7 @@ def test_a_sampler_of_ones_own_is_searched_by_the_field_that_is_named():
     ("call", "error", "message"),
     [
         (lambda: iterations(Metropolis(WALK), N, 1), ValueError, "Metropolis is not private"),
+        (lambda: iterations(WALK, N, 1), ValueError, "GaussianWalk is not private"),
         (
             lambda: noise_scale(Metropolis(WALK), N, 9, 1, setting="clip_bound"),
             ValueError,

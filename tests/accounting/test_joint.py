@@ -13,7 +13,6 @@ from dpmcmc.accounting.mechanisms import (
     GaussianMechanism,
     SubsampledGaussianMechanism,
 )
-from dpmcmc.accounting.sequences import Prepared
 
 DELTA = 1e-6
 
@@ -25,13 +24,14 @@ def test_the_largest_mu_is_within_and_hardly_below():
 
 
 def test_methods_on_all_rows_lose_nothing():
-    assert mu_and_delta0(GaussianMechanism(0.1), 25, 1e-7) == (pytest.approx(0.5), 0.0)
-    prepared = Prepared(GaussianMechanism(0.3), GaussianMechanism(0.1))
-    assert mu_and_delta0(prepared, 16, 1e-7) == (pytest.approx(0.5), 0.0)
-    assert mu_and_delta0(Prepared(GaussianMechanism(0.3), None), 99, 0.0) == (0.3, 0.0)
-    batches = SubsampledGaussianMechanism(0.7, 0.01)
-    assert mu_and_delta0(batches, 0, 1e-7) == (0.0, 0.0)
-    assert mu_and_delta0(Prepared(GaussianMechanism(0.3), batches), 0, 1e-7) == (0.3, 0.0)
+    assert mu_and_delta0([(GaussianMechanism(0.1), 25)], 1e-7) == (pytest.approx(0.5), 0.0)
+    preparation = GaussianMechanism(0.3), 1
+    prepared = [preparation, (GaussianMechanism(0.1), 16)]
+    assert mu_and_delta0(prepared, 1e-7) == (pytest.approx(0.5), 0.0)
+    assert mu_and_delta0([preparation], 0.0) == (0.3, 0.0)
+    batches = SubsampledGaussianMechanism(0.7, 0.01), 0
+    assert mu_and_delta0([batches], 1e-7) == mu_and_delta0([], 1e-7) == (0.0, 0.0)
+    assert mu_and_delta0([preparation, batches], 1e-7) == (0.3, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,19 @@ def test_methods_on_all_rows_lose_nothing():
     ],
 )
 def test_a_curve_on_batches_lies_below_that_of_its_two_numbers(mechanism, iterations, most):
-    mu, delta0 = mu_and_delta0(mechanism, iterations, DELTA / 10)
+    releases = [(mechanism, iterations)]
+    mu, delta0 = mu_and_delta0(releases, DELTA / 10)
     assert delta0 == DELTA / 10
     for epsilon in np.linspace(0, 12, 13):
-        computed = certified.delta(mechanism, iterations, float(epsilon))
+        computed = certified.delta(releases, float(epsilon))
         assert computed <= gaussian_delta(mu, epsilon) + delta0
-    alone = certified.epsilon(mechanism, iterations, DELTA)
-    by_two = gaussian.epsilon(GaussianMechanism(mu), 1, DELTA - delta0)
+    alone = certified.epsilon(releases, DELTA)
+    by_two = gaussian.epsilon([(GaussianMechanism(mu), 1)], DELTA - delta0)
     assert alone <= by_two <= most * alone
 
 
 def test_what_no_numbers_can_cover_is_infinite():
-    assert mu_and_delta0(SubsampledGaussianMechanism(1e-4, 0.5), 100, 1e-12)[0] == math.inf
+    assert mu_and_delta0([(SubsampledGaussianMechanism(1e-4, 0.5), 100)], 1e-12)[0] == math.inf
 
 
 def test_whoever_chooses_the_next_release_gains_nothing():

@@ -63,7 +63,7 @@ def test_it_is_the_convolution_from_above(kinds):
 )
 def test_many_kinds_that_are_one_kind_cost_the_same(kinds, epsilon):
     """Products of many transforms lose what rounding may, as one power does."""
-    loss = certified.one_iteration(SubsampledGaussianMechanism(1.5, 0.02))
+    loss = certified.one_release(SubsampledGaussianMechanism(1.5, 0.02))
     whole, parts = Composition([(loss, 2000)]), Composition([(loss, 2000 // kinds)] * kinds)
     assert parts.delta(epsilon) == pytest.approx(whole.delta(epsilon), rel=1e-6)
     assert parts.epsilon(1e-6) == pytest.approx(whole.epsilon(1e-6), rel=1e-6)
@@ -83,11 +83,11 @@ def test_certified_is_above_the_exact_gaussian_and_near_it(k):
         GaussianMechanism(1 / math.sqrt(k)),
     )
     for epsilon in (0.1, 1.0, 3.0, 5.0, 6.0, 7.0, 8.0):
-        true = gaussian.delta(exact, k, epsilon)
-        assert true <= certified.delta(mechanism, k, epsilon) <= 1.005 * true
+        true = gaussian.delta([(exact, k)], epsilon)
+        assert true <= certified.delta([(mechanism, k)], epsilon) <= 1.005 * true
     for delta in (1e-6, 1e-10, 1e-12):
-        epsilon = certified.epsilon(mechanism, k, delta)
-        assert 0.99 * delta <= gaussian.delta(exact, k, epsilon) <= delta
+        epsilon = certified.epsilon([(mechanism, k)], delta)
+        assert 0.99 * delta <= gaussian.delta([(exact, k)], epsilon) <= delta
 
 
 @pytest.mark.parametrize("k", [100, 10**5, 3 * 10**6])
@@ -97,18 +97,18 @@ def test_published_pld_is_above_the_gaussian_of_twice_the_sensitivity(k):
         SubsampledGaussianMechanism(4.0 * k, 1.0),
         GaussianMechanism(1 / math.sqrt(k)),
     )
-    costs = [published_pld.delta(mechanism, k, epsilon) for epsilon in np.arange(0.5, 12, 0.5)]
-    true = [gaussian.delta(exact, k, epsilon) for epsilon in np.arange(0.5, 12, 0.5)]
+    costs = [published_pld.delta([(mechanism, k)], epsilon) for epsilon in np.arange(0.5, 12, 0.5)]
+    true = [gaussian.delta([(exact, k)], epsilon) for epsilon in np.arange(0.5, 12, 0.5)]
     assert (np.array(costs) >= true).all() and (np.diff(costs) <= 0).all()
 
 
 def test_one_composition_answers_for_every_epsilon():
     """Whatever the tilt is, the bound holds: it decides about digits alone."""
-    loss, k = certified.one_iteration(SubsampledGaussianMechanism(1e4, 1.0)), 10**4
+    loss, k = certified.one_release(SubsampledGaussianMechanism(1e4, 1.0)), 10**4
     for tilt in (0.0, 0.5, 3.0, 9.0):
         composed = Composition([(loss, k)])._composed(tilt)
         for epsilon in (0.0, 1.0, 3.0, 6.0):
-            true = gaussian.delta(GaussianMechanism(0.01), k, epsilon)
+            true = gaussian.delta([(GaussianMechanism(0.01), k)], epsilon)
             assert true <= composed.delta(epsilon)
 
 
@@ -130,15 +130,18 @@ def test_one_composition_answers_for_every_epsilon():
 )
 def test_extreme_losses_are_priced(mechanism):
     for k in (1, 30, 10**4, 10**7):
-        costs = [certified.delta(mechanism, k, epsilon) for epsilon in (0.0, 1.0, 30.0, 1000.0)]
+        releases = [(mechanism, k)]
+        costs = [certified.delta(releases, epsilon) for epsilon in (0.0, 1.0, 30.0, 1000.0)]
         assert (np.diff(costs) <= 1e-12).all() and all(0 <= cost <= 1 for cost in costs)
-        epsilon = certified.epsilon(mechanism, k, 1e-6)
-        assert epsilon == math.inf or certified.delta(mechanism, k, epsilon) <= 1e-6 * (1 + 1e-3)
+        epsilon = certified.epsilon([(mechanism, k)], 1e-6)
+        assert epsilon == math.inf or certified.delta([(mechanism, k)], epsilon) <= 1e-6 * (
+            1 + 1e-3
+        )
 
 
 def test_a_window_stays_short_where_a_little_more_tilt_finds_far_losses():
     """Small batches with little noise: Chernoff's bound with large steps alone was of no use."""
-    loss = certified.one_iteration(SubsampledGaussianMechanism(2.18, 1320 / 200_000))
+    loss = certified.one_release(SubsampledGaussianMechanism(2.18, 1320 / 200_000))
     composition = Composition([(loss, 1365)])
     assert len(composition._composed(composition._tilt_at(1.0)).losses) < 2**21
     assert loss.delta(1365, 1.0) <= 5e-7 * (1 - 1e-3) < loss.delta(1366, 1.0)
@@ -146,13 +149,13 @@ def test_a_window_stays_short_where_a_little_more_tilt_finds_far_losses():
 
 
 def test_beyond_the_longest_window_there_is_chernoffs_bound(monkeypatch):
-    loss, k = certified.one_iteration(SubsampledGaussianMechanism(1e4, 1.0)), 10**4
+    loss, k = certified.one_release(SubsampledGaussianMechanism(1e4, 1.0)), 10**4
     tight = loss.delta(k, 3.0)
     monkeypatch.setattr(privacy_loss, "MAX_WINDOW", 1000)
     assert tight < loss.delta(k, 3.0) < 50 * tight
 
 
-def test_the_distribution_of_one_iteration_cannot_be_changed():
-    loss = certified.one_iteration(SubsampledGaussianMechanism(1.0, 0.1))
+def test_the_distribution_of_one_release_cannot_be_changed():
+    loss = certified.one_release(SubsampledGaussianMechanism(1.0, 0.1))
     with pytest.raises(ValueError, match="read-only"):
         loss.probabilities[0] = 1.0

@@ -22,12 +22,13 @@ def allowed(name):
     return CASES[name].epsilon(DELTA)
 
 
-def test_a_case_is_named_by_its_length_and_every_private_sampler_is_audited():
+def test_a_case_is_named_by_its_length_and_is_of_a_private_chain():
+    """`check` audits every sampler; these are cases whose worst data sets are known."""
     assert all(name.endswith(f"-{case.iterations}") for name, case in CASES.items())
     audited = {type(case.sampler) for case in CASES.values()}
     private = [registry.load(registry.resolve("sampler", n)) for n in registry.names("sampler")]
-    chains = {cls for cls in private if hasattr(cls, "mechanism") and hasattr(cls, "init")}
-    assert audited == chains
+    chains = {cls for cls in private if cls.is_private and not cls.prepares}
+    assert audited <= chains
 
 
 @pytest.mark.parametrize("name", ["quick", "audit"])

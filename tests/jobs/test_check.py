@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpmcmc import cli
+from dpmcmc import cli, files
 
 RIGHT = '''
 from dataclasses import dataclass
@@ -253,6 +253,7 @@ def test_data_that_cannot_be_read_are_a_row(tmp_path, capsys):
         (["GaussianWalk", "proposal_scale=no"], "GaussianWalk.proposal_scale: must be a"),
         (["none.py:Model"], "no file none.py in"),
         ([f"{__file__}:Model"], "test_check.py has no class Model"),
+        ([f"{files.__file__}:JobError"], "must derive from one of dpmcmc.Model, dpmcmc.Sampler, "),
     ],
 )
 def test_a_wrong_name_or_setting_is_a_line(capsys, arguments, message):

@@ -31,7 +31,7 @@ def new(capsys, *arguments):
     return ended.value.code, capsys.readouterr()
 
 
-@pytest.mark.parametrize(("kind", "cls"), [("model", "RowsModel"), ("algorithm", "Settings")])
+@pytest.mark.parametrize(("kind", "cls"), [("model", "RowsModel"), ("algorithm", "Sampler")])
 def test_both_files_are_written_and_meet_the_rules_of_the_house(
     tmp_path, monkeypatch, capsys, kind, cls
 ):

@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from dpmcmc.models.rows import RowsModel
-from dpmcmc.samplers.chain import Info, State
-from dpmcmc.settings import Rows, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Rows
 
 MARKER = 987654321.125
 
@@ -253,18 +253,15 @@ class AddsAFile(Plain):
 
 
 @dataclass(frozen=True)
-class AddsNoNoise(Settings):
+class AddsNoNoise(Sampler):
     """A sampler whose step shows what it has seen, by an exception, once it sees the data."""
 
     noise_scale: float = 3.0
 
-    def init(self, rng, position):
-        return State(position)
-
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         from dpmcmc.accounting.mechanisms import GaussianMechanism
 
-        return GaussianMechanism(1 / self.noise_scale)
+        return [(GaussianMechanism(1 / self.noise_scale), iterations)]
 
     def step(self, rng, state, target):
         total, clipped = target.clipped_gradient(state.position, 1.0)

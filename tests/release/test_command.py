@@ -37,7 +37,7 @@ def test_from_the_file_to_what_may_be_published(place, capsys):
     facts = json.loads((output / "statement.json").read_text())
     assert facts["epsilon"] == 1.0 and facts["delta"] == 1e-3 and facts["rows"] == ROWS
     mu = facts["mu_squared"] ** 0.5
-    assert gaussian.epsilon(GaussianMechanism(mu), 1, 1e-3) <= 1.0 - 9e-6
+    assert gaussian.epsilon([(GaussianMechanism(mu), 1)], 1e-3) <= 1.0 - 9e-6
     assert facts["released"] == [{"mechanism": "GaussianMechanism", "mu": mu, "count": 1}]
     assert facts["ledger_head"] == ledger.read("data.csv").releases[0]["hash"]
     lines = (output / "chain.csv").read_text().splitlines()
@@ -423,8 +423,9 @@ def test_a_plan_keeps_to_its_epsilon_whatever_the_method(place, epsilon):
         assert planned.delta0 == (1e-4 if "barker" in name else 0.0)
         allowed = planned.allowed
         if planned.delta0:
-            assert (allowed.batches, allowed.batch_size) == (planned.iterations, 30)
+            [(_, count)] = allowed.batches
+            assert (count, allowed.batch_size) == (planned.iterations, 30)
         else:
             assert planned.chains * allowed.mu_squared == pytest.approx(planned.mu**2, rel=1e-12)
-            cost = gaussian.delta(GaussianMechanism(planned.mu), 1, planned.epsilon - 9e-6)
+            cost = gaussian.delta([(GaussianMechanism(planned.mu), 1)], planned.epsilon - 9e-6)
             assert cost <= 1e-3

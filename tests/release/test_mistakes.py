@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from dpmcmc.accounting.mechanisms import GaussianMechanism, SubsampledGaussianMechanism
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.dp_sgld import DPSGLD
 from leaking import AddsNoNoise, Plain
@@ -152,7 +152,7 @@ MISTAKES = {
     ),
     "a private answer without a clip bound": (
         LOGISTIC,
-        {"sampler": "PrivateAnswer"},
+        {"sampler": "AutoOneShot"},
         [],
         "gradient_clip_bound: must be given for LogisticRegression",
     ),

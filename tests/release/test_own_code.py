@@ -11,7 +11,7 @@ from test_same_distribution import SAMPLERS
 
 from dpmcmc.release.own_code import same_chain
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.sampler import Info, State
 
 MODEL = Plain(num_rows=60)
 LATE = 40

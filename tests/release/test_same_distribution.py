@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.precomputed import with_needed
+from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import three_streams
 from dpmcmc.release.plan import allowance
 from dpmcmc.release.rows import RowByRow
@@ -46,7 +45,7 @@ Z = 5.5  # the streams are secret, so not the same each time: one false alarm in
 
 
 def secret(sampler):
-    allowed = allowance(mechanism_of(sampler, ROWS), ITERATIONS, ROWS)
+    allowed = allowance(sampler.releases(ROWS, 1.0, ITERATIONS), ROWS)
     return lambda i: SecretStreams(ROWS, allowed)
 
 
@@ -57,7 +56,7 @@ def published(sampler):
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("chains", [60, pytest.param(400, marks=pytest.mark.torture)])
 def test_positions_have_the_same_distribution(name, chains):
-    sampler = with_needed(SAMPLERS[name])
+    sampler = with_precomputed(SAMPLERS[name])
     data = MODEL.simulate(np.random.default_rng(3))
     ends = []
     for streams, kind in ((secret, RowByRow), (published, Target)):
@@ -73,13 +72,13 @@ def test_positions_have_the_same_distribution(name, chains):
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_what_is_priced_is_enough_and_no_more_is_released(name):
     """The last release that is planned is the last that is made: of a chain, or of preparations."""
-    sampler = with_needed(SAMPLERS[name])
+    sampler = with_precomputed(SAMPLERS[name])
     target = RowByRow(MODEL, MODEL.simulate(np.random.default_rng(3)))
     run_chain(sampler, target, secret(sampler)(0), [0.3, 0.3], ITERATIONS)
     rng = secret(sampler)(0)
     with pytest.raises(ArithmeticError, match="more would be released than was declared"):
-        if hasattr(sampler, "mechanism"):
-            run_chain(sampler, target, rng, [0.3, 0.3], ITERATIONS + 1)
-        else:
+        if sampler.has_free_steps:
             for _ in range(2):
                 sampler.prepare(rng, target)
+        else:
+            run_chain(sampler, target, rng, [0.3, 0.3], ITERATIONS + 1)

@@ -289,9 +289,9 @@ def test_releases_of_all_rows_add_up_whatever_their_noise():
     assert rng._mu_squared == pytest.approx(1.0, rel=1e-14)
 
 
-def of_batches(**more):
-    plan = {"batches": 4, "batch_size": 5, "batch_noise": 1.0, "growth": 0.5, "each": 2}
-    return streams(num_rows=50, least_noise=1.0, mu_squared=0.0, **plan | more)
+def of_batches(each=2):
+    batches = [(1.0, each), (math.sqrt(2), 4 - each)]
+    return streams(50, least_noise=1.0, mu_squared=0.0, batches=batches, batch_size=5)
 
 
 def test_releases_of_batches_are_counted_and_their_noise_grows():

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import chosen
+from conftest import chosen, mechanism_of
 from test_samplers import streams
 
 from dpmcmc.accounting import certified, gaussian
@@ -49,14 +49,14 @@ def test_what_cannot_be_estimated_is_refused():
         DPBarker(GaussianWalk(1.0), 20, batch_variance="x")
     small = DPBarker(GaussianWalk(1.0), 20)  # fewer than sqrt(n): Theorem 3.3 does not speak of it
     with pytest.raises(ValueError, match=r"at most 1, not 1\.05"):
-        accountant("barker-rdp").delta(small.mechanism(10_000), 1, 1.0)
-    assert accountant("barker-rdp").delta(small.mechanism(400), 1, 1.0) > 0
+        accountant("barker-rdp").delta(small.releases(10_000, 1.0, 1), 1.0)
+    assert accountant("barker-rdp").delta(small.releases(400, 1.0, 1), 1.0) > 0
 
 
 @pytest.mark.parametrize(("b", "n"), [(16, 20), (16, 10_000), (100, 100), (1300, 10**5)])
 def test_barkers_curve_is_above_every_admissible_pair(b, n):
     """Means at most m apart, variances in [2 - f, 2], at most 4 (1 - q) / b apart."""
-    mechanism = DPBarker(GaussianWalk(1.0), b).mechanism(n)
+    mechanism = mechanism_of(DPBarker(GaussianWalk(1.0), b), n)
     epsilons = np.linspace(0, 8 / math.sqrt(b), 50)
     bound = base_curve(mechanism, epsilons)
     least, change = 2 - (1 - b / n) * b / (b - 1), 4 * (1 - b / n) / b
@@ -72,7 +72,7 @@ def test_barkers_curve_is_above_every_admissible_pair(b, n):
 
 @pytest.mark.parametrize(("b", "n"), [(4, 9), (10, 40)])
 def test_the_variance_of_a_batch_and_its_change_are_as_priced(b, n):
-    mechanism = DPBarker(GaussianWalk(1.0), b).mechanism(n)
+    mechanism = mechanism_of(DPBarker(GaussianWalk(1.0), b), n)
     rng, a, c = np.random.default_rng(b), n / b, math.sqrt(b) / n
     r = np.clip(rng.standard_normal((50_000, b)) * rng.choice([c, 1e9], (50_000, 1)), -c, c)
     other = r.copy()
@@ -88,20 +88,23 @@ def test_the_variance_of_a_batch_and_its_change_are_as_priced(b, n):
 )
 def test_less_is_taken_off_the_noise_so_more_iterations_are_allowed(b, n):
     exact, published = (
-        dataclasses.replace(DPBarker(GaussianWalk(1.0), b), batch_variance=kind).mechanism(n)
+        dataclasses.replace(DPBarker(GaussianWalk(1.0), b), batch_variance=kind)
         for kind in ("exact", "published")
     )
-    counts = [max_iterations(certified.delta, r, 1.0, 1e-6, 10**5) for r in (published, exact)]
+    counts = [
+        max_iterations(lambda k, s=s: certified.delta(s.releases(n, 1.0, k), 1.0), 1e-6, 10**5)
+        for s in (published, exact)
+    ]
     assert counts[0] < counts[1] < 2.1 * counts[0]
 
 
 def test_a_batch_of_all_rows_costs_what_the_algorithm_on_all_rows_costs():
     n = 10_000
-    batch = DPBarker(GaussianWalk(1.0), n).mechanism(n)
-    full = FullDataDPBarker(GaussianWalk(1.0), clip_bound=1 / math.sqrt(n)).mechanism(n)
+    batch = DPBarker(GaussianWalk(1.0), n)
+    full = FullDataDPBarker(GaussianWalk(1.0), clip_bound=1 / math.sqrt(n))
     for k, epsilon in ((1, 0.01), (10, 0.1), (10_000, 4.0)):
-        exact = gaussian.delta(full, k, epsilon)
-        assert exact <= certified.delta(batch, k, epsilon) <= 1.005 * exact
+        exact = gaussian.delta(full.releases(n, 1.0, k), epsilon)
+        assert exact <= certified.delta(batch.releases(n, 1.0, k), epsilon) <= 1.005 * exact
 
 
 class SameNoise(np.random.Generator):

@@ -1,6 +1,7 @@
 """What enters a chain is checked: its streams and its start."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -8,20 +9,19 @@ import pytest
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.random_streams import streams
-from dpmcmc.samplers.chain import State, Streams, run_chain
+from dpmcmc.samplers.chain import Streams, run_chain
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.samplers.sampler import Sampler
 
 GENERATORS = [np.random.default_rng(seed) for seed in range(3)]
 MODEL = Gaussian(10, 1.0, [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
 TARGET = Target(MODEL, np.zeros((2, 10)))
 
 
-class Still:
+@dataclass(frozen=True)
+class Still(Sampler):
     """A sampler that stays where it is."""
-
-    def init(self, rng, position):
-        return State(position)
 
     def step(self, rng, state, target):
         raise NotImplementedError

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from conftest import chosen
+from conftest import chosen, mechanism_of
 from scipy import stats
 from test_samplers import drift, record_tests, streams
 
@@ -290,7 +290,7 @@ def test_minibatch_penalty_tests_what_section_3_4_says(target, kind, move, b, mo
         variance = {"published": r.var(), "exact": (1 - b / 4000) * r.var(ddof=1)}[kind]
         change = {"published": 3 * (1 - 1 / b), "exact": 2 * (1 - b / 4000)}[kind]
         sensitivity = 2 * a * c + change * (a * c) ** 2
-        sigma = math.sqrt(sampler.mechanism(4000).noise_variance) * sensitivity
+        sigma = math.sqrt(mechanism_of(sampler, 4000).noise_variance) * sensitivity
         expected = a * r.sum() + target.model.log_prior_ratio(theta, theta_new)
         expected += sigma * replay.noise.standard_normal()
         expected -= (sigma**2 + a**2 * b * variance) / 2
@@ -431,7 +431,7 @@ def test_full_data_barker_accepts_with_the_logistic_probability(target, correcti
     for part in (probability < 0.3, probability > 0.7):
         error = math.sqrt((probability * (1 - probability))[part].mean() / part.sum())
         assert accepted[part].mean() == pytest.approx(probability[part].mean(), abs=4.5 * error)
-    assert sampler.mechanism(4000, 0.1).mu == pytest.approx(2 * 0.1 * 1e3 / math.sqrt(2))
+    assert mechanism_of(sampler, 4000, 0.1).mu == pytest.approx(2 * 0.1 * 1e3 / math.sqrt(2))
 
 
 # -- Invariance ---------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers import minibatch_barker
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import State
 from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.moves import Move
+from dpmcmc.samplers.sampler import State
 
 
 @dataclass(frozen=True)
@@ -110,4 +110,4 @@ def test_a_batch_of_larger_variance_than_the_noise_gets_none(target, correction)
     """No number under the root is negative; the log ratio of the batch decides with V alone."""
     sampler, rng = MinibatchBarker(To(40.0), 4, correction), streams(5)
     outcomes = [sampler.step(rng, State(np.zeros(1)), target)[1].is_accepted for _ in range(100)]
-    assert 0 < sum(outcomes) < 100 and not hasattr(sampler, "mechanism")
+    assert 0 < sum(outcomes) < 100 and not sampler.is_private

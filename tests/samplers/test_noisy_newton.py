@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import mechanism_of
 from row_models import PlainLogisticRows
 from test_samplers import streams
 
@@ -40,7 +41,7 @@ def test_all_releases_together_cost_what_the_preparation_says(power, steps):
     assert len(released) == 2 * steps
     cost = sum((r.sensitivity / r.sd) ** 2 for r in released)
     assert math.sqrt(cost) == pytest.approx(1 / 2.0)
-    assert sampler.preparation(50, power).mu == pytest.approx(1 / 2.0)
+    assert mechanism_of(sampler, 50, power).mu == pytest.approx(1 / 2.0)
 
 
 @pytest.mark.parametrize("value", [0.0, 30.0, -1e9, 1e200, math.nan, math.inf])
@@ -192,7 +193,7 @@ def test_it_stays_finite_where_there_is_noise_alone():
 def test_what_is_not_said_is_asked_for():
     model, rows = logistic(20)
     for call in (
-        lambda sampler: sampler.preparation(20),
+        lambda sampler: sampler.releases(20, 1.0, 0),
         lambda sampler: sampler.prepare(streams(9), Target(model, rows)),
     ):
         with pytest.raises(ValueError, match="noise_scale: must be given"):

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from conftest import mechanism_of
 from test_samplers import streams
 
 import dpmcmc
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.settings import Rows
@@ -77,7 +79,7 @@ def test_the_rounds_share_the_budget_and_each_moves_by_its_sensitivity(rounds):
     assert len(released) == rounds
     spent = [(one.sensitivity / one.sd) ** 2 for one in released]
     assert sum(spent) == pytest.approx(1 / 0.8**2, rel=1e-12)
-    assert sampler.preparation(400).mu == pytest.approx(1 / 0.8)
+    assert mechanism_of(sampler, 400).mu == pytest.approx(1 / 0.8)
     assert rounds == 1 or spent[-1] == pytest.approx(0.95 / 0.8**2)
     first, other = (watched(sampler, dpmcmc.Target(GAUSSIAN, rows))[0] for rows in (data, far))
     moved = np.linalg.norm(first.statistic - other.statistic)
@@ -119,7 +121,7 @@ def test_steps_read_no_row():
     state, _ = sampler.prepare(streams(1), target)
     one, two = (sampler.step(streams(2), state, t)[0] for t in (target, other))
     assert (one.position == two.position).all()
-    assert not hasattr(sampler, "mechanism")
+    assert sampler.has_free_steps
 
 
 @pytest.mark.parametrize("noise", [None, np.diag([60.0, 200.0])], ids=["plug-in", "noise-aware"])
@@ -163,7 +165,7 @@ def test_noise_aware_intervals_cover_as_often_as_they_say():
 def test_what_cannot_be_known_has_to_be_said():
     target = dpmcmc.Target(MeanAndScale(), np.ones((2, 400)))
     with pytest.raises(ValueError, match=r"^noise_scale: must be given, or follow from an epsilon"):
-        dpmcmc.NoisyStatistics().preparation(400)
+        dpmcmc.NoisyStatistics().releases(400, 1.0, 0)
     with pytest.raises(ValueError, match=r"^statistic_scale: must be given, as the covariance"):
         dpmcmc.NoisyStatistics(noise_scale=1.0).prepare(streams(1), target)
     with pytest.raises(ValueError, match=r"^statistic_scale: must be a number or a list of 2"):
@@ -180,7 +182,7 @@ def test_what_cannot_be_known_has_to_be_said():
 
 def test_only_exponential_families_have_statistics():
     @dataclass(frozen=True)
-    class Rowwise(RowsModel):
+    class Rowwise(NormalPrior, RowsModel):
         num_rows: Rows
         dimension = row_length = 1
 

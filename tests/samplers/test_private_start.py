@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import mechanism_of
 from row_models import PlainLogisticRows
 from test_samplers import streams
 
@@ -90,7 +91,7 @@ def test_start_and_steps_spend_the_budget_together():
     k = dpmcmc.iterations(sampler, 300, 2.0)
     assert dpmcmc.epsilon(sampler, 300, k) <= 2.0 < dpmcmc.epsilon(sampler, 300, k + 1)
     # Three quarters of mu^2 are left for the steps.
-    step = sampler.chain.mechanism(300).mu ** 2
+    step = mechanism_of(sampler.chain, 300).mu ** 2
     assert k == pytest.approx(0.75 / whole.noise_scale**2 / step, abs=1)
     # Each of two chains has a start of its own.
     of_two = dpmcmc.iterations(sampler, 300, 2.0, chains=2)

@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from conftest import ROOT, SMALL_MODELS, chosen
+from conftest import ROOT, SMALL_MODELS, chosen, mechanism_of
 
 from dpmcmc import registry
-from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers import dp_hmc, dp_penalty
 from dpmcmc.samplers.chain import Streams, accepts, run_chain
@@ -353,7 +352,7 @@ def test_penalty_tests_what_section_3_1_says_with_the_noise_that_is_charged(
     for log_ratio, (theta, theta_new, bound, _) in zip(log_ratios, target.ratios, strict=True):
         sensitivity = 2 * sampler.clip_bound * np.linalg.norm(theta_new - theta)
         assert bound == pytest.approx(sensitivity / 2)
-        sigma = sensitivity / sampler.mechanism(target.num_rows).mu
+        sigma = sensitivity / mechanism_of(sampler, target.num_rows).mu
         tempered = target.likelihood_power * sigma
         expected = target.log_density_ratio(theta, theta_new)
         expected += tempered * noise.standard_normal() - tempered**2 / 2
@@ -413,7 +412,7 @@ def test_dp_hmc_is_algorithm_4_with_the_noise_that_is_charged(
         expected += 0.5 * (p_0 @ (mass * p_0) - p @ (mass * p))
         expected += T * sigma * noise.standard_normal() - (T * sigma) ** 2 / 2
         assert log_ratios[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        assert sampler.mechanism(n).mu ** 2 == pytest.approx(charged)
+        assert mechanism_of(sampler, n).mu ** 2 == pytest.approx(charged)
     clipped = np.array([num_clipped for *_, num_clipped in target.gradients]).reshape(25, L + 1)
     np.testing.assert_allclose(chain.gradient_clip_fraction, clipped.mean(axis=1) / n)
     assert (chain.gradient_clip_fraction.mean() > 0.1) == (gradient_clip_bound < 1)
@@ -512,10 +511,9 @@ def test_every_algorithm_is_built_of_its_published_settings():
             sampler = registry.build(algorithm.spec(settings))
             assert type(sampler) is algorithm.sampler_class
             assert hasattr(sampler, "move") == (algorithm.move is not None)
-            if algorithm.is_private:
-                if hasattr(sampler, "with_preparation_noise"):
-                    sampler = sampler.with_preparation_noise(1.0)
-                assert mechanism_of(sampler, study.models[model].model.num_rows) is not None
+            sampler = sampler.with_preparation_noise(1.0)
+            releases = sampler.releases(study.models[model].model.num_rows, 1.0, 1)
+            assert bool(releases) == algorithm.is_private
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dpmcmc
-from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
@@ -146,13 +145,15 @@ def test_steps_decrease_as_the_thesis_says():
 def test_what_is_told_to_the_accountant_is_what_is_released():
     """Of every trajectory: the noise over the sensitivity, where the chain is."""
     sampler = DPSGHMC(0.4, 3, 10, 2.0, 0.5, gradient_clip_bound=0.7)
-    mechanism = sampler.mechanism(NUM_ROWS, 0.5)
-    assert isinstance(mechanism, GrowingNoise) and mechanism.count == 3
+    releases = sampler.releases(NUM_ROWS, 0.5, 27)
+    told = [mechanism for mechanism, count in releases for _ in range(count)]
+    assert len(told) == 3 * 27
     for t in (1, 4, 27):
         h = sampler.step_size_of(t)
         sensitivity = h * NUM_ROWS * 0.5 / 10 * 2 * 0.7
         expected = 2 * (2.0 - 0.5) * h / sensitivity**2
-        assert mechanism.of(t).noise_variance == pytest.approx(expected, rel=1e-12)
+        for mechanism in told[3 * t - 3 : 3 * t]:
+            assert mechanism.noise_variance == pytest.approx(expected, rel=1e-12)
 
 
 def test_gradients_are_clipped_row_by_row(target):
@@ -192,10 +193,13 @@ def test_a_private_one_needs_a_finite_bound():
         DPSGHMC(0.1, 5, 10, 2.0, gradient_clip_bound=math.inf)
 
 
-def test_chains_of_one_release_whose_noise_grows_are_refused(config):
+def test_chains_that_share_a_budget_each_start_with_the_least_noise(config, tmp_path):
     from conftest import ROOT
 
-    from dpmcmc.configuration.yaml_files import ConfigError, merged
+    from dpmcmc import registry
+    from dpmcmc.configuration.yaml_files import merged
+    from dpmcmc.files import read_json
+    from dpmcmc_studies.jobs.budgets import budget
     from dpmcmc_studies.study.study import Study
 
     algorithm = {
@@ -203,7 +207,7 @@ def test_chains_of_one_release_whose_noise_grows_are_refused(config):
         "accountant": "certified",
         "settings": {
             "flat-banana-2d": {
-                "step_size": 0.01,
+                "step_size": 1e-6,
                 "num_integration_steps": 3,
                 "batch_size": 100,
                 "friction": 5,
@@ -221,7 +225,11 @@ def test_chains_of_one_release_whose_noise_grows_are_refused(config):
         "accounting_curves": None,
         "tuning": None,
     }
-    with pytest.raises(ConfigError, match="chains_per_sample: must be 1 with dp-sghmc"):
-        Study(merged(config, overlay), ROOT)
-    algorithm["settings"]["flat-banana-2d"]["step_size_decay"] = 0
-    Study(merged(config, overlay), ROOT)
+    study = Study(merged(config, overlay), ROOT)
+    spec = study.budget(study.cells[0])
+    budget(spec, tmp_path / "budget.json")
+    spent = read_json(tmp_path / "budget.json")["spent_epsilon"]
+    of = registry.build(spec["sampler"]), spec["num_rows"]
+    power = spec["likelihood_power"]
+    assert spent == dpmcmc.epsilon(*of, 10, likelihood_power=power, chains=2)
+    assert spent > dpmcmc.epsilon(*of, 20, likelihood_power=power)

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from conftest import mechanism_of
 from scipy.stats import qmc
 from test_samplers import streams
 
@@ -54,7 +55,7 @@ def test_each_iteration_takes_the_next_step_size(target, monkeypatch):
 def test_a_constant_step_draws_no_number(target):
     constant = dataclasses.replace(SAMPLER, step_size_sequence="constant")
     assert constant.init(streams(3), np.zeros(2)).memory is None
-    assert constant.mechanism(400) == SAMPLER.mechanism(400)
+    assert mechanism_of(constant, 400) == mechanism_of(SAMPLER, 400)
     rng = streams(3)
     constant.init(rng, np.zeros(2))
     assert rng.proposal.random() == streams(3).proposal.random()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import chosen
+from conftest import chosen, mechanism_of
 from test_samplers import streams
 
 from dpmcmc.accounting.costs import iterations
@@ -110,7 +110,7 @@ PUBLISHED = {  # published_studies, part A: eta / n, with n = 1e5 and batches of
 
 @pytest.mark.parametrize(("sampler", "noise"), PUBLISHED.values(), ids=PUBLISHED)
 def test_noise_over_sensitivity_is_that_of_the_published_runs(sampler, noise):
-    mechanism = sampler.mechanism(N)
+    mechanism = mechanism_of(sampler, N)
     assert math.sqrt(mechanism.noise_variance) == pytest.approx(noise, abs=5e-5)
     assert mechanism.sampling_probability == 0.01
 
@@ -147,7 +147,7 @@ def test_one_row_of_a_batch_moves_what_is_released_by_the_sensitivity(sampler):
     step = rng.step(sampler, state, Target(model, far))
     (released,) = step.released
     assert released.sensitivity**2 / released.sd**2 == pytest.approx(
-        1 / sampler.mechanism(20).noise_variance
+        1 / mechanism_of(sampler, 20).noise_variance
     )
     most = 0.0
     for i in range(20):

@@ -93,4 +93,4 @@ def test_a_chain_at_its_start_point_never_moves(model, count):
 
 
 def test_neither_claims_to_be_private():
-    assert not hasattr(ExactPosterior, "mechanism") and not hasattr(StartPoint, "mechanism")
+    assert not ExactPosterior.is_private and not StartPoint.is_private

@@ -36,6 +36,7 @@ from dpmcmc.data_files import DataError, DataFile, data_set, model_of, prepared
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.regression import LogisticRegression
 from dpmcmc.release.rows import RowByRow
 from dpmcmc.settings import Rows
@@ -397,7 +398,7 @@ def test_in_a_release_rows_of_other_outcomes_count_as_nothing(tmp_path):
 
 
 @dataclass(frozen=True)
-class Cubes(ExponentialFamily):
+class Cubes(NormalPrior, ExponentialFamily):
     num_rows: Rows
 
     dimension = num_statistics = 1

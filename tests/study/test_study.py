@@ -88,16 +88,13 @@ def test_iterations_of_a_private_algorithm_are_priced(config):
 OWN = """
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State
-from dpmcmc.settings import Positive, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Positive
 
 
 @dataclass(frozen=True)
-class Mine(Settings):
+class Mine(Sampler):
     width: Positive
-
-    def init(self, rng, position):
-        return State(position)
 
     def step(self, rng, state, target):
         return state, Info(False, 0.0)
@@ -128,7 +125,7 @@ def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, tmp_
         (
             "Mine",
             {"width": 2},
-            "algorithms.mine.sampler: unknown sampler Mine; valid names: DPB",
+            "algorithms.mine.sampler: unknown sampler Mine; valid names: ",
         ),
         ("mine.py:Mine", {"stop": 2}, "settings.circle: unknown key stop; valid keys: width"),
         ("mine.py:Mine", {"width": 0}, "settings.circle.width: must be a number > 0.0, not 0"),
@@ -136,10 +133,9 @@ def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, tmp_
     ]:
         with pytest.raises(ConfigError, match=re.escape(message)):
             study(sampler, settings)
-    old = OWN.replace("def step", "def release(self, n):\n        pass\n\n    def step")
-    (tmp_path / "own/old.py").write_text(old)
-    with pytest.raises(ConfigError, match=r"sampler: old.py:Mine: rename release\(\) to mechanism"):
-        study("old.py:Mine", {"width": 1})
+    (tmp_path / "own/still.py").write_text(OWN.replace("def step", "def walk"))
+    with pytest.raises(ConfigError, match=r"sampler: still.py:Mine has no step$"):
+        study("still.py:Mine", {"width": 1})
     (tmp_path / "own/broken.py").write_text("import nowhere_at_all")
     with pytest.raises(ConfigError, match="cannot be imported: ModuleNotFoundError"):
         study("broken.py:Mine", {"width": 1})
@@ -251,7 +247,7 @@ BAD = [
     ("algorithms/dp-hmc/move", "GaussianWalk", "algorithms.dp-hmc.move: DPHMC takes no move"),
     ("algorithms/dp-penalty/move", ..., "missing key move; valid values: GaussianWalk, GuidedWalk"),
     ("algorithms/dp-penalty/move", "Walk", "unknown move Walk; valid names: GaussianWalk, Guided"),
-    ("algorithms/dp-penalty/sampler", "DPPenalti", "unknown sampler DPPenalti; valid names: DPB"),
+    ("algorithms/dp-penalty/sampler", "DPPenalti", "unknown sampler DPPenalti; valid names: "),
     ("algorithms/dp-penalty/sampler", 3, "algorithms.dp-penalty.sampler: must be a text, not 3"),
     (
         "algorithms/dp-barker-certified/in_place_of",

@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.accounting.releases import grouped
 from dpmcmc.accounting.search import cost_epsilon, max_iterations
-from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
 
 # Modules with `check` and `delta`: see dpmcmc.accounting.
 ACCOUNTANTS = {
@@ -78,30 +78,34 @@ def name_in_tables(name):
     return Path(name).stem.replace("_", "-") if name.endswith(".py") else name
 
 
-def first_guess(module, mechanism, epsilon, target_delta):
+def first_guess(module, releases_of, epsilon, target_delta):
     """Where the search of an accountant starts: `guess` and `spread` of `max_iterations`.
 
-    For a slow one, the central limit with the variance of the privacy loss of one iteration.
+    For a slow one, the central limit with the variances of the privacy losses.
+
+    Parameters
+    ----------
+    module
+        An accountant.
+    releases_of : function
+        List of releases, by the number of iterations.
+    epsilon, target_delta : float
     """
-    module.check(mechanism)
+    module.check(releases_of(1))
     if not hasattr(module, "loss_variance"):
         return 0, 0.5
     from dpmcmc.accounting import gaussian
 
-    if not isinstance(mechanism, GrowingNoise | Prepared):
-        normal = GaussianMechanism(math.sqrt(module.loss_variance(mechanism)))
-        return max_iterations(gaussian.delta, normal, epsilon, target_delta), 0.04
-
-    def delta(mechanism, iterations, epsilon):
-        parts = grouped(mechanism, iterations, ROUGHLY)
+    def cost(iterations):
+        parts = grouped(releases_of(iterations), ROUGHLY)
         variance = math.fsum(count * module.loss_variance(part) for part, count in parts)
-        return gaussian.delta(GaussianMechanism(math.sqrt(variance)), 1, epsilon)
+        return gaussian.delta([(GaussianMechanism(math.sqrt(variance)), 1)], epsilon)
 
-    return max_iterations(delta, mechanism, epsilon, target_delta), 0.04
+    return max_iterations(cost, target_delta), 0.04
 
 
-def epsilon_of(module, mechanism, iterations, delta):
-    """Epsilon that iterations cost at delta, by an accountant's own search if it has one."""
+def epsilon_of(module, releases, delta):
+    """Epsilon that releases cost at delta, by an accountant's own search if it has one."""
     if hasattr(module, "epsilon"):
-        return module.epsilon(mechanism, iterations, delta)
-    return cost_epsilon(cache(module.delta), mechanism, iterations, delta)
+        return module.epsilon(releases, delta)
+    return cost_epsilon(cache(lambda epsilon: module.delta(releases, epsilon)), delta)

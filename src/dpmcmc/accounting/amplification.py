@@ -33,9 +33,7 @@ def amplified_epsilon(alpha, sampling_probability, base_epsilon):
     return float(np.logaddexp(0.0, logsumexp(log_terms))) / (alpha - 1)
 
 
-def delta_of_renyi_curve(orders, epsilons, iterations, epsilon):
-    """Smallest delta over the orders: exp((alpha - 1) (k eps(alpha) - epsilon)), at most 1."""
-    if iterations == 0:
-        return 0.0
-    exponent = (orders - 1) * (iterations * epsilons - epsilon)
+def delta_of_renyi_curve(orders, epsilons, epsilon):
+    """Smallest delta over the orders: exp((alpha - 1) (eps(alpha) - epsilon)), at most 1."""
+    exponent = (orders - 1) * (epsilons - epsilon)
     return math.exp(min(0.0, float(exponent.min())))

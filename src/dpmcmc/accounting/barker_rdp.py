@@ -8,43 +8,46 @@ from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_cu
 from dpmcmc.accounting.mechanisms import BarkerMechanism, require
 
 
-def check(mechanism):
+def check(releases):
     """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(mechanism, "barker-rdp", BarkerMechanism)
-    b = mechanism.batch_size
-    if b <= 15:
-        raise ValueError(f"batch_size: accountant barker-rdp needs more than 15 rows, not {b}")
-    if mechanism.batch_variance > 1:
-        raise ValueError(
-            "batch_size: accountant barker-rdp prices a batch variance of at most 1, not "
-            f"{mechanism.batch_variance:.6g}: a batch of at least sqrt(n) rows is needed, "
-            f"not of {b}"
-        )
+    require(releases, "barker-rdp", BarkerMechanism)
+    for mechanism, _ in releases:
+        b = mechanism.batch_size
+        if b <= 15:
+            raise ValueError(f"batch_size: accountant barker-rdp needs more than 15 rows, not {b}")
+        if mechanism.batch_variance > 1:
+            raise ValueError(
+                "batch_size: accountant barker-rdp prices a batch variance of at most 1, not "
+                f"{mechanism.batch_variance:.6g}: a batch of at least sqrt(n) rows is needed, "
+                f"not of {b}"
+            )
 
 
-def delta(mechanism, iterations, epsilon):
-    """Delta that the iterations of DP Barker cost at epsilon; a loose upper bound.
+def delta(releases, epsilon):
+    """Delta that tests of DP Barker cost at epsilon; a loose upper bound.
 
     Parameters
     ----------
-    mechanism : BarkerMechanism
-        With a batch of more than 15 rows: orders 3 <= alpha < b / 5 are used. The theorem is
+    releases : list of (BarkerMechanism, int)
+        With batches of more than 15 rows: orders 3 <= alpha < b / 5 are used. The theorem is
         proved for a batch variance of at most 1.
-    iterations : int
-        >= 0.
     epsilon : float
         > 0.
 
     Raises
     ------
     TypeError
-        If the mechanism is of another kind.
+        If a mechanism is of another kind.
     ValueError
-        If the batch is too small for any order, or its variance may be above 1.
+        If a batch is too small for any order, or its variance may be above 1.
     """
-    check(mechanism)
-    orders, epsilons = renyi_curve(mechanism)
-    return delta_of_renyi_curve(orders, epsilons, iterations, epsilon)
+    check(releases)
+    found = [(*renyi_curve(mechanism), count) for mechanism, count in releases if count]
+    if not found:
+        return 0.0
+    orders = min((orders for orders, _, _ in found), key=len)  # those of the smallest batch
+    total = sum(count * epsilons[: len(orders)] for _, epsilons, count in found)
+    return delta_of_renyi_curve(orders, total, epsilon)
 
 
 @cache

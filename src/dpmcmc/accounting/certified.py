@@ -31,34 +31,32 @@ from dpmcmc.accounting.mechanisms import (
     require,
 )
 from dpmcmc.accounting.privacy_loss import Composition, PrivacyLoss
-from dpmcmc.accounting.sequences import GrowingNoise, Prepared, first_of, grouped
+from dpmcmc.accounting.releases import grouped
 
+ALIKE = 1.01  # ratio of the noise variances of mechanisms that are priced as one kind
 MARGIN = 1e-3  # of delta
 ROUNDING = 1e-8  # of the curve, relative: far above what rounding changes in it
 GRIDS = {SubsampledGaussianMechanism: 1e-4, BarkerMechanism: 1e-5}  # of losses, or finer:
-FINENESS = 50  # points a standard deviation of the loss of one iteration
+FINENESS = 50  # points a standard deviation of the loss of one release
 # Above 0 on the grid: large losses of small batches get a coarser one. A power of 2, as what losses
 # reach is one times the grid, so that kinds which compose stay on one grid.
 MOST_LOSSES = 2**17
 LARGEST_LOSS = 100.0  # larger ones count as infinite
 TAIL_CUTOFF = 1e-25  # losses above which h is less than this count as infinite too
-ALIKE = 1.01  # ratio of the noise variances of mechanisms that are priced as one kind
 
 
-def check(mechanism):
+def check(releases):
     """Raise a TypeError, with the reason, for a mechanism that is not priced."""
-    require(first_of(mechanism), "certified", GaussianMechanism, *GRIDS)
+    require(releases, "certified", GaussianMechanism, *GRIDS)
 
 
-def delta(mechanism, iterations, epsilon):
-    """Delta that the iterations of a mechanism cost at epsilon; an upper bound.
+def delta(releases, epsilon):
+    """Delta that a list of releases costs at epsilon; an upper bound.
 
     Parameters
     ----------
-    mechanism : GaussianMechanism, SubsampledGaussianMechanism, BarkerMechanism, GrowingNoise
-        or Prepared
-    iterations : int
-        >= 0.
+    releases : list of (mechanism, int)
+        Of any kind in `dpmcmc.accounting.mechanisms`.
     epsilon : float
         >= 0.
 
@@ -71,50 +69,59 @@ def delta(mechanism, iterations, epsilon):
     Raises
     ------
     TypeError
-        If the mechanism is of another kind.
+        If a mechanism is of another kind.
     ArithmeticError
         If the cost cannot be computed.
     """
-    check(mechanism)
-    if isinstance(first_of(mechanism), GaussianMechanism):
-        return gaussian.delta(mechanism, iterations, epsilon)
-    if iterations == 0:
-        return before_the_first(mechanism, gaussian.delta, epsilon)
-    computed = composition(mechanism, iterations).delta(epsilon)
+    check(releases)
+    if is_gaussian(releases):
+        return gaussian.delta(on_all_rows(releases), epsilon)
+    computed = composition(releases).delta(epsilon)
     if not math.isfinite(computed):
-        raise ArithmeticError(f"the cost of {iterations} iterations of {mechanism} is not finite")
+        raise ArithmeticError(f"the cost of {releases} is not finite")
     return min(1.0, computed / (1 - MARGIN))
 
 
-def epsilon(mechanism, iterations, delta):
-    """Epsilon that the iterations cost at delta, rounded likewise; infinite if delta is too small.
+def epsilon(releases, delta):
+    """Epsilon that they cost at delta, rounded likewise; infinite if delta is too small.
 
     Parameters as for `delta`.
     """
-    check(mechanism)
-    if isinstance(first_of(mechanism), GaussianMechanism):
-        return gaussian.epsilon(mechanism, iterations, delta)
-    if iterations == 0:
-        return before_the_first(mechanism, gaussian.epsilon, delta)
-    return composition(mechanism, iterations).epsilon(delta * (1 - MARGIN))
+    check(releases)
+    if is_gaussian(releases):
+        return gaussian.epsilon(on_all_rows(releases), delta)
+    return composition(releases).epsilon(delta * (1 - MARGIN))
 
 
-def before_the_first(mechanism, cost, bound):
-    """What a chain without an iteration costs: its preparation, by `gaussian`, or nothing."""
-    return cost(mechanism.preparations, 1, bound) if isinstance(mechanism, Prepared) else 0.0
+def on_all_rows(releases):
+    """Entries of a list that are Gaussian mechanisms on all rows."""
+    return [entry for entry in releases if isinstance(entry[0], GaussianMechanism)]
 
 
-def composition(mechanism, iterations):
-    """`Composition` of the iterations, at least one, on a grid that all of them are on."""
-    if not isinstance(mechanism, GrowingNoise | Prepared):
-        return Composition([(one_iteration(mechanism), iterations)])
-    parts = grouped(mechanism, iterations, ALIKE)
+def on_batches(releases):
+    """Entries on batches, but for those of count 0."""
+    return [entry for entry in releases if entry[1] and not isinstance(entry[0], GaussianMechanism)]
+
+
+def is_gaussian(releases):
+    """True if no entry is on a batch."""
+    return not on_batches(releases)
+
+
+def composition(releases):
+    """`Composition` of a list, with something of a batch in it, on a grid that all are on."""
+    parts = grouped(on_batches(releases), ALIKE)
+    if mu := gaussian.total_mu(releases):  # those on all rows compose to one, exactly
+        parts = [(GaussianMechanism(mu), 1), *parts]
+    if len(parts) == 1:
+        [(kind, count)] = parts
+        return Composition([(one_release(kind), count)])
     # A power of 2 times that of the kind, so that other numbers of iterations have the same one.
     finest = min(grid_of(kind) for kind, _ in parts)
     most = GRIDS[SubsampledGaussianMechanism]
     finest = most * 2.0 ** math.floor(math.log2(finest / most))
     grid = max([finest, *(reach(kind, finest) / MOST_LOSSES for kind, _ in parts)])
-    return Composition([(one_iteration(kind, grid), count) for kind, count in parts])
+    return Composition([(one_release(kind, grid), count) for kind, count in parts])
 
 
 def grid_of(mechanism):
@@ -132,8 +139,8 @@ def reach(mechanism, grid):
 
 
 @lru_cache(maxsize=256)
-def one_iteration(mechanism, grid=None):
-    """Privacy loss of one iteration, on multiples of `grid`; a `PrivacyLoss`, pessimistic."""
+def one_release(mechanism, grid=None):
+    """Privacy loss of one release, on multiples of `grid`; a `PrivacyLoss`, pessimistic."""
     from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
     grid = grid or grid_of(mechanism)
@@ -157,8 +164,7 @@ def one_iteration(mechanism, grid=None):
 
 
 def loss_variance(mechanism):
-    """About the variance of the privacy loss of one iteration."""
-    check(mechanism)
+    """About the variance of the privacy loss of one release."""
     if isinstance(mechanism, GaussianMechanism):
         return mechanism.mu**2
     q = mechanism.sampling_probability
@@ -169,7 +175,7 @@ def loss_variance(mechanism):
 
 
 def curve(mechanism, epsilon):
-    """Stitched hockey-stick curve h(e^epsilon) of one iteration, at an array of epsilons."""
+    """Stitched hockey-stick curve h(e^epsilon) of one release, at an array of epsilons."""
     if isinstance(mechanism, GaussianMechanism):  # as of a batch that is all rows
         mechanism = SubsampledGaussianMechanism(1 / mechanism.mu**2, 1.0)
     q = mechanism.sampling_probability

@@ -7,15 +7,15 @@ numbers are rounded to the safe side: what is answered never costs more than was
 import dataclasses
 import math
 from decimal import ROUND_CEILING, Context, Decimal
-from functools import cache
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import Any
 
 from dpmcmc.accounting.accountants import accountant as accountant_named
 from dpmcmc.accounting.accountants import epsilon_of, first_guess
 from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.accounting.releases import of_chains
 from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
-from dpmcmc.accounting.sequences import GrowingNoise, Prepared
 
 DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
 DIGITS = 6  # of a noise setting that was searched
@@ -25,65 +25,58 @@ LEAST_NOISE, MOST_NOISE = 1e-9, 1e9  # between which noise is searched
 class Price:
     """What iterations of a private sampler cost, by one accountant; each cost is computed once.
 
-    Iterations are those of each of several chains of the same data. Each has its preparation, if
-    their sampler prepares, unless another number of preparations is given.
+    Iterations are those of all chains of the same data together, spread evenly over them. Each
+    chain has its preparation, if their sampler prepares.
+
+    Raises
+    ------
+    ValueError
+        If the sampler is not private, or a number is out of range.
     """
 
-    def __init__(
-        self, sampler, num_rows, accountant, likelihood_power=1.0, chains=1, preparations=None
-    ):
+    def __init__(self, sampler, num_rows, accountant, likelihood_power=1.0, chains=1):
         _require_object(sampler)
         _require_count(chains, "chains", 1)
         power = "likelihood_power: must be a positive number"
         _require_number(likelihood_power, power, math.inf)
+        if not getattr(sampler, "is_private", False):  # or no sampler at all
+            name = type(sampler).__name__
+            raise ValueError(f"{name} is not private: it has no releases, so no epsilon covers it")
         self.accountant = accountant_named(accountant)
-        self.mechanism = mechanism_of(sampler, num_rows, likelihood_power)
         self.chains = chains
-        if isinstance(self.mechanism, Prepared):
-            self.mechanism = dataclasses.replace(self.mechanism, count=preparations or chains)
-        if isinstance(self.mechanism, GrowingNoise):  # it starts anew in each chain
-            count = self.mechanism.count * chains
-            self.mechanism, self.chains = dataclasses.replace(self.mechanism, count=count), 1
-        self._cost = cache(self.accountant.delta)
+        self._of_chain = partial(sampler.releases, num_rows, likelihood_power)
+        self._deltas = {}  # by iterations and epsilon
+        self.accountant.check(self.releases(1))
+
+    def of_chain(self, iterations):
+        """All that one chain of so many releases, a list of (mechanism, count)."""
+        return self._of_chain(iterations)
+
+    def releases(self, iterations):
+        """All that the iterations release, a list of (mechanism, count)."""
+        return of_chains(self.of_chain, iterations, self.chains)
 
     def delta(self, iterations, epsilon):
         """Delta that iterations cost at epsilon."""
-        return self._cost(self.mechanism, iterations * self.chains, epsilon)
+        asked = iterations, epsilon
+        if asked not in self._deltas:
+            self._deltas[asked] = self.accountant.delta(self.releases(iterations), epsilon)
+        return self._deltas[asked]
 
     def iterations(self, epsilon, delta, limit=10**9):
         """Most iterations that (epsilon, delta) allows; the search ends at a limit."""
-        guess, spread = first_guess(self.accountant, self.mechanism, epsilon, delta)
-        search = epsilon, delta, guess, spread, limit
-        return max_iterations(self._cost, self.mechanism, *search) // self.chains
+        guess, spread = first_guess(self.accountant, self.releases, epsilon, delta)
+        return max_iterations(lambda k: self.delta(k, epsilon), delta, guess, spread, limit)
 
     def epsilon(self, iterations, delta, at_most=None):
         """Epsilon that iterations cost at delta, rounded up to six decimals.
 
         Where it is known that (at_most, delta) allows them, the search starts there.
         """
-        iterations *= self.chains
         if at_most is None:
-            return rounded_up(epsilon_of(self.accountant, self.mechanism, iterations, delta))
-        spent = spent_epsilon(self._cost, self.mechanism, iterations, at_most, delta)
+            return rounded_up(epsilon_of(self.accountant, self.releases(iterations), delta))
+        spent = spent_epsilon(lambda e: self.delta(iterations, e), delta, at_most)
         return min(rounded_up(spent), at_most)
-
-
-def mechanism_of(sampler, num_rows, likelihood_power=1.0):
-    """What a chain of a sampler releases: in each iteration, and in its preparation if it has one.
-
-    Raises
-    ------
-    ValueError
-        If it is not private, so has neither `mechanism` nor `preparation`.
-    """
-    size = num_rows, likelihood_power
-    iteration = sampler.mechanism(*size) if hasattr(sampler, "mechanism") else None
-    if hasattr(sampler, "preparation"):
-        return Prepared(sampler.preparation(*size), iteration)
-    if iteration is None:
-        name = type(sampler).__name__
-        raise ValueError(f"{name} is not private: it has no mechanism, so no epsilon covers it")
-    return iteration
 
 
 def iterations(
@@ -100,7 +93,7 @@ def iterations(
     Parameters
     ----------
     sampler
-        A private sampler with its settings; it has a `mechanism`.
+        A private sampler with its settings.
     num_rows : int
         n.
     epsilon, delta : float
@@ -142,7 +135,8 @@ def iterations(
     """
     delta = _delta(num_rows, delta)
     _require_number(epsilon, "epsilon: must be a positive number", math.inf)
-    return Price(sampler, num_rows, accountant, likelihood_power, chains).iterations(epsilon, delta)
+    price = Price(sampler, num_rows, accountant, likelihood_power, chains)
+    return price.iterations(epsilon, delta) // chains
 
 
 def epsilon(
@@ -185,7 +179,8 @@ def epsilon(
     """
     delta = _delta(num_rows, delta)
     _require_count(iterations, "iterations", 0)
-    return Price(sampler, num_rows, accountant, likelihood_power, chains).epsilon(iterations, delta)
+    price = Price(sampler, num_rows, accountant, likelihood_power, chains)
+    return price.epsilon(chains * iterations, delta)
 
 
 def noise_scale(
@@ -237,50 +232,18 @@ def noise_scale(
     >>> dpmcmc.iterations(sampler, num_rows=5000, epsilon=2)
     1000
     """
-    from scipy.optimize import brentq
-
     delta = _delta(num_rows, delta)
     _require_number(epsilon, "epsilon: must be a positive number", math.inf)
     _require_count(iterations, "iterations", 1)
     setting = _noise_setting(sampler, setting)
 
-    @cache
     def cost(value):
         changed = dataclasses.replace(sampler, **{setting: value})
-        return Price(changed, num_rows, accountant, likelihood_power, chains).delta(
-            iterations, epsilon
-        )
+        price = Price(changed, num_rows, accountant, likelihood_power, chains)
+        return price.delta(chains * iterations, epsilon)
 
-    def excess(log_value):  # of the cost, as a logarithm, which is smooth
-        return math.log(max(cost(math.exp(log_value)), 1e-300) / delta)
-
-    low = high = 1.0
-    while cost(high) > delta and high < MOST_NOISE:
-        low, high = high, 4 * high
-    while cost(low) <= delta and low > LEAST_NOISE:
-        low, high = low / 4, low
-    if cost(high) > delta:
-        raise ValueError(
-            f"{setting}: no value up to {MOST_NOISE:g} makes {iterations} iterations of "
-            f"{type(sampler).__name__} cost at most epsilon {epsilon:g} at delta {delta:g}"
-        )
-    if cost(low) > delta:
-        low = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-8))
-    value = _up_to_digits(low)
-    while cost(value) > delta:  # by what the root was off
-        value = _up_to_digits(value * (1 + 10**-DIGITS))
-    return value
-
-
-@dataclasses.dataclass(frozen=True)
-class Preparation:
-    """A sampler that prepares and does nothing else; `noise_scale` is 1 / mu."""
-
-    noise_scale: float = 1.0
-
-    def preparation(self, num_rows, likelihood_power=1.0):
-        """One release."""
-        return GaussianMechanism(1 / self.noise_scale)
+    what = f"{iterations} iterations of {type(sampler).__name__}"
+    return _least_noise(cost, delta, f"makes {what} cost at most epsilon {epsilon:g}", setting)
 
 
 def for_budget(
@@ -299,7 +262,7 @@ def for_budget(
     Parameters
     ----------
     sampler
-        With `preparation` and `with_preparation_noise`, such as `NoisyStatistics`.
+        With `prepare` and `with_preparation_noise`, such as `NoisyStatistics`.
     num_rows, epsilon, delta, accountant, chains
         As for `iterations`.
 
@@ -322,17 +285,48 @@ def for_budget(
     0.999999
     """
     _require_object(sampler)
-    if not hasattr(sampler, "with_preparation_noise"):
-        raise ValueError(
-            f"sampler: {type(sampler).__name__} does not prepare: it has no with_preparation_noise"
-        )
+    if not getattr(sampler, "prepares", False):
+        raise ValueError(f"sampler: {type(sampler).__name__} does not prepare")
     budget = num_rows, epsilon, delta, accountant
     return sampler.with_preparation_noise(preparation_noise(*budget, chains=chains))
 
 
 def preparation_noise(num_rows, epsilon, delta=None, accountant="certified", chains=1):
     """1 / mu of a preparation that has all of a budget; arguments as for `iterations`."""
-    return noise_scale(Preparation(), num_rows, 1, epsilon, delta, accountant, chains=chains)
+    delta = _delta(num_rows, delta)
+    _require_number(epsilon, "epsilon: must be a positive number", math.inf)
+    _require_count(chains, "chains", 1)
+    module = accountant_named(accountant)
+
+    def cost(value):
+        return module.delta([(GaussianMechanism(1 / value), chains)], epsilon)
+
+    what = f"makes a preparation cost at most epsilon {epsilon:g}"
+    return _least_noise(cost, delta, what, "noise_scale")
+
+
+def _least_noise(cost, delta, what, setting):
+    """Smallest value of a noise setting whose cost is at most delta."""
+    from scipy.optimize import brentq
+
+    cost = cache(cost)
+
+    def excess(log_value):  # of the cost, as a logarithm, which is smooth
+        return math.log(max(cost(math.exp(log_value)), 1e-300) / delta)
+
+    low = high = 1.0
+    while cost(high) > delta and high < MOST_NOISE:
+        low, high = high, 4 * high
+    while cost(low) <= delta and low > LEAST_NOISE:
+        low, high = low / 4, low
+    if cost(high) > delta:
+        raise ValueError(f"{setting}: no value up to {MOST_NOISE:g} {what} at delta {delta:g}")
+    if cost(low) > delta:
+        low = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-8))
+    value = _up_to_digits(low)
+    while cost(value) > delta:  # by what the root was off
+        value = _up_to_digits(value * (1 + 10**-DIGITS))
+    return value
 
 
 def _up_to_digits(value):

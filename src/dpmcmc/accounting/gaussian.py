@@ -6,20 +6,19 @@ from scipy.special import erfcx, log_ndtr
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism, require
 from dpmcmc.accounting.search import cost_epsilon
-from dpmcmc.accounting.sequences import Prepared, main_part
 
 MIDPOINT_MU = 1e-4  # the midpoint of so short an interval is good to seven digits and more
 
 
-def check(mechanism):
-    """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(main_part(mechanism), "gaussian", GaussianMechanism)
+def check(releases):
+    """Raise a TypeError, with the reason, for a mechanism that is not priced."""
+    require(releases, "gaussian", GaussianMechanism)
 
 
-def delta(mechanism, iterations, epsilon):
-    """delta that the iterations of a Gaussian mechanism cost at epsilon; tight.
+def delta(releases, epsilon):
+    """Delta that Gaussian mechanisms cost at epsilon; tight.
 
-    k iterations with mu each compose to one Gaussian mechanism with mu sqrt(k), whose curve is
+    k of them with mu each compose to one Gaussian mechanism with mu sqrt(k), whose curve is
     Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle and Wang 2018, Theorem 8). The
     difference is taken between logarithms: e^eps overflows near eps = 700. For a small mu, where it
     would lose its digits, it is the integral of phi(x) (1 - z R(z)), x = eps/mu - mu/2 and R Mills'
@@ -27,19 +26,17 @@ def delta(mechanism, iterations, epsilon):
 
     Parameters
     ----------
-    mechanism : GaussianMechanism, or Prepared with such iterations or free ones
-    iterations : int
-        >= 0.
+    releases : list of (GaussianMechanism, int)
     epsilon : float
         >= 0.
 
     Raises
     ------
     TypeError
-        If the mechanism is not Gaussian.
+        If a mechanism is not Gaussian.
     """
-    check(mechanism)
-    mu = total_mu(mechanism, iterations)
+    check(releases)
+    mu = total_mu(releases)
     if mu == 0:
         return 0.0
     if mu < MIDPOINT_MU:
@@ -51,14 +48,17 @@ def delta(mechanism, iterations, epsilon):
     return math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0))
 
 
-def total_mu(mechanism, iterations):
-    """mu of the one Gaussian mechanism that the iterations, and a preparation, compose to."""
-    if not isinstance(mechanism, Prepared):
-        return mechanism.mu * math.sqrt(iterations)
-    following = mechanism.iteration.mu if mechanism.iteration else 0.0
-    return math.hypot(mechanism.preparations.mu, following * math.sqrt(iterations))
+def total_mu(releases):
+    """The mu of the one Gaussian mechanism to which all in a list compose; 0 without any."""
+    return math.hypot(
+        *(
+            mechanism.mu * math.sqrt(count)
+            for mechanism, count in releases
+            if isinstance(mechanism, GaussianMechanism)
+        )
+    )
 
 
-def epsilon(mechanism, iterations, delta_wanted):
-    """Least epsilon at which the iterations cost that delta, to a part of 1e-6, from above."""
-    return cost_epsilon(delta, mechanism, iterations, delta_wanted)
+def epsilon(releases, delta_wanted):
+    """Least epsilon at which they cost that delta, to a part of 1e-6, from above."""
+    return cost_epsilon(lambda at: delta(releases, at), delta_wanted)

@@ -20,7 +20,6 @@ from itertools import pairwise
 
 from dpmcmc.accounting import certified, gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.accounting.sequences import first_of
 
 POINTS = 200  # epsilons at which curves are compared
 TILTS = 6  # of compositions, each of which is sharp about one epsilon,
@@ -32,7 +31,7 @@ ROUNDING = 1e-9  # of a searched mu, upwards
 
 def gaussian_delta(mu, epsilon):
     """Delta of a Gaussian mechanism at epsilon >= 0; 0 where mu is."""
-    return gaussian.delta(GaussianMechanism(mu), 1, epsilon) if mu > 0 else 0.0
+    return gaussian.delta([(GaussianMechanism(mu), 1)], epsilon) if mu > 0 else 0.0
 
 
 def largest_mu(epsilon, delta):
@@ -40,15 +39,13 @@ def largest_mu(epsilon, delta):
     return _bisected(lambda mu: gaussian_delta(mu, epsilon) <= delta) * (1 - ROUNDING)
 
 
-def mu_and_delta0(mechanism, iterations, delta0):
+def mu_and_delta0(releases, delta0):
     """The two numbers of a release: mu_r, rounded up, and the part of `delta0` that it needs.
 
     Parameters
     ----------
-    mechanism
-        As `certified.delta` takes it.
-    iterations : int
-        Of all chains.
+    releases : list of (mechanism, int)
+        Of all chains, as `certified.delta` takes it.
     delta0 : float
         What a release on batches may have. One that reads all rows needs none.
 
@@ -56,13 +53,10 @@ def mu_and_delta0(mechanism, iterations, delta0):
     -------
     mu, delta0 : float
     """
-    certified.check(mechanism)
-    if isinstance(first_of(mechanism), GaussianMechanism):
-        return gaussian.total_mu(mechanism, iterations), 0.0
-    if iterations == 0:
-        preparations = getattr(mechanism, "preparations", None)
-        return (preparations.mu if preparations else 0.0), 0.0
-    delta = _curve(certified.composition(mechanism, iterations))
+    certified.check(releases)
+    if certified.is_gaussian(releases):
+        return gaussian.total_mu(releases), 0.0
+    delta = _curve(certified.composition(releases))
     last = 1.0
     while delta(last) > delta0:
         last *= 1.5

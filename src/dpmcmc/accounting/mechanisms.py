@@ -1,4 +1,4 @@
-"""What one iteration of a sampler releases; accountants price it.
+"""Mechanisms by which samplers release something; accountants price lists of them.
 
 Noise is always stated over the *substitute* sensitivity: the most that the released statistic
 can change when one row is replaced by another.
@@ -11,7 +11,7 @@ NOISE_VARIANCE = 2.0  # C, for which Theorem 3.3 holds: batch error and noise of
 
 @dataclass(frozen=True)
 class GaussianMechanism:
-    """Gaussian mechanisms of one iteration, equivalent to a single one.
+    """Gaussian mechanisms on all rows, equivalent to a single one.
 
     Attributes
     ----------
@@ -79,10 +79,11 @@ def check(mechanism, field, is_valid):
         raise ValueError(f"{name}.{field}: cannot be {value}")
 
 
-def require(mechanism, accountant, *kinds):
+def require(releases, accountant, *kinds):
     """Raise a TypeError, naming the accountant, for a mechanism that is not of a kind it prices."""
-    if not isinstance(mechanism, kinds):
-        priced = " or a ".join(kind.__name__ for kind in kinds)
-        raise TypeError(
-            f"accountant {accountant} prices a {priced}, not a {type(mechanism).__name__}"
-        )
+    for mechanism, _ in releases:
+        if not isinstance(mechanism, kinds):
+            priced = " or a ".join(kind.__name__ for kind in kinds)
+            raise TypeError(
+                f"accountant {accountant} prices a {priced}, not a {type(mechanism).__name__}"
+            )

@@ -11,43 +11,46 @@ import math
 from functools import lru_cache
 
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism, require
-from dpmcmc.accounting.privacy_loss import PrivacyLoss
+from dpmcmc.accounting.privacy_loss import Composition, PrivacyLoss
+from dpmcmc.accounting.releases import grouped
 
+ALIKE = 1.01  # ratio of the noise variances of mechanisms that are priced as one kind
 FINEST = 1e-4  # distance of losses on a grid
 FINEST_REACH = 40.0  # of the losses on it, from the least to the largest
 POINTS = 2**15  # most losses where they reach farther
 
 
-def check(mechanism):
-    """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(mechanism, "published-pld", SubsampledGaussianMechanism)
+def check(releases):
+    """Raise a TypeError, with the reason, for a mechanism that is not priced."""
+    require(releases, "published-pld", SubsampledGaussianMechanism)
 
 
-def delta(mechanism, iterations, epsilon):
-    """Delta that the iterations of a subsampled Gaussian mechanism cost at epsilon; an upper bound.
+def delta(releases, epsilon):
+    """Delta that subsampled Gaussian mechanisms cost at epsilon; an upper bound.
 
     Parameters
     ----------
-    mechanism : SubsampledGaussianMechanism
-    iterations : int
-        >= 0.
+    releases : list of (SubsampledGaussianMechanism, int)
     epsilon : float
         >= 0.
 
     Raises
     ------
     TypeError
-        If the mechanism is of another kind.
+        If a mechanism is of another kind.
     """
-    check(mechanism)
-    if iterations == 0:
+    check(releases)
+    parts = [(mechanism, count) for mechanism, count in grouped(releases, ALIKE) if count]
+    if not parts:
         return 0.0
-    return one_iteration(mechanism).delta(iterations, epsilon)
+    coarsest = max(grid(mechanism.noise_variance) for mechanism, _ in parts)
+    losses = [(privacy_loss(mechanism, coarsest), count) for mechanism, count in parts]
+    return Composition(losses).delta(epsilon)
 
 
-@lru_cache(maxsize=8)
-def one_iteration(mechanism):
-    """`PrivacyLoss` of one iteration."""
+@lru_cache(maxsize=128)
+def privacy_loss(mechanism, grid):
+    """`PrivacyLoss` of one mechanism, on multiples of `grid`."""
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution
 
@@ -55,14 +58,14 @@ def one_iteration(mechanism):
         standard_deviation=mechanism.noise_variance**0.5,
         sampling_prob=mechanism.sampling_probability,
         neighboring_relation=NeighboringRelation.REPLACE_ONE,
-        value_discretization_interval=grid(mechanism.noise_variance),
+        value_discretization_interval=grid,
     )
     pmf = pair._pmf_remove.to_dense_pmf()  # the pair is symmetric: "add" is the same
     return PrivacyLoss(pmf._discretization, pmf._lower_loss, pmf._probs, pmf._infinity_mass)
 
 
 def grid(noise_variance):
-    """Distance of the losses of one iteration, which are rounded to the safe side whatever it is.
+    """Distance of the losses of a mechanism, which are rounded to the safe side whatever it is.
 
     On the finest grid small noise would have a million losses, and a price takes minutes.
     """
@@ -73,7 +76,6 @@ def grid(noise_variance):
 
 
 def loss_variance(mechanism):
-    """About the variance of the privacy loss of one iteration, for small batches."""
-    check(mechanism)
+    """About the variance of the privacy loss of a mechanism, for small batches."""
     q = mechanism.sampling_probability
     return 4 * q**2 * math.sinh(min(1 / mechanism.noise_variance, 50.0))

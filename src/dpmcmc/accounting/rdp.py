@@ -6,33 +6,35 @@ import numpy as np
 
 from dpmcmc.accounting.amplification import amplified_epsilon, delta_of_renyi_curve
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism, require
+from dpmcmc.accounting.releases import grouped
 
+ALIKE = 1.01  # ratio of the noise variances of mechanisms that are priced as one kind
 ORDERS = np.arange(2, 513)
 
 
-def check(mechanism):
-    """Raise a TypeError or ValueError, with the reason, for a mechanism that is not priced."""
-    require(mechanism, "rdp", SubsampledGaussianMechanism)
+def check(releases):
+    """Raise a TypeError, with the reason, for a mechanism that is not priced."""
+    require(releases, "rdp", SubsampledGaussianMechanism)
 
 
-def delta(mechanism, iterations, epsilon):
-    """Delta that the iterations of a subsampled Gaussian mechanism cost at epsilon; an upper bound.
+def delta(releases, epsilon):
+    """Delta that subsampled Gaussian mechanisms cost at epsilon; an upper bound.
 
     Parameters
     ----------
-    mechanism : SubsampledGaussianMechanism
-    iterations : int
-        >= 0.
+    releases : list of (SubsampledGaussianMechanism, int)
     epsilon : float
         > 0.
 
     Raises
     ------
     TypeError
-        If the mechanism is of another kind.
+        If a mechanism is of another kind.
     """
-    check(mechanism)
-    return delta_of_renyi_curve(ORDERS, renyi_curve(mechanism), iterations, epsilon)
+    check(releases)
+    kinds = grouped(releases, ALIKE)
+    curves = [count * renyi_curve(mechanism) for mechanism, count in kinds if count]
+    return delta_of_renyi_curve(ORDERS, sum(curves), epsilon) if curves else 0.0
 
 
 @cache

@@ -6,16 +6,14 @@ from decimal import ROUND_CEILING, Decimal
 LARGEST_EPSILON = 1e6
 
 
-def max_iterations(delta, mechanism, epsilon, target_delta, guess=0, spread=0.5, limit=10**9):
-    """Most iterations whose cost at epsilon is at most target_delta (Algorithm 2's purpose).
+def max_iterations(cost, target_delta, guess=0, spread=0.5, limit=10**9):
+    """Most iterations whose cost is at most target_delta (Algorithm 2's purpose).
 
     Parameters
     ----------
-    delta : function
-        An accountant; its cost must not decrease with the iterations.
-    mechanism
-        What one iteration releases.
-    epsilon, target_delta : float
+    cost : function
+        Delta that a number of iterations costs; it must not decrease with the number.
+    target_delta : float
     guess : int
         About how many they are: the search starts there.
     spread : float
@@ -26,12 +24,12 @@ def max_iterations(delta, mechanism, epsilon, target_delta, guess=0, spread=0.5,
     Returns
     -------
     int
-        k with delta(k) <= target_delta < delta(k + 1); 0 if not even one iteration fits.
+        k with cost(k) <= target_delta < cost(k + 1); 0 if not even one iteration fits.
     """
     costs = {}
 
     def is_within(iterations):
-        costs[iterations] = delta(mechanism, iterations, epsilon)
+        costs[iterations] = cost(iterations)
         return costs[iterations] <= target_delta
 
     guess = min(guess, limit)
@@ -71,35 +69,42 @@ def max_iterations(delta, mechanism, epsilon, target_delta, guess=0, spread=0.5,
     return fits
 
 
-def spent_epsilon(delta, mechanism, iterations, epsilon, target_delta):
-    """Epsilon, at most the given one, at which the iterations cost target_delta.
+def spent_epsilon(cost, target_delta, at_most):
+    """Epsilon at which something costs target_delta.
 
-    Parameters as for `max_iterations`, which allows at least so many iterations at `epsilon`. It is
-    larger than the least such epsilon by a part of 1e-6 at most, never smaller.
+    Parameters
+    ----------
+    cost : function
+        Its delta at an epsilon.
+    target_delta : float
+    at_most : float
+        An epsilon at which the cost is no larger than that.
+
+    Returns
+    -------
+    float
+        Larger than the least such epsilon by a part of 1e-6 at most, never smaller.
     """
-    if delta(mechanism, iterations, 0.0) <= target_delta:
+    if cost(0.0) <= target_delta:
         return 0.0
-    low, high = 0.0, epsilon
+    low, high = 0.0, at_most
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        if delta(mechanism, iterations, middle) <= target_delta:
+        if cost(middle) <= target_delta:
             high = middle
         else:
             low = middle
     return high
 
 
-def cost_epsilon(delta, mechanism, iterations, target_delta):
-    """Epsilon that the iterations cost at target_delta, as `spent_epsilon`; infinite above 1e6.
-
-    Parameters as for `max_iterations`.
-    """
+def cost_epsilon(cost, target_delta):
+    """Epsilon as of `spent_epsilon`, without a bound that is known; infinite above 1e6."""
     high = 1.0
-    while not delta(mechanism, iterations, high) <= target_delta:
+    while not cost(high) <= target_delta:
         high *= 2
         if high > LARGEST_EPSILON:
             return math.inf
-    return spent_epsilon(delta, mechanism, iterations, high, target_delta)
+    return spent_epsilon(cost, target_delta, high)
 
 
 def rounded_up(epsilon, digits=6):

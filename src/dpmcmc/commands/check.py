@@ -5,14 +5,13 @@ import sys
 import yaml
 
 from dpmcmc import registry
-from dpmcmc.configuration.entries import is_private, load_class, read_algorithm, read_model
+from dpmcmc.configuration.entries import load_class, read_algorithm, read_model
 from dpmcmc.configuration.yaml_files import ConfigError, check_type, listed, read_yaml
 from dpmcmc.data_files import DataFile, Split, data_set
 from dpmcmc.evaluation.checking.data import check_data
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.evaluation.checking.samplers import check_move, check_sampler
-from dpmcmc.models.model import Model
-from dpmcmc.precomputed import with_needed
+from dpmcmc.precomputed import with_precomputed
 from dpmcmc.settings import schema
 
 ROW = "{:64} {:51} {:17} {}"  # longer texts stick out
@@ -67,11 +66,11 @@ def check_of_sampler(name, settings):
     """Checks of a sampler with settings, those of its move among them."""
     keys = {key: settings.pop(key) for key in ("move", "accountant") if key in settings}
     cls = registry.load(registry.resolve("sampler", name))
-    if is_private(cls):
+    if cls.is_private:
         keys = {"accountant": "certified"} | keys
     entry = read_algorithm(name.rpartition(":")[2], {"sampler": name} | keys, ["."])
     check_type(settings, entry.schema(), entry.id)
-    return check_sampler(with_needed(built(entry.id, entry.spec(settings))))
+    return check_sampler(with_precomputed(built(entry.id, entry.spec(settings))))
 
 
 def check_of_move(name, settings):
@@ -107,14 +106,11 @@ def kind_of(name):
         raise
     except Exception as error:  # a user's file may raise anything
         raise ConfigError(f"{name} cannot be imported: {type(error).__name__}: {error}") from None
-    methods = {method: kind for kind, (method, _) in registry.KINDS.items()}
-    kinds = [kind for method, kind in methods.items() if hasattr(cls, method)]
-    if issubclass(cls, Model):  # it may lack the method that tells models
-        return "model"
-    if not kinds:
-        none_of = f"not one of {listed(registry.KINDS)}"
-        raise ConfigError(f"{name} is {none_of}: it has no {listed(methods)}")
-    return kinds[0]
+    for kind in registry.KINDS:
+        if issubclass(cls, registry.base(kind)):
+            return kind
+    bases = [f"dpmcmc.{base}" for base in registry.KINDS.values()]
+    raise ConfigError(f"{name} must derive from one of {listed(bases)}")
 
 
 def read_settings(settings):

@@ -12,22 +12,14 @@ import msgspec
 
 from dpmcmc import registry
 from dpmcmc.accounting.accountants import accountant, accountants
-from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.configuration.keys import MODEL_KEYS, Algorithm
 from dpmcmc.configuration.yaml_files import ConfigError, check_type, listed
 from dpmcmc.data_files import DataError, DataFile, Split, model_of
 from dpmcmc.models.model import Model
-from dpmcmc.samplers.moves import Move
 from dpmcmc.samplers.private_start import check_kinds
-from dpmcmc.settings import Settings, annotations, schema
+from dpmcmc.settings import annotations, schema
 
 SIZES = (1e-12, 1e9)  # of numbers in settings, but for 0: beyond, powers and products may overflow
-
-CLASSES = {  # base of a class of each kind, and members that it must define
-    "model": (Model, ("log_prior_ratio", "likelihood")),
-    "sampler": (Settings, ("step",)),
-    "move": (Move, ("init", "propose")),
-}
 
 
 class ModelEntry(NamedTuple):
@@ -60,13 +52,13 @@ class AlgorithmEntry(Algorithm):
 
     @property
     def is_private(self):
-        """Whether its steps or its preparation have a mechanism, which an accountant prices."""
-        return is_private(self.sampler_class)
+        """True if it releases something that an accountant prices."""
+        return self.sampler_class.is_private
 
     @property
     def has_free_steps(self):
-        """Whether only its preparation costs something."""
-        return self.is_private and not hasattr(self.sampler_class, "mechanism")
+        """True if only its preparation costs something."""
+        return self.sampler_class.has_free_steps
 
     def settings_on(self, model, varied=None):
         """Settings on a model, with those of a sweep in their place."""
@@ -88,11 +80,6 @@ class AlgorithmEntry(Algorithm):
         )
 
 
-def is_private(cls):
-    """Whether a class of samplers has a mechanism, of its steps or of its preparation."""
-    return hasattr(cls, "mechanism") or hasattr(cls, "preparation")
-
-
 @contextmanager
 def refusing(where, cause=""):
     """Make a ConfigError of what a class or a file, which may be a user's own, raises."""
@@ -112,17 +99,15 @@ def load_class(kind, name, where, folders):
     with refusing(f"{where}: ", f"{name} cannot be imported: "):
         reference = registry.resolve(kind, name, *folders)
         cls = registry.load(reference)
-    base, members = CLASSES[kind]
+    base = registry.base(kind)
     if not (issubclass(cls, base) and is_dataclass(cls)):
         raise ConfigError(
             f"{where}: {name} must be a dataclass that derives from "
             f"{base.__module__}.{base.__name__}"
         )
-    if kind == "sampler" and hasattr(cls, "release") and not is_private(cls):
-        raise ConfigError(f"{where}: {name}: rename release() to mechanism()")
-    missing = [member for member in members if not hasattr(cls, member)]
-    if kind == "sampler" and not (hasattr(cls, "init") or hasattr(cls, "prepare")):
-        missing.insert(0, "init")
+    missing = sorted(cls.__abstractmethods__)
+    if kind == "sampler" and cls.has_free_steps:  # as all was released before
+        missing += ["prepare"] * (not cls.prepares) + ["releases"] * (not cls.is_private)
     if missing:
         raise ConfigError(f"{where}: {name} has no {listed(missing)}")
     return reference, cls
@@ -249,7 +234,7 @@ def read_algorithm(name, entry, folders):
         with refusing(f"{where}."):
             check_kinds(cls, of_start)
     priced_by = None
-    if is_private(cls):
+    if cls.is_private:
         if "accountant" not in entry:
             raise ConfigError(
                 f"{where}: missing key accountant; valid values: {listed(accountants())}"
@@ -283,9 +268,6 @@ def check_settings(algorithm, model, settings, where):
     where : str
         Keys that lead to the settings, as messages name them.
 
-    Returns
-    -------
-    what a chain releases, for an accountant; None without privacy
     """
     check_type(settings, algorithm.schema(), where)
     check_sizes(settings, where)
@@ -295,24 +277,28 @@ def check_settings(algorithm, model, settings, where):
         for part in (sampler, *([chain.move] if algorithm.move else [])):
             part.check_dimension(model.model.dimension)
         if not algorithm.is_private:
-            return None
-        if hasattr(sampler, "with_preparation_noise"):
-            sampler = sampler.with_preparation_noise(1.0)  # whatever the budget will say
-        mechanism = mechanism_of(sampler, model.model.num_rows, model.model.likelihood_power)
+            return
+        sampler = sampler.with_preparation_noise(1.0)  # whatever the budget will say
+        size = model.model.num_rows, model.model.likelihood_power
+        releases = sampler.releases(*size, 1)
+        if algorithm.has_free_steps != (releases == sampler.releases(*size, 0)):
+            raise ValueError(
+                f"{type(sampler).__name__}.has_free_steps: must be {not algorithm.has_free_steps}, "
+                "as its releases say"
+            )
         try:
-            accountant(algorithm.accountant).check(mechanism)
+            accountant(algorithm.accountant).check(releases)
         except TypeError as error:
-            valid = [name for name in accountants() if prices(name, mechanism)]
+            valid = [name for name in accountants() if prices(name, releases)]
             raise ConfigError(
                 f"algorithms.{algorithm.id}.accountant: {error}; valid values: {listed(valid)}"
             ) from None
-    return mechanism
 
 
-def prices(name, mechanism):
+def prices(name, releases):
     """Whether an accountant prices mechanisms of that kind."""
     try:
-        accountant(name).check(mechanism)
+        accountant(name).check(releases)
     except TypeError:
         return False
     except ValueError:  # of that kind, but not this one

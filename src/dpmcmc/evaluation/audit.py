@@ -27,10 +27,7 @@ import numpy as np
 from scipy.stats import beta, norm
 
 from dpmcmc.accounting import certified
-from dpmcmc.accounting.costs import mechanism_of
 from dpmcmc.accounting.gaussian import total_mu
-from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.accounting.sequences import first_of
 from dpmcmc.evaluation.noise import Noise, NoiseFound
 from dpmcmc.evaluation.watching import WatchedStreams, log_densities
 from dpmcmc.likelihoods.target import Target
@@ -71,16 +68,18 @@ class Case(NamedTuple):
     likelihood_power: float = 1.0
     start: float = 0.0
 
+    @property
+    def releases(self):
+        """All that it releases, a list of (mechanism, count)."""
+        return self.sampler.releases(len(self.rows), self.likelihood_power, self.iterations)
+
     def epsilon(self, delta):
-        """What it costs at most."""
-        mechanism = mechanism_of(self.sampler, len(self.rows), self.likelihood_power)
-        return certified.epsilon(mechanism, self.iterations, delta)
+        """Epsilon at delta by the certified accountant: the most that it costs."""
+        return certified.epsilon(self.releases, delta)
 
     def mu(self):
-        """mu of all iterations together; NaN where not all that they release is Gaussian."""
-        mechanism = mechanism_of(self.sampler, len(self.rows), self.likelihood_power)
-        is_gaussian = isinstance(first_of(mechanism), GaussianMechanism)
-        return total_mu(mechanism, self.iterations) if is_gaussian else math.nan
+        """The mu of all iterations together; NaN where not all that they release is Gaussian."""
+        return total_mu(self.releases) if certified.is_gaussian(self.releases) else math.nan
 
 
 class Bound(NamedTuple):
@@ -179,7 +178,7 @@ def observe(case, targets, rng, runs, noise):
     losses, ways = np.zeros(runs), np.empty(runs)
     start = np.full(targets[0].model.dimension, case.start)
     for i in range(runs):
-        prepares = hasattr(case.sampler, "prepare")
+        prepares = case.sampler.prepares
         state = None if prepares else case.sampler.init(rng, start)
         for _ in range(prepares + case.iterations):
             step = rng.step(case.sampler, state, targets[0])

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmcmc.samplers.chain import State, Streams
+from dpmcmc.samplers.chain import Streams
+from dpmcmc.samplers.sampler import State
 
 
 class Released(NamedTuple):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dpmcmc.arrays import read_only
-from dpmcmc.settings import check_object
+from dpmcmc.settings import Settings, check_object
 
 REMEMBERED = 128  # positions, more than a trajectory has
 NONFINITE = ("refuse", "clip")
@@ -52,7 +52,7 @@ class Target:
     """
 
     def __init__(self, model, data, nonfinite="refuse"):
-        check_object("model", model, "likelihood", "Gaussian(...)")
+        check_object("model", model, Settings, "Gaussian(...)")
         self.model = model
         self.data = checked(model, data, nonfinite)
         self.likelihood = model.likelihood(self.data)

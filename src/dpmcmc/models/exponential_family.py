@@ -32,9 +32,6 @@ class ExponentialFamily(Model):
         Mean (m,) and covariance (m, m) of t(x) at theta.
     has_constant_covariance : bool
         Whether that covariance is the same at every theta, so public; then theta may be None.
-    sample_given_total(rng, total, size, power)
-        Exact draws, (size, d), of the density p(theta) exp(power (eta(theta) . total - n A(theta)))
-        for a total (m,) of t(x) over the n rows: the posterior, where power is T.
     """
 
     has_constant_covariance = False
@@ -46,6 +43,14 @@ class ExponentialFamily(Model):
     def statistic_covariance(self, theta):
         """Covariance of t(x) at theta, (m, m); NotImplementedError unless the model defines it."""
         raise NotImplementedError(f"{type(self).__name__} has no statistic_covariance")
+
+    def sample_given_total(self, rng, total, size, power=1.0):
+        """Exact draws, (size, d), of the density p(theta) exp(power (eta(theta) . total - n A)).
+
+        The total (m,) is that of t(x) over the n rows, and A depends on theta: the posterior, where
+        power is T. Raises NotImplementedError unless the model defines it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no sample_given_total")
 
     @cached_property
     def prior_means(self):

@@ -1,9 +1,13 @@
 """What every model offers, whatever the kind of its likelihood."""
 
+from abc import ABC, abstractmethod
+
+import numpy as np
+
 from dpmcmc.settings import Settings
 
 
-class Model(Settings):
+class Model(Settings, ABC):
     """A prior, and a likelihood of one row.
 
     A model is a frozen dataclass whose fields are its settings; it derives from the class of its
@@ -12,30 +16,25 @@ class Model(Settings):
 
     dimension, num_rows : int
         d and n.
-    log_prior_ratio(theta, theta_new), grad_log_prior(theta)
-        ln p(theta_new) - ln p(theta), and the gradient (d,) of ln p(theta).
+    grad_log_prior(theta)
+        Gradient (d,) of ln p(theta).
 
     Members of the class of its kind:
 
     data_shape : tuple of int
         Shape of a data set.
-    likelihood(data)
-        What answers `dpmcmc.likelihoods.target.Target` for one data set.
     dataset(rng, theta=None), from_rows(rows)
         A data set, simulated or made of the rows of a file, in the order that the likelihood reads
         fastest.
     in_units(centre, factor)
         The model of z, where theta = centre + factor z; centre (d,) and factor (d, d).
 
-    A model that does not take every number as an outcome, the first entry of a row, also defines:
+    A model that has `is_outcome` also defines:
 
     outcome_values : str
         The outcomes that it takes, in words: "0 or 1".
-    is_outcome(outcomes)
-        Mask (k,) of outcomes that it takes. Data with others are refused; in a release their rows
-        count as nothing.
 
-    The methods below have defaults.
+    Of the methods below, a class must define the first two; the others have defaults.
     """
 
     likelihood_power = 1.0  # tempering T = n0 / n
@@ -43,6 +42,15 @@ class Model(Settings):
     is_generative = True  # False where the likelihood is no density, so that no theta makes data
     posterior_mean = None  # (d,) where it is known exactly: mean errors are then taken from it
     columns = ()  # names of the columns of a file that a row is made of, in their order
+    parameter_names = ()  # of the components of theta: d of them, or none
+
+    @abstractmethod
+    def log_prior_ratio(self, theta, theta_new):
+        """ln p(theta_new) - ln p(theta)."""
+
+    @abstractmethod
+    def likelihood(self, data):
+        """The likelihood of one data set, which `Target` asks; the class of the kind defines it."""
 
     def prepare(self, rows):
         """Rows of the model, (k, p'), from those of a file; by default as they are.
@@ -58,6 +66,17 @@ class Model(Settings):
             Columns of a file, as `columns` orders them; finite.
         """
         return rows
+
+    def is_outcome(self, outcomes):
+        """Mask (k,) of outcomes that it takes, first entries of rows; by default of all.
+
+        Data with others are refused; in a release their rows count as nothing.
+        """
+        return np.ones(len(outcomes), dtype=bool)
+
+    def names_of(self, columns):
+        """Names of the components of theta that belong to columns of its data; by default none."""
+        return []
 
     def simulate(self, rng, theta=None):
         """A data set, in any order of its rows; only for models whose data are simulated.

@@ -1,5 +1,6 @@
 """Regressions on bounded covariates: logistic, and robust with Student's t."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,10 @@ class Regression(NormalPrior, RowsModel):
     def row_length(self):
         """d + 1."""
         return self.dimension + 1
+
+    @abstractmethod
+    def outcomes(self, rng, means):
+        """Outcomes (n,) at values (n,) of x . theta."""
 
     def names_of(self, columns):
         """Names of the coefficients: those of the covariates' columns."""

@@ -33,7 +33,7 @@ from dpmcmc import registry
 from dpmcmc.data_files import DataFile, prepared
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
-from dpmcmc.precomputed import with_needed
+from dpmcmc.precomputed import with_precomputed
 from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
 from dpmcmc.release.noise import require_noise
@@ -119,7 +119,7 @@ def work(spec, contents):
         data = apart(data_of, spec, contents)
         if data is None:
             return {"end": "data"}, None
-    sampler = with_noise(with_needed(registry.build(spec["sampler"])), spec["noise_scale"])
+    sampler = with_noise(with_precomputed(registry.build(spec["sampler"])), spec["noise_scale"])
     model = registry.build(spec["model"])
     try:
         num_rows = data.shape[isinstance(model, ExponentialFamily)]

@@ -101,7 +101,7 @@ class Budget(NamedTuple):
         if mu_squared <= 0:
             return 0.0
         mechanism = GaussianMechanism(mu_squared**0.5)
-        epsilon = gaussian_epsilon(mechanism, 1, self.of_gaussian) + slack
+        epsilon = gaussian_epsilon([(mechanism, 1)], self.of_gaussian) + slack
         epsilon = rounded(epsilon, ROUND_CEILING)
         # The search for epsilon ends a little above it.
         fits = not self.exceeded({"mu_squared": mu_squared, "slack": slack})

@@ -12,9 +12,9 @@ from dpmcmc.evaluation.checking.findings import Outcome, find_all, optional
 from dpmcmc.evaluation.watching import own
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.precomputed import with_needed
+from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator
-from dpmcmc.release.plan import sampler_of, with_noise
+from dpmcmc.release.plan import sampler_of
 from dpmcmc.samplers.chain import Streams, run_chain
 
 ROWS = 2000  # of the twin that a model is checked on; `prepare` sees as many as are declared
@@ -46,10 +46,8 @@ def check_own_code(planned):
     for one in (spec["chain"], spec["start"]) if "chain" in spec else (spec,):
         if is_own(one) or is_own(one.get("move", {})):
             sampler = registry.build(one) if "chain" in spec else sampler_of(part)
-            scale = 1.0 if hasattr(sampler, "with_preparation_noise") else None
-            checked = samplers.Checked(
-                samplers.for_any_dimension(with_needed(with_noise(sampler, scale))), 0
-            )
+            sampler = with_precomputed(sampler.with_preparation_noise(1.0))
+            checked = samplers.Checked(samplers.for_any_dimension(sampler), 0)
             findings = find_all((check, checked) for check in SAMPLER)
             require_passed(one["class"], findings, says_more(one["class"]))
             require_passed(one["class"], find_all([(same_chain, planned)]))
@@ -87,7 +85,7 @@ class Replayed(Streams):
 
 def same_chain(planned):
     """Other rows and batches, the same releases, as many iterations as planned: the same chain."""
-    sampler, model = with_needed(planned.sampler), planned.model
+    sampler, model = with_precomputed(planned.sampler), planned.model
     iterations = min(planned.iterations, MOST_ITERATIONS)
     start = planned.start
     if start in ("prior", "preparation"):

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.accounting.costs import Price, mechanism_of, preparation_noise
+from dpmcmc.accounting.certified import on_all_rows, on_batches
+from dpmcmc.accounting.costs import Price, preparation_noise
 from dpmcmc.accounting.joint import mu_and_delta0
-from dpmcmc.accounting.mechanisms import NOISE_VARIANCE, BarkerMechanism, GaussianMechanism
+from dpmcmc.accounting.mechanisms import NOISE_VARIANCE, BarkerMechanism
+from dpmcmc.accounting.releases import grouped
 from dpmcmc.accounting.search import rounded_up
-from dpmcmc.accounting.sequences import GrowingNoise, Prepared, grouped
 from dpmcmc.extras import missing
 from dpmcmc.files import JobError
 from dpmcmc.models.model import Model
@@ -25,8 +26,8 @@ MOST_ITERATIONS = 10**7  # a chain is held in memory
 MOST_NUMBERS = 10**7  # so are all that are written
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
-NEAR = 1e-4  # of an epsilon: by so much the stated one may exceed the one that is spent
 ALIKE = 1.01  # noise variances, in the list of what is released
+NEAR = 1e-4  # of an epsilon: by so much the stated one may exceed the one that is spent
 
 
 class Plan(NamedTuple):
@@ -124,12 +125,10 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
     size = model.num_rows
     ideal = epsilon - RESERVE, delta * (1 - DELTA_RESERVE)
     scale = None
-    if hasattr(sampler, "with_preparation_noise"):
+    if sampler.prepares:
         scale = preparation_noise(size, *ideal, chains=chains)
         sampler = with_noise(sampler, scale)
-    price = Price(sampler, size, ACCOUNTANT, model.likelihood_power, chains)
-    price.mechanism = with_rounded_variance(price.mechanism)
-    mechanism = with_rounded_variance(mechanism_of(sampler, size, model.likelihood_power))
+    price = RoundedPrice(sampler, size, ACCOUNTANT, model.likelihood_power, chains)
     if part.algorithm.has_free_steps:
         iterations = draws
         if price.delta(iterations, ideal[0]) > ideal[1]:
@@ -138,14 +137,15 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
                 "so that it follows from epsilon"
             )
     else:
-        iterations = min(price.iterations(*ideal, chains * (MOST_ITERATIONS + 1)), MOST_ITERATIONS)
+        most = price.iterations(*ideal, chains * (MOST_ITERATIONS + 1)) // chains
+        iterations = min(most, MOST_ITERATIONS)
     if iterations < 1:
         raise JobError(
             f"epsilon {epsilon:g} at delta {delta:g} allows no iteration of {part.algorithm.id} on "
             f"{part.model.id}: one iteration already costs more; use more noise"
         )
-    total = iterations * price.chains
-    mu, delta0 = mu_and_delta0(price.mechanism, total, DELTA0_SHARE * delta)
+    total = chains * iterations
+    mu, delta0 = mu_and_delta0(price.releases(total), DELTA0_SHARE * delta)
     if not mu < math.inf:
         raise JobError(f"epsilon {epsilon:g} is more than the ledger can add up")
     kept = iterations // max(1, -(-iterations // draws))
@@ -159,12 +159,12 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
         chains,
         iterations,
         kept,
-        as_asked(rounded_up(price.epsilon(iterations, ideal[1]) + RESERVE), epsilon),
+        as_asked(rounded_up(price.epsilon(total, ideal[1]) + RESERVE), epsilon),
         delta,
         mu,
         delta0,
-        allowance(mechanism, iterations, size),
-        [described(kind, count) for kind, count in grouped(price.mechanism, total, ALIKE)],
+        allowance(price.of_chain(iterations), size),
+        [described(kind, count) for kind, count in grouped(price.releases(total), ALIKE)],
     )
 
 
@@ -176,7 +176,7 @@ def as_asked(spent, epsilon):
 def read_start(part, sampler, start):
     """Where chains start: "prior", "preparation" or numbers."""
     model = part.model.model
-    if hasattr(sampler, "prepare"):
+    if sampler.prepares:
         if start not in (None, "preparation"):
             raise JobError(
                 f"--start: {part.algorithm.id} prepares its own start; leave it out, or say "
@@ -217,14 +217,14 @@ def parameter_names(model, columns=()):
         For `parameter_names` that a CSV cannot have.
     """
     d = model.dimension
-    if names := getattr(model, "parameter_names", None):
+    if names := model.parameter_names:
         if not are_names(names, d):
             raise JobError(
                 f"{type(model).__name__}.parameter_names: must be a tuple of {d} different texts, "
                 "without commas, quotes or line breaks, and not chain or draw"
             )
         return list(names)
-    names = model.names_of(list(columns)) if hasattr(model, "names_of") else []
+    names = model.names_of(list(columns))
     return names if are_names(names, d) else [f"theta_{i}" for i in range(d)]
 
 
@@ -236,50 +236,52 @@ def are_names(names, number):
     return are_texts and len(names) == number == len({"", "chain", "draw", *names}) - 3
 
 
+class RoundedPrice(Price):
+    """A `Price` of batches that may vary more, by what rounding can add to their variance."""
+
+    def of_chain(self, iterations):
+        """All that one chain releases."""
+        return [
+            (with_rounded_variance(mechanism), count)
+            for mechanism, count in super().of_chain(iterations)
+        ]
+
+
 def with_rounded_variance(mechanism):
     """A mechanism whose batches may vary more, by what rounding can add to their variance."""
-    if isinstance(mechanism, Prepared):
-        return dataclasses.replace(mechanism, iteration=with_rounded_variance(mechanism.iteration))
     if isinstance(mechanism, BarkerMechanism):
         more = mechanism.batch_variance * (1 + VARIANCE_ROUNDING)
         return dataclasses.replace(mechanism, batch_variance=more)
     return mechanism
 
 
-def allowance(mechanism, iterations, num_rows):
+def allowance(releases, num_rows):
     """The `Allowance` of a chain: the sum over chains is what mu or delta of the release cover.
 
     Parameters
     ----------
-    mechanism
-        Of one chain, from `mechanism_of`.
-    iterations : int
+    releases : list of (mechanism, int)
+        Of one chain.
     num_rows : int
         n.
     """
-    mu_squared, noises = 0.0, []
-    if isinstance(mechanism, Prepared):
-        mu_squared = mechanism.preparation.mu**2
-        noises.append(1 / mechanism.preparation.mu)
-        mechanism = mechanism.iteration
-    if isinstance(mechanism, GaussianMechanism):  # of several releases, each has no larger mu
-        mu_squared += iterations * mechanism.mu**2
-        noises.append(1 / mechanism.mu)
-        mechanism = None
-    if mechanism is None:
-        return Allowance(min(noises), mu_squared)
-    growth, each = 0.0, 1
-    if isinstance(mechanism, GrowingNoise):
-        growth, each = mechanism.exponent / 2, mechanism.count
-        mechanism = mechanism.first
+    on_all = [(mechanism.mu, count) for mechanism, count in on_all_rows(releases) if count]
+    batches = [(noise_of(mechanism), count) for mechanism, count in on_batches(releases)]
+    shares = [mechanism.sampling_probability for mechanism, _ in on_batches(releases)]
+    return Allowance(  # of several releases with one mu, each has no larger one
+        min([1 / mu for mu, _ in on_all] + [noise for noise, _ in batches]),
+        math.fsum(count * mu**2 for mu, count in on_all),
+        batches,
+        round(max(shares, default=0) * num_rows),
+    )
+
+
+def noise_of(mechanism):
+    """Least standard deviation over sensitivity of a release on a batch."""
     if isinstance(mechanism, BarkerMechanism):  # of variance 2 - s^2, and a sensitivity 2 / sqrt(b)
         noise = math.sqrt(NOISE_VARIANCE - mechanism.batch_variance)
-        noise *= math.sqrt(mechanism.batch_size) / 2
-    else:
-        noise = math.sqrt(mechanism.noise_variance)
-    batch_size = round(mechanism.sampling_probability * num_rows)
-    noises.append(noise)
-    return Allowance(min(noises), mu_squared, iterations * each, batch_size, noise, growth, each)
+        return noise * math.sqrt(mechanism.batch_size) / 2
+    return math.sqrt(mechanism.noise_variance)
 
 
 def described(mechanism, count):

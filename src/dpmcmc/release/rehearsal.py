@@ -18,7 +18,7 @@ from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.model import Model
-from dpmcmc.precomputed import with_needed
+from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.samplers.chain import run_chain
 
@@ -69,7 +69,7 @@ def rehearsal(plans, twins, seed=0):
         raise JobError(f"--twins: must be at least 2, not {twins}")
     part = plans[0].part
     model, found = part.model.model, [[] for _ in plans]
-    samplers = [with_needed(plan.sampler) for plan in plans]
+    samplers = [with_precomputed(plan.sampler) for plan in plans]
     for twin in range(twins):
         labels = seed, "rehearsal", part.model.id, twin
         rng = generator(*labels)

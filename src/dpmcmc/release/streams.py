@@ -7,7 +7,9 @@ Gaussian mechanism holds for it (docs/release.md has the theorem).
 
 import math
 import os
-from typing import NamedTuple
+from bisect import bisect
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,29 +76,17 @@ class Allowance(NamedTuple):
         Least standard deviation over sensitivity, of any release.
     mu_squared : float
         Largest sum for all rows.
-    batches : int
-        Most releases of a batch.
+    batches : list of (float, int)
+        Releases of a batch, in their order: least standard deviation over sensitivity, and how many
+        have it.
     batch_size : int
         Most rows of a batch.
-    batch_noise : float
-        Least standard deviation over sensitivity of the first release of a batch.
-    growth : float
-        That of iteration t is t^growth times as large.
-    each : int
-        Releases of a batch in an iteration.
     """
 
     least_noise: float
     mu_squared: float = 0.0
-    batches: int = 0
+    batches: Any = ()
     batch_size: int = 0
-    batch_noise: float = math.inf
-    growth: float = 0.0
-    each: int = 1
-
-    def noise_of(self, number):
-        """Least standard deviation over sensitivity of a release of a batch, counted from 0."""
-        return self.batch_noise * (1 + number // self.each) ** self.growth
 
 
 class SecretStreams(Streams):
@@ -127,6 +117,7 @@ class SecretStreams(Streams):
         self._draws_left = most_draws(allowed.least_noise) // chains
         self._mu_squared, self._rest = 0.0, 0.0  # spent on all rows, and what rounding left of it
         self._batches, self._drawn = 0, 0  # released, and drawn since the last release
+        self._ends = list(accumulate(count for _, count in allowed.batches))
         self._discrete = DiscreteGaussian()
         self._process = os.getpid()
         return self
@@ -172,7 +163,9 @@ class SecretStreams(Streams):
         """
         allowed, drawn, self._drawn = self._allowed, self._drawn, 0
         is_of_batch = drawn and allowed.batches
-        least = allowed.noise_of(self._batches) if is_of_batch else allowed.least_noise
+        least = allowed.least_noise
+        if is_of_batch:
+            least, _ = allowed.batches[min(bisect(self._ends, self._batches), len(self._ends) - 1)]
         if not noise >= least * (1 - TOLERANCE):
             raise ArithmeticError(
                 f"a release has less noise than was declared: its sd is {noise:.6g} times its "
@@ -182,7 +175,7 @@ class SecretStreams(Streams):
             raise ArithmeticError("a release has more than one batch")
         if is_of_batch:
             self._batches += 1
-            spent, most, what = self._batches, allowed.batches, "the number of batches"
+            spent, most, what = self._batches, self._ends[-1], "the number of batches"
         else:
             # The sum keeps what rounding takes from it: it is exact for any number of terms.
             parts = self._mu_squared, self._rest, noise**-2.0

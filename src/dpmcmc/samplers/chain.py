@@ -1,36 +1,12 @@
-"""What samplers share: state, random streams, and the loop that runs a chain.
-
-A sampler is a frozen dataclass of settings with
-
-    init(rng, position) -> State
-    step(rng, state, target) -> (State, Info)
-    mechanism(num_rows, likelihood_power)
-                               what one iteration releases, for the accountant (private ones only)
-
-so that the same object serves the accountant, which sees no data, and the chain. A private sampler
-learns of its rows by `Streams.add_noise` and draws batches by `draw_batch`, so that both can be
-watched: `python -m dpmcmc check` compares them with what it tells the accountant. One that leaves
-the posterior invariant with its noise, where nothing is clipped, says `exact_with_noise = True`;
-one that does so only as a step size goes to 0 says `exact_as_vanishes = "step_size"`, the setting.
-
-A sampler may prepare: release something once, before its first step. In place of `init` it has
-
-    prepare(rng, target) -> (State, Info)
-    preparation(num_rows, likelihood_power)
-                               what that releases, a GaussianMechanism
-    with_preparation_noise(noise_scale)
-                               the sampler with so much noise of the preparation, where its settings
-                               leave that to the budget: standard deviation over sensitivity, of all
-                               releases together
-
-and no `mechanism` where its steps are free: they release nothing, and read no data.
-"""
+"""Random streams, and the loop that runs a chain."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.sampler import Info, Sampler
 from dpmcmc.settings import check_count, check_object
 
 
@@ -103,22 +79,6 @@ class Streams(Generators):
         return cls(*generators)
 
 
-class State(NamedTuple):
-    """Where a chain is: theta of shape (d,), and what its move remembers (None for most)."""
-
-    position: np.ndarray
-    memory: Any = None
-
-
-class Info(NamedTuple):
-    """Diagnostics of one iteration; not private, except for `is_accepted`."""
-
-    is_accepted: bool  # True without an acceptance test
-    clip_fraction: float  # rows whose log-likelihood ratio was clipped; NaN without ratios
-    gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
-    is_changed: bool = False  # clipping changed the decision (samplers without noise only)
-
-
 class Chain(NamedTuple):
     """A chain of k iterations; the start is not among the positions.
 
@@ -135,8 +95,8 @@ class Chain(NamedTuple):
 
 
 def run_chain(
-    sampler: Any,
-    target: Any,
+    sampler: Sampler,
+    target: Target,
     rng: Streams,
     start: Any,
     num_iterations: int,
@@ -146,8 +106,7 @@ def run_chain(
 
     Parameters
     ----------
-    sampler
-        Settings with `step`, and `init` or `prepare`.
+    sampler : Sampler
     target : Target
     rng : Streams
     start : (d,) array or None
@@ -166,9 +125,9 @@ def run_chain(
     ValueError
         If an argument is of another kind, or the start point has another shape or is not finite.
     """
-    check_object("sampler", sampler, "step", "DPPenalty(...)")
-    check_object("target", target, "model", "Target(model, data)")
-    check_object("rng", rng, "add_noise", "streams()")
+    check_object("sampler", sampler, Sampler, "DPPenalty(...)")
+    check_object("target", target, Target, "Target(model, data)")
+    check_object("rng", rng, Streams, "streams()")
     check_count("num_iterations", num_iterations, 0)
     if max_positions is not None:
         check_count("max_positions", max_positions, 1)
@@ -201,7 +160,7 @@ def first_state(sampler, rng, target, start):
 
     Parameters and errors as for `run_chain`.
     """
-    if hasattr(sampler, "prepare"):
+    if sampler.prepares:
         return sampler.prepare(rng, target)
     dimension = target.model.dimension
     try:

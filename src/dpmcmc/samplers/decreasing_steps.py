@@ -7,14 +7,14 @@ from msgspec import Meta
 
 from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import State
-from dpmcmc.settings import Count, Positive, Settings, Steps
+from dpmcmc.samplers.sampler import Sampler, State
+from dpmcmc.settings import Count, Positive, Steps
 
 Decay = Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
-class DecreasingSteps(Settings):
+class DecreasingSteps(Sampler):
     """Base of samplers without an acceptance test, an iteration of which is a trajectory.
 
     All steps of trajectory t = 1, 2, ... have the size h_t = step_size t^-step_size_decay. What a
@@ -37,7 +37,7 @@ class DecreasingSteps(Settings):
     batch_size: Count
     step_size_decay: Decay = field(default=1 / 3, kw_only=True)
 
-    exact_as_vanishes = "step_size"
+    exact_in_limit_of = "step_size"
 
     def init(self, rng, position):
         """State at a start position (d,)."""

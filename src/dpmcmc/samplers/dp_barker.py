@@ -13,9 +13,9 @@ from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Count, Positive, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Count, Positive
 
 
 def accepts(rng, noisy_ratio, correction):
@@ -24,7 +24,7 @@ def accepts(rng, noisy_ratio, correction):
 
 
 @dataclass(frozen=True)
-class DPBarker(Settings):
+class DPBarker(Sampler):
     """DP Barker on batches (Algorithm 3, after Heikkila et al. 2019).
 
     A row's ratio is clipped at sqrt(b) / (n T), whatever the step, as Theorem 3.3 requires. Then
@@ -45,16 +45,17 @@ class DPBarker(Settings):
 
     move: Move
     batch_size: Count
-    correction: Correction | None = field(default=None, metadata={"needed": Correction})
+    correction: Correction | None = field(default=None, metadata={"precomputed": Correction})
     batch_variance: Literal["published", "exact"] = "exact"
 
     exact_with_noise = True  # as the correction is, and but for the error of the batch
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """One acceptance test on a batch; T cancels."""
         b = self.batch_size
         q = sampling_probability(b, num_rows)
-        return BarkerMechanism(b, q, batch_variance_factor(self.batch_variance, b, num_rows))
+        f = batch_variance_factor(self.batch_variance, b, num_rows)
+        return [(BarkerMechanism(b, q, f), iterations)]
 
     def init(self, rng, position):
         """State at a start position (d,)."""
@@ -85,7 +86,7 @@ class DPBarker(Settings):
 
 
 @dataclass(frozen=True)
-class FullDataDPBarker(Settings):
+class FullDataDPBarker(Sampler):
     """DP Barker on all rows (Heikkila et al. 2019, Theorem 1): one Gaussian release an iteration.
 
     Attributes
@@ -99,14 +100,14 @@ class FullDataDPBarker(Settings):
 
     move: Move
     clip_bound: Positive
-    correction: Correction | None = field(default=None, metadata={"needed": Correction})
+    correction: Correction | None = field(default=None, metadata={"precomputed": Correction})
 
     exact_with_noise = True  # as the correction is
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """T times the summed ratio: sensitivity 2 T B over the noise's sqrt(C)."""
         mu = 2 * likelihood_power * self.clip_bound / math.sqrt(NOISE_VARIANCE)
-        return GaussianMechanism(mu)
+        return [(GaussianMechanism(mu), iterations)]
 
     def init(self, rng, position):
         """State at a start position (d,)."""

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.hmc import clipped_share, draw_momentum, kinetic_energy, leapfrog
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.step_sizes import VanDerCorput
-from dpmcmc.settings import Noise, PerComponent, Positive, Settings, Steps
+from dpmcmc.settings import Noise, PerComponent, Positive, Steps
 
 
 @dataclass(frozen=True)
-class DPHMC(Settings):
+class DPHMC(Sampler):
     """DP HMC with a diagonal mass matrix.
 
     Attributes
@@ -52,11 +53,11 @@ class DPHMC(Settings):
 
     exact_with_noise = True
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """One ratio and L + 1 gradients: mu^2 = 1 / (tau_l^2 n) + (L + 1) / (tau_g^2 n)."""
         ratio = 1 / self.noise_scale**2
         gradients = (self.num_integration_steps + 1) / self.gradient_noise_scale**2
-        return GaussianMechanism(mu=math.sqrt((ratio + gradients) / num_rows))
+        return [(GaussianMechanism(mu=math.sqrt((ratio + gradients) / num_rows)), iterations)]
 
     def init(self, rng, position):
         """State at a start position (d,)."""

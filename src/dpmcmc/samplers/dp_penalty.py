@@ -9,13 +9,14 @@ import math
 from dataclasses import dataclass
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Noise, Positive, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Noise, Positive
 
 
 @dataclass(frozen=True)
-class DPPenalty(Settings):
+class DPPenalty(Sampler):
     """DP penalty with a symmetric move.
 
     Attributes
@@ -33,9 +34,9 @@ class DPPenalty(Settings):
 
     exact_with_noise = True
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """One ratio: sensitivity 2 b |theta - theta'| over sigma is 1 / (tau sqrt(n))."""
-        return GaussianMechanism(mu=1 / (self.noise_scale * math.sqrt(num_rows)))
+        return [(GaussianMechanism(mu=1 / (self.noise_scale * math.sqrt(num_rows))), iterations)]
 
     def init(self, rng, position):
         """State at a start position (d,)."""

@@ -7,7 +7,7 @@ invariant is the posterior only in the limit of small steps.
 import math
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.stochastic_gradients import StochasticGradients
 from dpmcmc.settings import Positive
 
@@ -41,10 +41,6 @@ class DPSGLD(StochasticGradients):
     def noise_sd(self):
         """Standard deviation of the noise of a component of the position."""
         return math.sqrt(self.temperature * self.step_size)
-
-    def init(self, rng, position):
-        """State at a start position (d,)."""
-        return State(position)
 
     def step(self, rng, state, target):
         """One iteration; it is always accepted."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Info, State
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.stochastic_gradients import StochasticGradients
 from dpmcmc.settings import Positive
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State
-from dpmcmc.settings import Count, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Count
 
 
 @dataclass(frozen=True)
-class ExactPosterior(Settings):
+class ExactPosterior(Sampler):
     """Each position is an exact draw, independent of all others; not private.
 
     A check of metrics and figures, for models that can draw from their posterior.

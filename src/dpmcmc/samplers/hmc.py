@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
-from dpmcmc.settings import Bound, PerComponent, Positive, Settings, Steps
+from dpmcmc.samplers.chain import log_uniform, ratio_bound
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Bound, PerComponent, Positive, Steps
 
 
 @dataclass(frozen=True)
-class HMC(Settings):
+class HMC(Sampler):
     """HMC with a diagonal mass matrix; not private.
 
     Attributes
@@ -33,11 +34,6 @@ class HMC(Settings):
     inverse_mass_matrix: PerComponent = 1.0
     clip_bound: Bound = math.inf
     gradient_clip_bound: Bound = math.inf
-
-    def init(self, rng, position):
-        """State at a start position (d,)."""
-        self.check_dimension(position.size)
-        return State(position)
 
     def step(self, rng, state, target):
         """One iteration."""

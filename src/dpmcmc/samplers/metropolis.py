@@ -3,13 +3,14 @@
 import math
 from dataclasses import dataclass
 
-from dpmcmc.samplers.chain import Info, State, log_uniform, ratio_bound
+from dpmcmc.samplers.chain import log_uniform, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Bound, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Bound
 
 
 @dataclass(frozen=True)
-class Metropolis(Settings):
+class Metropolis(Sampler):
     """Metropolis with a symmetric move; not private.
 
     Attributes

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from dpmcmc.samplers.barker_correction import Correction, fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.dp_barker import accepts
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Bound, Count, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Bound, Count
 
 NOISE_VARIANCE = 1.0  # C: the error of a batch and the noise together
 
@@ -25,7 +25,7 @@ class UnitCorrection(Correction):
 
 
 @dataclass(frozen=True)
-class MinibatchBarker(Settings):
+class MinibatchBarker(Sampler):
     """Barker's test on batches of a fixed size, with normal noise that brings its variance up to 1.
 
     If the log ratio of a batch has a larger variance, as for long steps, no noise is added and
@@ -45,7 +45,9 @@ class MinibatchBarker(Settings):
 
     move: Move
     batch_size: Count
-    correction: UnitCorrection | None = field(default=None, metadata={"needed": UnitCorrection})
+    correction: UnitCorrection | None = field(
+        default=None, metadata={"precomputed": UnitCorrection}
+    )
     clip_bound: Bound = math.inf
 
     def init(self, rng, position):

@@ -7,9 +7,10 @@ from typing import Literal
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
-from dpmcmc.samplers.chain import Info, State, accepts, ratio_bound
+from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
-from dpmcmc.settings import Count, Noise, Positive, Settings
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.settings import Count, Noise, Positive
 
 # Sensitivity of the batch variance over 2, in units of f (1 - 1/b) (a c)^2 with the factor f of
 # `batch_variance_factor`: Lemma 3.4 proves 3, it is exactly 2.
@@ -17,7 +18,7 @@ VARIANCE_SENSITIVITY = {"published": 3, "exact": 2}
 
 
 @dataclass(frozen=True)
-class MinibatchDPPenalty(Settings):
+class MinibatchDPPenalty(Sampler):
     """Minibatch DP penalty with a symmetric move.
 
     Attributes
@@ -46,10 +47,10 @@ class MinibatchDPPenalty(Settings):
 
     exact_with_noise = True  # but for the error of the batch, which is nearly normal
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """One noisy value of lambda - f sigma_b^2 / 2 on a batch."""
         q = sampling_probability(self.batch_size, num_rows)
-        return SubsampledGaussianMechanism(self.noise_variance, q)
+        return [(SubsampledGaussianMechanism(self.noise_variance, q), iterations)]
 
     def init(self, rng, position):
         """State at a start position (d,)."""

@@ -9,6 +9,7 @@ All moves leave Lebesgue measure on (theta, memory) invariant, so the acceptance
 proposal term.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +17,16 @@ import numpy as np
 from dpmcmc.settings import PerComponent, Settings
 
 
-class Move(Settings):
+class Move(Settings, ABC):
     """Base of the moves; most have nothing to remember."""
 
     def init(self, rng, dimension):
         """What the move remembers at the start of a chain."""
         self.check_dimension(dimension)
+
+    @abstractmethod
+    def propose(self, rng, theta, memory):
+        """A new position (d,), and what the move remembers if it is accepted, and if rejected."""
 
 
 @dataclass(frozen=True)

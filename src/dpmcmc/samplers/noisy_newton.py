@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc.likelihoods.information import as_matrix, derivative
-from dpmcmc.samplers.chain import Info, State
-from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.settings import Noise, Number, Numbers, Positive, Steps
 
 # Every step has 1.7 times the mu^2 of the one before: early ones need little to come near, and
@@ -53,7 +53,7 @@ class Normal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NoisyNewton(OneRelease):
+class NoisyNewton(OneShot):
     """Private Newton steps from a public start; draws of the normal posterior they give are free.
 
     It is for posteriors that are nearly normal. The noise for privacy adds about
@@ -108,7 +108,7 @@ class NoisyNewton(OneRelease):
         theta, steps = self.start_of(model), []
         reach, change, is_cut = LONGEST, None, False
         for share in self.shares:
-            released, clip_fraction = self.release(rng, target, theta, share)
+            released, clip_fraction = self.measure(rng, target, theta, share)
             if is_cut and released.gradient @ change > steps[-1].gradient @ change / 2:
                 reach *= 2  # a trust region: most of the way is left
             else:
@@ -129,7 +129,7 @@ class NoisyNewton(OneRelease):
         draw = mean + factor @ rng.proposal.standard_normal(len(mean))
         return State(draw, state.memory), Info(True, math.nan)
 
-    def release(self, rng, target, theta, share):
+    def measure(self, rng, target, theta, share):
         """`Released` at a share of mu^2, and the share of rows whose gradient was clipped."""
         B = self.gradient_clip_bound
         C = self.information_clip_bound or B * B / 4

@@ -16,9 +16,10 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.samplers.chain import Info, State
+from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.samplers.given_total import GivenTotal
-from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.settings import Noise, Numbers, Positive, Positives
 
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual
@@ -34,7 +35,7 @@ class Released(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NoisyStatistics(OneRelease):
+class NoisyStatistics(OneShot):
     """One noisy sum of the statistics of an `ExponentialFamily`. Draws of its posterior are free.
 
     Rows are clipped in public units z = W (t(x) - c). W whitens t(x) if the model knows its
@@ -127,7 +128,7 @@ class NoisyStatistics(OneRelease):
         """Draws of the posterior that the released sum gives, (size, d)."""
         T, n = model.likelihood_power, model.num_rows
         is_aware = self.posterior == "noise-aware"
-        is_exact = hasattr(model, "sample_given_total")
+        is_exact = type(model).sample_given_total is not ExponentialFamily.sample_given_total
         if is_exact and not is_aware:
             return model.sample_given_total(rng, released.total, size, T)
         if is_exact and model.has_constant_covariance:

@@ -7,8 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.samplers.chain import State
-from dpmcmc.settings import Settings
+from dpmcmc.samplers.sampler import Sampler, State
 
 DRAWS = 1000  # of the answer, by which its mean and covariance are known
 
@@ -21,7 +20,7 @@ class Units(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PrivateStart(Settings):
+class PrivateStart(Sampler):
     """A chain that starts at a draw of a private answer, and works in units of its covariance.
 
     So no setting of the chain depends on how wide the posterior is: proposal scales, step sizes and
@@ -31,16 +30,16 @@ class PrivateStart(Settings):
     Attributes
     ----------
     chain : sampler
-        With `init`, `step` and `mechanism`.
+        A private one that does not prepare.
     start : sampler
-        With `prepare` and free steps, such as `NoisyStatistics`.
+        One that prepares and has free steps, such as `NoisyStatistics`.
     start_share : float
         Share of the budget's mu^2 that the start gets. The chain runs for as long as the rest
         allows.
     """
 
-    chain: Settings
-    start: Settings
+    chain: Sampler
+    start: Sampler
     start_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
 
     def check(self):
@@ -58,13 +57,10 @@ class PrivateStart(Settings):
             self, start=self.start.with_preparation_noise(noise_scale / math.sqrt(self.start_share))
         )
 
-    def preparation(self, num_rows, likelihood_power=1.0):
-        """That of the start."""
-        return self.start.preparation(num_rows, likelihood_power)
-
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        """That of an iteration of the chain."""
-        return self.chain.mechanism(num_rows, likelihood_power)
+    def releases(self, num_rows, likelihood_power, iterations):
+        """The start's, then the chain's."""
+        size = num_rows, likelihood_power
+        return self.start.releases(*size, 0) + self.chain.releases(*size, iterations)
 
     def prepare(self, rng, target):
         """Prepare the start, learn its scale from draws, which are free, and start at another."""
@@ -92,10 +88,10 @@ class PrivateStart(Settings):
 
 def check_kinds(chain, start):
     """Refuse a class of starts that does not prepare or costs more, and one of chains that does."""
-    if not hasattr(start, "prepare") or hasattr(start, "mechanism"):
+    if not (start.is_private and start.prepares and start.has_free_steps):
         raise ValueError(
             "start: must prepare and have free steps, such as NoisyStatistics, "
             f"not {start.__name__}"
         )
-    if not hasattr(chain, "mechanism") or hasattr(chain, "prepare"):
+    if chain.prepares or not chain.is_private:
         raise ValueError(f"start: goes with a private chain, which {chain.__name__} is not")

@@ -15,12 +15,12 @@ import numpy as np
 from msgspec import Meta
 
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
-from dpmcmc.accounting.sequences import GrowingNoise
+from dpmcmc.accounting.releases import growing_noise
 from dpmcmc.samplers.batch_gradients import step_sensitivity
 from dpmcmc.samplers.batches import sampling_probability
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.decreasing_steps import DecreasingSteps, share_clipped
 from dpmcmc.samplers.hmc import draw_momentum
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.settings import Bound, PerComponent, Positive
 
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
@@ -99,14 +99,13 @@ class DPSGHMC(SGHMC):
 
     gradient_clip_bound: Positive = field(kw_only=True)
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """A release at each step; its variance over its squared sensitivity grows as 1 / h_t."""
         q = sampling_probability(self.batch_size, num_rows)
         sensitivity = self.sensitivity(num_rows, likelihood_power, self.step_size)
         first = (self.noise_sd(self.step_size) / sensitivity) ** 2
-        return GrowingNoise(
-            SubsampledGaussianMechanism(first, q), self.step_size_decay, self.num_integration_steps
-        )
+        mechanism, steps = SubsampledGaussianMechanism(first, q), self.num_integration_steps
+        return growing_noise(mechanism, self.step_size_decay, steps, iterations)
 
     def sensitivity(self, num_rows, likelihood_power, step_size):
         """The most that one row moves the momentum in a step, in the Euclidean norm."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
 from dpmcmc.samplers.batch_gradients import batch_gradient, step_sensitivity
 from dpmcmc.samplers.batches import draw_batch, sampling_probability
-from dpmcmc.settings import Count, Positive, Settings
+from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.settings import Count, Positive
 
 
 @dataclass(frozen=True)
-class StochasticGradients(Settings):
+class StochasticGradients(Sampler):
     """Base of these samplers: one normal release an iteration, whose mean the batch moves.
 
     A class says how far the gradient of the log posterior moves that mean, `gradient_step`, and
@@ -29,13 +30,13 @@ class StochasticGradients(Settings):
     batch_size: Count
     gradient_clip_bound: Positive
 
-    exact_as_vanishes = "step_size"
+    exact_in_limit_of = "step_size"
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """That release; all else of an iteration follows from it."""
         noise = self.noise_sd / self.sensitivity(num_rows, likelihood_power)
         q = sampling_probability(self.batch_size, num_rows)
-        return SubsampledGaussianMechanism(noise**2, q)
+        return [(SubsampledGaussianMechanism(noise**2, q), iterations)]
 
     def sensitivity(self, num_rows, likelihood_power):
         """The most that one row moves the mean, in the Euclidean norm."""

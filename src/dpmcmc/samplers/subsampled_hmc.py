@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dpmcmc.samplers.chain import Info, State
 from dpmcmc.samplers.decreasing_steps import DecreasingSteps, share_clipped
 from dpmcmc.samplers.hmc import draw_momentum, leapfrog
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.settings import Bound, PerComponent
 
 

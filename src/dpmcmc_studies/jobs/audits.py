@@ -5,7 +5,7 @@ import pandas as pd
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc.evaluation.audit import audit, cases
 from dpmcmc.files import JobError
-from dpmcmc.precomputed import with_needed
+from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import seed_sequence
 from dpmcmc_studies.frames import FINGERPRINT, write_csv
 
@@ -16,7 +16,7 @@ def audit_case(spec, fingerprint, output):
     if spec["case"] not in known:
         raise JobError(f"audit.cases: unknown case {spec['case']}; valid cases: {', '.join(known)}")
     case = known[spec["case"]]
-    case = case._replace(sampler=with_needed(case.sampler))
+    case = case._replace(sampler=with_precomputed(case.sampler))
     seed = seed_sequence(spec["study_seed"], "audit", spec["case"]).entropy
     settings = {key: spec[key] for key in ("runs", "delta", "confidence")}
     values, positions, noise = audit(case, seed, **settings)

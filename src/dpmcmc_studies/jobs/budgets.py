@@ -39,7 +39,7 @@ def budget(spec, output):
 
 def noise_of(spec):
     """Noise of a preparation that has all of a budget, as `{"noise_scale": 1 / mu}`; {} without."""
-    if "epsilon" not in spec or not hasattr(build_sampler(spec), "with_preparation_noise"):
+    if "epsilon" not in spec or not build_sampler(spec).prepares:
         return {}
     budget = spec["num_rows"], spec["epsilon"], spec["delta"], spec["accountant"]
     return {"noise_scale": preparation_noise(*budget, chains=spec["chains_per_sample"])}
@@ -93,9 +93,9 @@ def ten_digits(delta):
 
 def price_of(spec, budget):
     """Price of the iterations of the spec's sampler, by its accountant; with a budget's noise."""
-    size = spec["num_rows"], spec["accountant"], spec["likelihood_power"]
+    size = spec["num_rows"], spec["accountant"], spec["likelihood_power"], spec["chains_per_sample"]
     sampler = with_noise(build_sampler(spec), budget)
-    return Price(sampler, *size, preparations=spec["chains_per_sample"])
+    return Price(sampler, *size)
 
 
 def certification(spec, budget, fingerprint, output):

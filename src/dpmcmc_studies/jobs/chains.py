@@ -59,7 +59,7 @@ def chain(spec, dataset, reference, budget, precomputed, output):
         "clip_fraction": mean(result.clip_fraction),
         "gradient_clip_fraction": mean(result.gradient_clip_fraction),
     }
-    if not hasattr(sampler, "mechanism") and result.preparation is not None:  # steps clip no row
+    if sampler.has_free_steps:  # they clip no row
         for name in ("clip_fraction", "gradient_clip_fraction"):
             record[name] = number(getattr(result.preparation, name))
     # Of chains without noise: decisions that clipping has changed.

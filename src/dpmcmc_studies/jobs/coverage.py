@@ -9,7 +9,7 @@ from dpmcmc.evaluation.coverage import of_data_set, summary
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.precomputed import with_needed, with_noise
+from dpmcmc.precomputed import with_noise, with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc_studies.frames import FINGERPRINT, write_csv
@@ -45,7 +45,7 @@ def intervals(spec, fingerprint, output):
             streams = three_streams(seed_sequence(*labels, cell["algorithm"], cell["epsilon"]))
             chain = run_chain(sampler, target, streams, None, iterations)
             draws = chain.positions
-            if hasattr(sampler, "mechanism"):  # it has to come to the posterior first
+            if not sampler.has_free_steps:  # it has to come to the posterior first
                 draws = kept_draws(draws)
             found[i].append(of_data_set(truth, draws, exact))
     keys = ("model", "algorithm", "epsilon")
@@ -59,8 +59,8 @@ def intervals(spec, fingerprint, output):
 def prepared(spec):
     """Sampler of a cell with the noise of its budget, and the iterations that this allows."""
     noise = noise_of(spec)
-    sampler = with_noise(with_needed(build_sampler(spec)), noise)
-    if not hasattr(sampler, "prepare"):
+    sampler = with_noise(with_precomputed(build_sampler(spec)), noise)
+    if not sampler.prepares:
         raise JobError(f"intervals.algorithms: {spec['algorithm']} has no private start")
     iterations = spec.get("iterations") or given_epsilon(spec, price_of(spec, noise))["iterations"]
     return sampler, iterations

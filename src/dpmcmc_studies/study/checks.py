@@ -3,7 +3,6 @@
 import msgspec
 
 from dpmcmc.accounting.accountants import name_in_tables
-from dpmcmc.accounting.sequences import GrowingNoise, main_part
 from dpmcmc.configuration.entries import check_settings, find_accountant, simulates
 from dpmcmc.configuration.yaml_files import ConfigError, check_known, listed
 
@@ -30,19 +29,7 @@ def check_all_settings(study):
             where = f"runs: {name} on {model}, {run[0]}"
         algorithm = study.algorithms[name]
         settings = algorithm.settings_on(model, swept.get((model, name, *run)))
-        mechanism = check_settings(algorithm, study.models[model], settings, where)
-        is_run = (model, name) in running or (model, name) in study.searches
-        if is_run and study.chains_per_sample > 1 and grows(mechanism):
-            raise ConfigError(
-                f"chains_per_sample: must be 1 with {name} on {model}, whose noise grows "
-                f"within a chain, not {study.chains_per_sample}"
-            )
-
-
-def grows(mechanism):
-    """Whether noise grows within a chain; it starts anew in the next, so they share no sample."""
-    mechanism = main_part(mechanism)
-    return isinstance(mechanism, GrowingNoise) and mechanism.exponent > 0
+        check_settings(algorithm, study.models[model], settings, where)
 
 
 def check_seeds(study):

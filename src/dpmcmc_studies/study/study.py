@@ -6,7 +6,7 @@ from pathlib import Path
 from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.configuration.entries import read_algorithm, read_model
 from dpmcmc.configuration.yaml_files import check_type, read_config
-from dpmcmc.settings import needed
+from dpmcmc.settings import precomputed
 from dpmcmc_studies.analysis.claims import entries
 from dpmcmc_studies.study.carried import carried
 from dpmcmc_studies.study.checks import (
@@ -161,12 +161,14 @@ class Study(JobSettings):
         return {
             cls.__name__: f"{module_of(cls, self.algorithms[name])}:{cls.__name__}"
             for name in [*self.algorithm_ids, *self.tuning["algorithms"]]
-            for cls in needed(self.algorithms[name].sampler_class).values()
+            for cls in precomputed(self.algorithms[name].sampler_class).values()
         }
 
     def precomputed_by(self, algorithm):
         """Names of what is computed once a study for the sampler of an algorithm."""
-        return [cls.__name__ for cls in needed(self.algorithms[algorithm].sampler_class).values()]
+        return [
+            cls.__name__ for cls in precomputed(self.algorithms[algorithm].sampler_class).values()
+        ]
 
     @property
     def swept(self):
@@ -258,7 +260,7 @@ class Study(JobSettings):
             models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
             if entry.data is not None:
                 models[name]["data"] = entry.public_data
-            if hasattr(entry.model, "parameter_names"):
+            if entry.model.parameter_names:
                 models[name]["parameter_names"] = list(entry.model.parameter_names)
         for name in self.algorithm_ids:
             entry = self.algorithms[name]

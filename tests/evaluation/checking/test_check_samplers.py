@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import chosen
+from conftest import ROOT, chosen
 
 from dpmcmc import registry
 from dpmcmc.accounting.mechanisms import GaussianMechanism, SubsampledGaussianMechanism
@@ -22,9 +22,10 @@ from dpmcmc.evaluation.checking.samplers import (
 from dpmcmc.evaluation.checking.traces import banana, same, streams
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.auto_one_shot import AutoOneShot
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Info, State, Streams, accepts, ratio_bound
+from dpmcmc.samplers.chain import Streams, accepts, ratio_bound
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -38,12 +39,12 @@ from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
-from dpmcmc.samplers.private_answer import PrivateAnswer
 from dpmcmc.samplers.private_start import PrivateStart
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
-from dpmcmc.settings import Noise, Positive, Settings
+from dpmcmc.settings import Noise, Positive
 
 WALK = GaussianWalk(0.15)
 CORRECTION = fit_correction()
@@ -74,9 +75,9 @@ PREPARING = [
     NoisyStatistics(),
     PrivateStart(DPPenalty(GaussianWalk(0.8), 0.5, 1.0), NoisyStatistics()),
     NoisyNewton(gradient_clip_bound=3.0),
-    PrivateAnswer(gradient_clip_bound=3.0),
+    AutoOneShot(gradient_clip_bound=3.0),
 ]
-PREPARED = "(sensitivity / noise)^2 of the preparation is what preparation() says"
+PREPARED = "(sensitivity / noise)^2 of the preparation is what releases() says"
 SMALL_STEPS = (
     "Chains of small steps, without clipping, come away from their start",
     "As steps go to 0, without clipping, the posterior stays",
@@ -150,9 +151,14 @@ def test_a_batch_is_not_taken_for_all_the_rows():
     assert failed(Forgetful(0.006, 50, 1)) == [SMALL_STEPS[1]]
 
 
-def test_all_samplers_of_the_package_are_checked_here_but_the_one_that_never_moves():
-    names = {type(sampler).__name__ for sampler in [*OURS, *PREPARING]} | {"StartPoint"}
-    assert names == set(registry.names("sampler"))
+def test_all_samplers_of_the_package_are_checked_here_or_in_their_own_test():
+    here = {type(sampler).__name__ for sampler in [*OURS, *PREPARING]} | {"StartPoint"}
+    tests = "".join(path.read_text() for path in (ROOT / "tests/samplers").glob("*.py"))
+    for name in registry.names("sampler").keys() - here:
+        assert f"check_sampler({name}(" in tests, name
+
+
+def test_the_one_that_never_moves_fails():
     assert failed(StartPoint()) == ["Chains without noise and clipping come away from their start"]
 
 
@@ -174,7 +180,7 @@ def test_published_variances_of_batches_are_not_exact():
 
 
 @dataclass(frozen=True)
-class Right(Settings):
+class Right(Sampler):
     """DP penalty as a stranger may write it; the classes below have one error each."""
 
     noise_scale: Noise = 0.1
@@ -183,11 +189,8 @@ class Right(Settings):
 
     exact_with_noise = True
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        return GaussianMechanism(1 / (self.noise_scale * math.sqrt(num_rows)))
-
-    def init(self, rng, position):
-        return State(position)
+    def releases(self, num_rows, likelihood_power, iterations):
+        return [(GaussianMechanism(1 / (self.noise_scale * math.sqrt(num_rows))), iterations)]
 
     def noisy_ratio(self, rng, target, theta, theta_new, bound, sigma):
         ratio, _ = target.clipped_log_likelihood_ratio(theta, theta_new, bound)
@@ -228,7 +231,7 @@ def test_a_strangers_sampler_passes():
 
 RATIO = "One row moves a released statistic by at most its sensitivity"
 STATE = "The same releases lead to the same state, whatever the rows"
-COST = "(sensitivity / noise)^2 of an iteration is what mechanism() says"
+COST = "(sensitivity / noise)^2 of an iteration is what releases() says"
 COUNT = "A sampler learns of its rows by rng.add_noise"
 DECLARED = "Declared sensitivities and noise do not depend on the rows"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
@@ -236,7 +239,7 @@ NOISY = "With noise, without clipping, it leaves the posterior invariant"
 SECRET = "The same releases lead to the same state, whatever the batch"
 READ = "Rows are read that are in a batch of the iteration, and no others"
 ON_BATCHES = "With noise and batches, without clipping, it leaves the posterior invariant"
-BATCH = "Batches, of one release each, are as large as mechanism() says"
+BATCH = "Batches, of one release each, are as large as releases() says"
 
 
 class WrongSign(Right):
@@ -412,16 +415,16 @@ class TwoForOne(DPSGHMC):
 class Shrinking(DPSGHMC):
     """Tells the accountant that the noise grows faster than it does."""
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        return dataclasses.replace(super().mechanism(num_rows, likelihood_power), exponent=0.5)
+    def releases(self, *size):
+        return DPSGHMC.releases(dataclasses.replace(self, step_size_decay=0.5), *size)
 
 
 class OneMore(DPSGHMC):
     """Tells the accountant of one release less."""
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        told = super().mechanism(num_rows, likelihood_power)
-        return dataclasses.replace(told, count=told.count - 1)
+    def releases(self, *size):
+        fewer = dataclasses.replace(self, num_integration_steps=self.num_integration_steps - 1)
+        return DPSGHMC.releases(fewer, *size)
 
 
 class SaysNothing(Right):
@@ -429,8 +432,8 @@ class SaysNothing(Right):
 
     exact_with_noise = False
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        return GaussianMechanism(1 / (0.1 * math.sqrt(num_rows)))
+    def releases(self, num_rows, likelihood_power, iterations):
+        return [(GaussianMechanism(1 / (0.1 * math.sqrt(num_rows))), iterations)]
 
 
 @dataclass(frozen=True)
@@ -464,8 +467,9 @@ class NormOfTheSum(DPHMC):
 class BatchesTooLarge(MinibatchDPPenalty):
     """An accountant that is told of batches of half the size."""
 
-    def mechanism(self, num_rows, likelihood_power):
-        return SubsampledGaussianMechanism(self.noise_variance, self.batch_size / num_rows / 2)
+    def releases(self, num_rows, likelihood_power, iterations):
+        q = self.batch_size / num_rows / 2
+        return [(SubsampledGaussianMechanism(self.noise_variance, q), iterations)]
 
 
 HMC_SETTINGS = (0.1, 0.4, 0.1, 4, 2, 1)

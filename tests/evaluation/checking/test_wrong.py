@@ -21,13 +21,14 @@ from dpmcmc.models.rows import RowsModel
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Info, State, accepts
+from dpmcmc.samplers.chain import accepts
 from dpmcmc.samplers.dp_barker import FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_sgld import DPSGLD
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
+from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.sghmc import DPSGHMC
 from dpmcmc.settings import Rows
 
@@ -35,9 +36,9 @@ RATIO = "One row moves a released statistic by at most its sensitivity"
 STATE = "The same releases lead to the same state, whatever the rows"
 SECRET = "The same releases lead to the same state, whatever the batch"
 READ = "Rows are read that are in a batch of the iteration, and no others"
-COST = "(sensitivity / noise)^2 of an iteration is what mechanism() says"
+COST = "(sensitivity / noise)^2 of an iteration is what releases() says"
 AWAY = "Chains without noise and clipping come away from their start"
-PREPARED = "(sensitivity / noise)^2 of the preparation is what preparation() says"
+PREPARED = "(sensitivity / noise)^2 of the preparation is what releases() says"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 ON_BATCHES = "With noise and batches, without clipping, it leaves the posterior invariant"
 SMALL_STEPS = "As steps go to 0, without clipping, the posterior stays"
@@ -69,8 +70,8 @@ class PowerInTheNoise(Right):
 class BarkerWithoutPower(FullDataDPBarker):
     """Barker's test on all rows at the price of B for 2 T B."""
 
-    def mechanism(self, num_rows, likelihood_power=1.0):
-        return GaussianMechanism(self.clip_bound / math.sqrt(2))
+    def releases(self, num_rows, likelihood_power, iterations):
+        return [(GaussianMechanism(self.clip_bound / math.sqrt(2)), iterations)]
 
 
 class WithoutScale(DPSGLD):

@@ -41,7 +41,7 @@ def check_data(model, rows, columns):
 
 def names_of(model, columns):
     """Names of the covariates: of the parameters, else of the columns, else their places."""
-    for names in (getattr(model, "parameter_names", ()), columns[1:]):
+    for names in (model.parameter_names, columns[1:]):
         if len(names) == model.dimension:
             return names
     return [f"number {i + 1}" for i in range(model.dimension)]

@@ -5,13 +5,13 @@ about 0.2: settings such as a step size should be set for that.
 """
 
 import math
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from functools import cache, cached_property
-from types import NoneType
+from itertools import zip_longest
 
 import numpy as np
 
-from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
+from dpmcmc.accounting.mechanisms import BarkerMechanism
 from dpmcmc.evaluation.audit import OUTLIER, Bound, Case, FixedStep, audit
 from dpmcmc.evaluation.checking.findings import (
     FALSE_ALARM,
@@ -32,13 +32,14 @@ from dpmcmc.evaluation.checking.traces import (
     LEAST_ROWS,
     ROWS,
     SIZES,
-    mechanism_at,
+    declared,
     price,
     ratio,
     traces,
 )
 from dpmcmc.evaluation.noise import Noise
 from dpmcmc.samplers.metropolis import Metropolis
+from dpmcmc.samplers.moves import Move
 from dpmcmc.settings import annotations
 
 LEAST_WAY = 0.1  # of a chain: 1 for one that has forgotten its start, 0 for one that never moved
@@ -76,7 +77,7 @@ def for_any_dimension(settings):
         value = getattr(settings, field.name)
         if isinstance(value, list) and value and isinstance(value[0], float | int):
             changed[field.name] = value[0]
-        elif is_dataclass(value) and hasattr(value, "propose"):
+        elif isinstance(value, Move):
             changed[field.name] = for_any_dimension(value)
     return replace(settings, **changed)
 
@@ -91,26 +92,25 @@ class Checked:
     """
 
     def __init__(self, sampler, seed):
-        if hasattr(sampler, "with_preparation_noise"):
-            sampler = sampler.with_preparation_noise(1.0)  # where its settings leave that open
+        sampler = sampler.with_preparation_noise(1.0)  # where its settings leave that open
         self.sampler, self.seed = sampler, seed
-        self.is_private = any(hasattr(sampler, name) for name in ("mechanism", "prepare"))
+        self.is_private = sampler.is_private or sampler.prepares
         self.batch_size = getattr(sampler, "batch_size", None)
 
     @cached_property
     def quiet(self):
         """`Stay` without noise; `NotTried` where it cannot be turned off, or it claims less."""
-        if setting := getattr(self.sampler, "exact_as_vanishes", None):
+        if setting := self.sampler.exact_in_limit_of:
             raise NotTried(f"it claims so only as {setting} goes to 0")
-        if getattr(self.sampler, "normal_approximation", False):
+        if self.sampler.normal_approximation:
             raise NotTried("it claims an approximation alone (normal_approximation)")
         if not self.is_private:
             return stay(self.sampler, self.seed)
         if not noises(self.sampler):
-            if not getattr(self.sampler, "exact_with_noise", False):
+            if not self.sampler.exact_with_noise:
                 raise ValueError(
                     "nothing says whether it is right: it needs a setting of type "
-                    "dpmcmc.settings.Noise, exact_with_noise = True, or exact_as_vanishes"
+                    "dpmcmc.settings.Noise, exact_with_noise = True, or exact_in_limit_of"
                 )
             raise NotTried("it has no setting of type dpmcmc.settings.Noise")
         return stay(with_noise(self.sampler, 0), self.seed)
@@ -118,7 +118,7 @@ class Checked:
     @cached_property
     def noisy(self):
         """`Stay` with noise; `NotTried` where that is not claimed."""
-        if not getattr(self.sampler, "exact_with_noise", False):
+        if not self.sampler.exact_with_noise:
             raise NotTried("it does not claim so (exact_with_noise = True)")
         return stay(loudest(self.sampler, self.seed), self.seed)
 
@@ -127,16 +127,16 @@ class Checked:
         """`Stay` where batches have half of the rows; `NotTried` where there are none."""
         if not self.batch_size:
             raise NotTried("it draws no batches")
-        if not getattr(self.sampler, "exact_with_noise", False):
+        if not self.sampler.exact_with_noise:
             raise NotTried("it does not claim so (exact_with_noise = True)")
         return stay_on_batches(self.sampler, self.seed)
 
     @cached_property
     def vanishing(self):
         """`Stay` as the step size goes to 0; `NotTried` where nothing is claimed of that."""
-        setting = getattr(self.sampler, "exact_as_vanishes", None)
+        setting = self.sampler.exact_in_limit_of
         if setting is None:
-            raise NotTried("it does not claim so (exact_as_vanishes)")
+            raise NotTried("it does not claim so (exact_in_limit_of)")
         return stay_as_vanishes(self.sampler, setting, self.seed)
 
     @cached_property
@@ -148,15 +148,14 @@ class Checked:
         """What the traces found, a list."""
         return [getattr(trace.found, what) for trace in self.traces]
 
-    def mechanism(self, trace):
-        """What `mechanism()` says of an iteration of a trace; None where steps should be free."""
-        if not hasattr(self.sampler, "mechanism"):
-            return None
-        return self.sampler.mechanism(trace.num_rows, trace.likelihood_power)
+    def declared(self, trace, iteration=1):
+        """Price of an iteration of a trace by `releases()`: mu^2, and mechanisms on batches."""
+        return declared(self.sampler, trace.num_rows, trace.likelihood_power, iteration)
 
-    def is_priced_by(self, *kinds):
-        """Whether `mechanism()` returns a kind of mechanism."""
-        return isinstance(self.mechanism(self.traces[0]), kinds)
+    @cached_property
+    def batches(self):
+        """Mechanisms of the first iteration on batches, a list."""
+        return self.declared(self.traces[0])[1]
 
     @cache  # noqa: B019 -- it lives as long as the check
     def audited(self, iterations, power):
@@ -188,7 +187,7 @@ def sensitivities_hold(checked):
 
 def declared_without_the_rows(checked):
     """Declared sensitivities and noise do not depend on the rows."""
-    if checked.is_priced_by(BarkerMechanism):
+    if any(isinstance(mechanism, BarkerMechanism) for mechanism in checked.batches):
         raise NotTried("a batch of DP Barker has noise of its own, which counts")
     spread = max(checked.found("spread"))
     return Outcome(f"change by {spread:.2g}", f"{ROUNDING:g}", bool(spread <= ROUNDING))
@@ -210,36 +209,36 @@ def nothing_of_the_batch(checked):
 
 def batches_alone_are_read(checked):
     """Rows are read that are in a batch of the iteration, and no others."""
-    if checked.is_priced_by(GaussianMechanism, NoneType):
+    if not checked.batches:
         raise NotTried("it is not priced by batches")
     strays = max(checked.found("strays"))
     return Outcome(f"{strays} others", "0 others", strays == 0)
 
 
 def as_priced(checked):
-    """(sensitivity / noise)^2 of an iteration is what mechanism() says."""
+    """(sensitivity / noise)^2 of an iteration is what releases() says."""
     compared = []  # (cost / allowed, cost, allowed) of every iteration
     for trace in checked.traces:
-        of_trace = checked.mechanism(trace)
         for iteration, step in enumerate(trace.steps, 1):
-            mechanism, count = mechanism_at(of_trace, iteration)
+            mu_squared, batches = checked.declared(trace, iteration)
             costs = [ratio(r.sensitivity, r.sd) ** 2 for r in step.released]
-            allowed = price(mechanism)
-            for cost in costs if count > 1 else [sum(costs)]:  # each by itself, or all as one
+            most = [price(mechanism) for mechanism in batches] or [mu_squared]
+            if len(most) == 1:  # all as one; else each by itself
+                costs = [sum(costs)]
+            for cost, allowed in zip_longest(costs, most[: len(costs)], fillvalue=most[-1]):
                 compared.append((ratio(cost, allowed), cost, allowed))
     over, cost, allowed = max(compared, default=(0.0, 0.0, 0.0))
     return Outcome(f"{cost:.6g}", f"at most {allowed:.6g}", bool(over <= 1 + ROUNDING))
 
 
 def preparation_as_priced(checked):
-    """(sensitivity / noise)^2 of the preparation is what preparation() says."""
+    """(sensitivity / noise)^2 of the preparation is what releases() says."""
     if checked.traces[0].preparation is None:
         raise NotTried("it does not prepare")
     compared = []
     for trace in checked.traces:
-        size, allowed = (trace.num_rows, trace.likelihood_power), 0.0
-        if hasattr(checked.sampler, "preparation"):
-            allowed = price(checked.sampler.preparation(*size))
+        releases = checked.sampler.releases(trace.num_rows, trace.likelihood_power, 0)
+        allowed = math.fsum(count * price(mechanism) for mechanism, count in releases)
         cost = sum(ratio(r.sensitivity, r.sd) ** 2 for r in trace.preparation.released)
         compared.append((ratio(cost, allowed), cost, allowed))
     over, cost, allowed = max(compared)
@@ -247,17 +246,18 @@ def preparation_as_priced(checked):
 
 
 def batches_as_priced(checked):
-    """Batches, of one release each, are as large as mechanism() says."""
-    if checked.is_priced_by(GaussianMechanism, NoneType):
+    """Batches, of one release each, are as large as releases() says."""
+    if not checked.batches:
         raise NotTried("it is not priced by batches")
     is_each, compared = all(checked.found("is_of_own")), []
     for trace in checked.traces:
-        mechanism, allowed = mechanism_at(checked.mechanism(trace), 1)
+        _, batches = checked.declared(trace)
         count = max(max(len(step.released), len(step.batches)) for step in trace.steps)
         sizes = (size for step in trace.steps for size in step.batch_sizes or [trace.num_rows])
         drawn = [step for step in trace.steps if step.batches and step.released]
         is_each = is_each and all(step.has_batch_each for step in drawn)
-        share, most = max(sizes) / trace.num_rows, mechanism.sampling_probability
+        share, most = max(sizes) / trace.num_rows, batches[0].sampling_probability
+        allowed = len(batches)
         compared.append((share / most, count / allowed, share, most, count, allowed))
     over, more, share, most, count, allowed = max(compared)
     found = f"{count} of {share:.3g} of the rows{'' if is_each else ', shared'}"

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmcmc.accounting.certified import on_all_rows, on_batches
 from dpmcmc.accounting.mechanisms import (
     BarkerMechanism,
     GaussianMechanism,
     SubsampledGaussianMechanism,
 )
-from dpmcmc.accounting.sequences import GrowingNoise
 from dpmcmc.evaluation.audit import OUTLIER
 from dpmcmc.evaluation.watching import WatchedStreams
 from dpmcmc.likelihoods.target import Target
@@ -205,7 +205,7 @@ def trace(sampler, model, data, rows, start, watching, rng, iterations):
         return found
 
     preparation = None
-    if hasattr(sampler, "prepare"):
+    if sampler.prepares:
         preparation = watching.step(deepcopy(sampler), None, target)
         found = with_other_rows(found, None, preparation, range(len(neighbours)))
         state = preparation.state
@@ -321,11 +321,24 @@ def leaves(part):
         yield np.asarray(part, float)
 
 
-def mechanism_at(mechanism, iteration):
-    """Mechanism and how many of it `mechanism()` says of iteration t = 1, 2, ..."""
-    if isinstance(mechanism, GrowingNoise):
-        return mechanism.of(iteration), mechanism.count
-    return mechanism, 1
+def declared(sampler, num_rows, power, iteration):
+    """Price of iteration t = 1, 2, ...: what its list of releases has above that of t - 1.
+
+    Returns
+    -------
+    mu_squared : float
+        The sum for Gaussian mechanisms on all rows.
+    batches : list
+        Mechanisms on batches, in the order of their releases.
+    """
+    longer, shorter = (sampler.releases(num_rows, power, t) for t in (iteration, iteration - 1))
+    squares = [count * mechanism.mu**2 for mechanism, count in on_all_rows(longer)]
+    squares += [-count * mechanism.mu**2 for mechanism, count in on_all_rows(shorter)]
+    batches, before = (
+        [mechanism for mechanism, count in on_batches(releases) for _ in range(count)]
+        for releases in (longer, shorter)
+    )
+    return math.fsum(squares), batches[len(before) :]
 
 
 def price(mechanism):
@@ -335,8 +348,6 @@ def price(mechanism):
             return mu**2
         case SubsampledGaussianMechanism(noise_variance):
             return 1 / noise_variance
-        case None:  # free
-            return 0.0
         case BarkerMechanism(batch_size, _, batch_variance):
             return 4 / batch_size / (2 - batch_variance)
-    raise TypeError(f"mechanism() returns a {type(mechanism).__name__}, which no accountant prices")
+    raise TypeError(f"releases() has a {type(mechanism).__name__}, which no accountant prices")

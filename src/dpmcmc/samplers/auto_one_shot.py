@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
-from dpmcmc.samplers.one_release import OneRelease
+from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.settings import Noise, Number, Numbers, Positive
 
 
 @dataclass(frozen=True)
-class PrivateAnswer(OneRelease):
+class AutoOneShot(OneShot):
     """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for all other models.
 
     A study with models of both kinds can start all its chains with it.
@@ -48,7 +49,7 @@ class PrivateAnswer(OneRelease):
         ValueError
             If the second has no clip bound.
         """
-        if hasattr(target.likelihood, "statistic_sum"):
+        if isinstance(target.model, ExponentialFamily):
             return self._statistics
         if self.gradient_clip_bound is None:
             name = type(target.model).__name__

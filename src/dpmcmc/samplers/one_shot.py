@@ -1,25 +1,27 @@
-"""What samplers share that release once, before their first step."""
+"""The base of samplers that release once, before their first step."""
 
 from dataclasses import replace
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
-from dpmcmc.settings import Settings
+from dpmcmc.samplers.sampler import Sampler
 
 
-class OneRelease(Settings):
+class OneShot(Sampler):
     """A sampler with a field `noise_scale`, whose steps read no row.
 
     `noise_scale` is 1 / mu: the noise's *standard deviation* over the sensitivity, of all that is
     released together. None leaves it to the budget.
     """
 
+    has_free_steps = True
+
     def with_preparation_noise(self, noise_scale):
         """The sampler with that noise, where its settings leave it to the budget."""
         return self if self.noise_scale else replace(self, noise_scale=noise_scale)
 
-    def preparation(self, num_rows, likelihood_power=1.0):
+    def releases(self, num_rows, likelihood_power, iterations):
         """One Gaussian release: of several, mu^2 is the sum of (sensitivity / noise's sd)^2."""
-        return GaussianMechanism(mu=1 / self.noise)
+        return [(GaussianMechanism(mu=1 / self.noise), 1)]
 
     @property
     def noise(self):
