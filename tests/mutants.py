@@ -413,8 +413,8 @@ MUTANTS = [
     Mutant(
         "specs: delta is the same for any number of rows",
         "dpmcmc_studies/study/job_settings.py",
-        '"delta": self.config["delta_times_n"] / posterior.num_rows',
-        '"delta": self.config["delta_times_n"] / 1000',
+        "delta=self.config.delta_times_n / posterior.num_rows",
+        "delta=self.config.delta_times_n / 1000",
         STUDY,
     ),
     Mutant(

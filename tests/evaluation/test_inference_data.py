@@ -19,7 +19,7 @@ from dpmcmc.files import JobError, write_json
 from dpmcmc_studies.jobs.budgets import budget
 from dpmcmc_studies.jobs.chains import chain
 from dpmcmc_studies.jobs.data import dataset, reference
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)
@@ -45,7 +45,7 @@ def run_study(config, results, **changes):
     small |= {"models": {MODEL: {"num_rows": 2000, "tempered_rows": 200}}}
     small |= {"algorithms": {SWEPT: {"settings": {MODEL: {"proposal_scale": 0.03}}}}}
     config = merged(config, small | dict.fromkeys(unused) | changes)
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     place = results / study.name
     dataset(study.dataset(MODEL), place / "data.npy")
     reference(study.reference(MODEL), place / "data.npy", place / "reference.npy")

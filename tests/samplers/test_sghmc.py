@@ -196,7 +196,7 @@ def test_chains_of_one_release_whose_noise_grows_are_refused(config):
     from conftest import ROOT
 
     from dpmcmc.configuration.yaml_files import ConfigError, merged
-    from dpmcmc_studies.study.study import Study
+    from dpmcmc_studies.study.study import StudyConfig
 
     algorithm = {
         "sampler": "DPSGHMC",
@@ -222,6 +222,6 @@ def test_chains_of_one_release_whose_noise_grows_are_refused(config):
         "tuning": None,
     }
     with pytest.raises(ConfigError, match="chains_per_sample: must be 1 with dp-sghmc"):
-        Study(merged(config, overlay), ROOT)
+        StudyConfig(merged(config, overlay), ROOT)
     algorithm["settings"]["flat-banana-2d"]["step_size_decay"] = 0
-    Study(merged(config, overlay), ROOT)
+    StudyConfig(merged(config, overlay), ROOT)

@@ -24,7 +24,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.random_streams import chain_streams, generator, seed_sequence, start_point
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc_studies.jobs.samplers import read_precomputed
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_notebooks_are_committed_without_outputs():
 
 def test_the_full_study_has_the_cells_of_the_chapter(config):
     cells = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8 + 7 * 6 + 3
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     assert len(study.cells) == cells == 296
     assert sum(len(study.seeds_of(cell)) for cell in study.cells) == 5920
 

@@ -10,7 +10,7 @@ rule audit_case:
         CONDA
     resources:
         mem_mb=megabytes(1000),
-        runtime=minutes(lambda wildcards: 10 + study.config["audit"]["runs"] // 10_000),
+        runtime=minutes(lambda wildcards: 10 + study.config.audit.runs // 10_000),
     params:
         **job("audit-case", part="audit/{case}"),
     message:

@@ -1,6 +1,5 @@
 # What all rules share: the validated study, where files are, wildcards, resources.
 
-import json
 import math
 import os
 import re
@@ -23,7 +22,7 @@ os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
 from dpmcmc_studies.jobs.reuse import Reuse
-from dpmcmc_studies.jobs.table import JOBS
+from dpmcmc_studies.jobs.table import JOBS, text_of
 from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc_studies.study.loading import load_study
 from dpmcmc_studies.study.study import MEASURED
@@ -138,7 +137,7 @@ def reference_of_chains(wildcards):
 
 def rows_of_chains(wildcards):
     parts = [f"chains/{'/'.join(cell)}" for cell in study.cells_of(wildcards.model)]
-    return json.dumps(reuse.rows(*parts))
+    return text_of(reuse.rows(*parts), is_ordered=True)
 
 
 def precomputed_files(wildcards):

@@ -44,7 +44,7 @@ rule tabulate_baselines:
         **SMALL,
     params:
         **job("baseline-table"),
-        rows=lambda wildcards: json.dumps(reuse.rows(f"baselines/{wildcards.model}")),
+        rows=lambda wildcards: text_of(reuse.rows(f"baselines/{wildcards.model}")),
     message:
         "Metrics of exact samples and start points of {wildcards.model}"
     shell:
@@ -84,7 +84,9 @@ rule join_table:
         **SMALL,
     params:
         **job("joined-table"),
-        rows=lambda wildcards: json.dumps(reuse.rows(*JOINED[wildcards.joined])),
+        rows=lambda wildcards: text_of(
+            reuse.rows(*JOINED[wildcards.joined]), is_ordered=True
+        ),
     message:
         "Table {wildcards.joined}"
     shell:
@@ -111,13 +113,13 @@ rule tabulate_study:
         JOBS["study-tables"].command("study-tables")
 
 
-if study.analysis_tables:
+if study.derived_tables:
 
     rule analyse_study:
         input:
             given=table_files(study.analysed_tables),
         output:
-            tables=table_files(study.analysis_tables),
+            tables=table_files(study.derived_tables),
         log:
             f"{RESULTS}/logs/analysis-tables.log",
         conda:

@@ -12,8 +12,8 @@ rule search_settings:
     log:
         f"{RESULTS}/logs/tuning/{{model}}/{{algorithm}}.log",
     wildcard_constraints:
-        model=any_of(study.tuning["models"]),
-        algorithm=any_of(study.tuning["algorithms"]),
+        model=any_of(model for model, _ in study.searches),
+        algorithm=any_of(name for _, name in study.searches),
     conda:
         CONDA
     resources:

@@ -8,11 +8,10 @@ are published.
 """
 
 import hashlib
-import json
 from functools import cached_property
 from types import SimpleNamespace
 
-from dpmcmc_studies.jobs.table import JOBS, digest_of
+from dpmcmc_studies.jobs.table import JOBS, digest_of, text_of
 
 
 class Fingerprints:
@@ -22,7 +21,7 @@ class Fingerprints:
 
     Parameters
     ----------
-    study : Study
+    study : StudyConfig
     """
 
     def __init__(self, study):
@@ -106,5 +105,5 @@ def fingerprint(study, jobs, settings=(), sources=()):
 
 def joined(settings, sources):
     """A fingerprint: eight hexadecimal digits of each digest."""
-    texts = (json.dumps(part, sort_keys=True) for part in (settings, sources))
+    texts = map(text_of, (settings, sources))
     return "-".join(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
 from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc_studies.study.specs import PartSpec, RowsSpec
 
 # Columns of a table, beside its kind, that say which part a row belongs to.
 KEYS = {
@@ -27,7 +28,7 @@ class Reuse:
 
     Parameters
     ----------
-    study : Study
+    study : StudyConfig
     directory : Path, optional
         Committed results; without, nothing is reused.
     anew : iterable of str
@@ -53,11 +54,11 @@ class Reuse:
         return was if was and (self.is_assumed or was == self.fingerprints[part]) else None
 
     def rows(self, *parts):
-        """Settings of a job of tables: {"tables": directory, "parts": {part: [now, taken]}}."""
-        return {
-            "tables": str(Path(self.directory, "tables")) if self.directory else "",
-            "parts": {part: [self.fingerprints[part], self.found(part)] for part in parts},
-        }
+        """Which rows of parts a job of tables takes."""
+        return RowsSpec(
+            tables=str(Path(self.directory, "tables")) if self.directory else "",
+            parts={part: PartSpec(self.fingerprints[part], self.found(part)) for part in parts},
+        )
 
     def file(self, part):
         """Committed file or directory of a part that a run takes; else an empty text."""

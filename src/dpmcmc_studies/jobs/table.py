@@ -10,6 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from dpmcmc import registry
 
 SITE = Path(__file__).parents[1] / "reporting/site"  # settings of Sphinx, and templates
@@ -27,17 +30,17 @@ class Job(NamedTuple):
     reads: str  # options that are fields of the rule's input
     writes: str  # likewise of its output
     given: str = ""  # likewise of its parameters; `rows` is JSON
-    spec: callable = None  # (study, of) -> settings, a dict; None: it has none
+    spec: callable = None  # (study, of) -> settings, a `Spec`; None: it has none
     modules: callable = None  # (study, of) -> modules and files that its settings do not name
     is_ordered: bool = False  # keys of its settings stay in the order of the configuration
 
     def settings(self, study, of):
         """Its settings as JSON: the same for the same settings in another order."""
-        return json.dumps(self.spec(study, of), sort_keys=not self.is_ordered)
+        return text_of(self.spec(study, of), self.is_ordered)
 
     def source(self, study, of):
         """Digest of the source that the result depends on."""
-        modules = modules_of(self.spec(study, of)) if self.spec else []
+        modules = modules_of(msgspec.to_builtins(self.spec(study, of))) if self.spec else []
         modules += self.modules(study, of) if self.modules else []
         return digest_of(f"dpmcmc_studies.jobs.{self.function.partition('.')[0]}", *modules)
 
@@ -56,6 +59,11 @@ class Job(NamedTuple):
         return " ".join(["python -m dpmcmc_studies", name, *spec, *options, end])
 
 
+def text_of(spec, is_ordered=False):
+    """JSON of settings; with keys in their order, or else in alphabetical order."""
+    return json.dumps(msgspec.to_builtins(spec), sort_keys=not is_ordered)
+
+
 # -- Modules that a job's result depends on, beside that of its function ---------------------------
 
 
@@ -64,12 +72,13 @@ def modules_of(spec):
     from dpmcmc.accounting.accountants import module_name
     from dpmcmc_studies.jobs.data import REFERENCES
 
-    parts = [spec, *(cell for cell in spec.get("cells", []) if isinstance(cell, dict))]
-    entries = [spec, spec.get("model_entry", {})]
-    entries += [entry for part in parts for entry in registry.nested(part.get("sampler", {}))]
+    parts = [spec, spec.get("twin", {}), spec.get("budget", {})]
+    parts += [cell for cell in spec.get("cells", []) if isinstance(cell, dict)]
+    entries = [entry for part in parts for entry in registry.nested(part)]
     modules = [registry.module_of(entry["class"]) for entry in entries if "class" in entry]
     modules += [module_name(part["accountant"]) for part in parts if part.get("accountant")]
-    return modules + [REFERENCES[kind] for kind in REFERENCES if kind == spec.get("reference")]
+    kinds = [part.get("reference") for part in parts]
+    return modules + [REFERENCES[kind] for kind in REFERENCES if kind in kinds]
 
 
 def file_reader(study, of, key="file"):
@@ -124,7 +133,8 @@ def by(method, *fields):
 def search(study, of):
     """Settings of a search, with the digest of its source, of which journal to go on with."""
     spec = study.search(of.model, of.algorithm)
-    return spec | {"source": digest_of("dpmcmc_studies.jobs.tuning", *modules_of(spec))}
+    modules = modules_of(msgspec.to_builtins(spec))
+    return replace(spec, source=digest_of("dpmcmc_studies.jobs.tuning", *modules))
 
 
 JOBS = {
@@ -137,7 +147,7 @@ JOBS = {
         "samplers.precompute",
         "",
         "output",
-        spec=lambda study, of: {"class": study.precomputed[of.precomputed]},
+        spec=by("precompute", "precomputed"),
     ),
     "budget": Job("budgets.budget", "", "output", spec=by("budget", "cell")),
     "certification": Job(
@@ -173,15 +183,20 @@ JOBS = {
         held_out_reader,
     ),
     "study-tables": Job("tables.study_tables", "parts+", "", "directory", by("study_tables")),
-    "analysis-tables": Job("tables.analysis_tables", "given+", "", "directory", by("analysis")),
+    "analysis-tables": Job(
+        "tables.analysis_tables", "given+", "", "directory", by("analysis_tables")
+    ),
     "intervals": Job("coverage.intervals", "", "output", "fingerprint", by("intervals", "model")),
     "joined-table": Job("tables.joined_table", "parts*", "output", "rows"),
-    "audit-case": Job("audits.audit_case", "", "output", "fingerprint", by("audited_case", "case")),
+    "audit-case": Job("audits.audit_case", "", "output", "fingerprint", by("audit_case", "case")),
     "search": Job("tuning.search", "precomputed*", "table best", "journal", search),
     "tuning-tables": Job("tuning.tuning_tables", "trials+ best+", "", "directory"),
     "study": Job("reports.describe_study", "", "output", spec=by("description"), is_ordered=True),
     "provenance": Job(
-        "reports.provenance", "", "output", spec=lambda study, of: {"config": study.config}
+        "reports.provenance",
+        "",
+        "output",
+        spec=lambda study, of: {"config": msgspec.to_builtins(study.config)},
     ),
     "notebook": Job(
         "reports.notebook",
