@@ -114,7 +114,7 @@ def test_settings_may_be_longer_than_a_command_can_be(tmp_path):
     ]
     subprocess.run(command, input=json.dumps(spec), text=True, check=True)
     assert read_json(path) == spec
-    commands = [job.command(name) for name, job in JOBS.items() if job.spec]
+    commands = [job.command for job in JOBS.values() if job.of is not None]
     assert len(commands) > 10
     assert all("--spec @/dev/stdin" in text and "<<< {params.spec:q}" in text for text in commands)
 

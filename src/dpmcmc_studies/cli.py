@@ -44,12 +44,11 @@ def main(arguments=None):
 def run_job(name, *options):
     """Run the job of a rule."""
     job = JOBS[name]
-    function = cli.imported(name, f"dpmcmc_studies.jobs.{job.function}", "studies")
+    function = cli.imported(name, f"dpmcmc_studies.jobs.{job.module}.{name}", "studies")
     parser = cli.parser_of("dpmcmc_studies", name, function)
     parser.fromfile_prefix_chars = "@"
     types = function.__annotations__
-    spec = ["spec"] if job.spec else []
-    for option in [*spec, *job.reads.split(), *job.given.split(), *job.writes.split()]:
+    for option in job.options:
         many = option[-1] if option[-1] in "+*?" else None
         option = option.rstrip("+*?")
         read = partial(msgspec.json.decode, type=types[option]) if option in types else str

@@ -15,10 +15,11 @@ from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.configuration.yaml_files import merged
 from dpmcmc.evaluation.inference_data import to_arviz
 from dpmcmc.evaluation.metrics import kept_draws
-from dpmcmc.files import JobError, write_json
+from dpmcmc.files import JobError
 from dpmcmc_studies.jobs.budgets import budget
 from dpmcmc_studies.jobs.chains import chain
 from dpmcmc_studies.jobs.data import dataset, reference
+from dpmcmc_studies.jobs.reports import describe_study
 from dpmcmc_studies.study.study import StudyConfig
 
 with warnings.catch_warnings():
@@ -56,7 +57,7 @@ def run_study(config, results, **changes):
             path = place / "chains" / cell.model / cell.algorithm / cell.run / f"seed-{seed}.npz"
             inputs = place / "data.npy", place / "reference.npy", cost, []
             chain(study.chain(cell, seed), *inputs, path)
-    write_json(study.description(), place / "study.json")
+    describe_study(study.describe_study(), place / "study.json")
     return results
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import ROOT
-from msgspec.structs import replace
 
 from dpmcmc.configuration.yaml_files import merged
 from dpmcmc.files import JobError
@@ -53,9 +52,9 @@ class Known:
         }
 
 
-def search(spec, directory, correction=()):
+def search(spec, directory, correction=(), source="source"):
     files = [directory / name for name in ("a.journal", "a.csv", "a.json")]
-    tuning.search(spec, correction, *files)
+    tuning.search(spec, correction, source, *files)
     return pd.read_csv(files[1]), json.loads(files[2].read_text())
 
 
@@ -152,7 +151,7 @@ def test_more_trials_continue_a_search_and_another_search_starts_anew(
     pd.testing.assert_frame_equal(again, few)
     assert [runner.calls - further for runner in runners] == [12, 3, 0]
     search(make_spec(trials=12, epsilon=3), tmp_path)
-    search(replace(make_spec(trials=12, epsilon=3), source="changed"), tmp_path)
+    search(make_spec(trials=12, epsilon=3), tmp_path, source="changed")
     assert [runner.calls - further for runner in runners[3:]] == [12, 12]
     for damaged in ("{", "{}", "[]"):
         (tmp_path / "a.journal").write_text(damaged)

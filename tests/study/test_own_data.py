@@ -1,10 +1,10 @@
 """Data and reference of a model's entry: what jobs are told, and what is refused at load time."""
 
-import json
 import subprocess
 import sys
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 import yaml
@@ -134,10 +134,10 @@ def test_what_is_published_is_the_same_whatever_the_values_of_a_data_file(make, 
         fingerprints = Fingerprints(study)
         of_parts = [fingerprints[part] for part in fingerprints.names]
         of = SimpleNamespace(model="line")
-        return [of_parts, study.description()], JOBS["dataset"].settings(study, of)
+        return [of_parts, study.describe_study()], JOBS["dataset"].settings(study, of)
 
     (published, job) = told()
-    assert "digest" not in json.dumps(published[1]) and "digest" in job
+    assert b"digest" not in msgspec.json.encode(published[1]) and "digest" in job
     write_data(directory / "line.csv", value=0.6)
     again, other_job = told()
     assert again == published and other_job != job

@@ -439,7 +439,7 @@ def test_a_small_study_leaves_out_what_it_does_not_have(config):
     study = StudyConfig(config, ROOT)
     assert list(study.notebooks) == ["summary", "circle", "gradient-clipping"]
     assert "clipping-effects" not in study.all_tables and "accounting" not in study.all_tables
-    json.dumps(study.description())
+    assert list(study.describe_study().models) == ["circle"]
 
 
 def test_an_audit_is_run_where_the_configuration_asks_for_it(config):
@@ -557,8 +557,8 @@ def test_an_algorithm_has_the_same_colour_in_all_studies():
     files = [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]
     found = {}
     for file in files:
-        for name, told in load_study(ROOT, [file]).description()["algorithms"].items():
-            found.setdefault(name, set()).add(told["colour"])
+        for name, told in load_study(ROOT, [file]).describe_study().algorithms.items():
+            found.setdefault(name, set()).add(told.colour)
     assert len(found) > 20
     assert {name: colours for name, colours in found.items() if len(colours) > 1} == {}
     assert found["dp-sgld-exact"] == found["dp-sgld"]
@@ -567,10 +567,10 @@ def test_an_algorithm_has_the_same_colour_in_all_studies():
 def test_a_title_is_of_a_study_and_not_of_what_extends_it(config, tmp_path):
     study = StudyConfig(config, ROOT)
     assert study.title == "Chapter 6 of the thesis"
-    told = study.description()
-    assert told["title"] == study.title
-    assert told["notebooks"]["summary"]["title"].startswith("Summary: Chapter 6 of the thesis")
-    assert told["related"]["dp-hmc-paper"]["title"] == "The paper on DP HMC"
+    told = study.describe_study()
+    assert told.title == study.title
+    assert told.notebooks["summary"].title.startswith("Summary: Chapter 6 of the thesis")
+    assert told.related["dp-hmc-paper"].title == "The paper on DP HMC"
     own = tmp_path / "own.yaml"
     own.write_text(f"extends: {ROOT / 'config.yaml'}\nstudy: mine\n")
     assert load_study(ROOT, [own]).title == "mine"
@@ -614,7 +614,7 @@ def test_an_accountant_of_ones_own_lies_beside_the_study(tmp_path):
     found = study("my_own.py")
     (cell,) = found.cells
     assert found.budget(cell).accountant.endswith("/my_own.py")
-    assert found.description()["algorithms"]["dp-penalty"]["accountant"] == "my-own"
+    assert found.describe_study().algorithms["dp-penalty"].accountant == "my-own"
     assert list(found.accounting_curves) == [("dp-penalty", "zcdp"), ("dp-penalty", "my-own")]
     budgets.budget(found.budget(cell), tmp_path / "own.json")
     budgets.budget(study("gaussian").budget(cell), tmp_path / "package.json")
@@ -710,9 +710,9 @@ def test_a_name_on_pages_stands_for_one_accounting():
     """Charged what it costs, or as published: nobody can tell from a name that is used for both."""
     kinds = {}
     for file in [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]:
-        for algorithm in load_study(ROOT, [file]).description()["algorithms"].values():
-            sound = algorithm["accountant"] in ("gaussian", "certified", None)
-            kinds.setdefault(algorithm["label"], set()).add(sound)
-            assert sound or "published)" in algorithm["label"]
+        for algorithm in load_study(ROOT, [file]).describe_study().algorithms.values():
+            sound = algorithm.accountant in ("gaussian", "certified", None)
+            kinds.setdefault(algorithm.label, set()).add(sound)
+            assert sound or "published)" in algorithm.label
     assert len(kinds) > 20
     assert not [label for label, found in kinds.items() if len(found) > 1]

@@ -155,8 +155,8 @@ def test_settings_are_those_of_the_thesis(study):
             assert twin == published | changed
             accountant = study.algorithms[algorithm].accountant
             assert accountant.endswith("studies/sghmc-thesis/add_remove_pld.py")
-            told = study.description()["algorithms"][algorithm]
-            assert told["accountant"] == "add-remove-pld"  # as in tables
+            told = study.describe_study().algorithms[algorithm]
+            assert told.accountant == "add-remove-pld"  # as in tables
     iterations = {
         cell.algorithm: run.iterations
         for cell, run in study.runs.items()

@@ -67,7 +67,7 @@ def job(name, of=None, part=None):
     """
     entry = JOBS[name]
     params = {"source": lambda wildcards: entry.source(study, of or wildcards)}
-    if entry.spec:
+    if entry.of is not None:
         params["spec"] = lambda wildcards: entry.settings(study, of or wildcards)
     if part:
         params["fingerprint"] = lambda wildcards: reuse.fingerprints[part.format(**wildcards)]
@@ -197,7 +197,7 @@ def pages_and_figures(wildcards):
 
 
 def rule_name(notebook):
-    return f"render_{re.sub('[^0-9A-Za-z]', '_', notebook)}"
+    return f"notebook_{re.sub('[^0-9A-Za-z]', '_', notebook)}"
 
 
 def tuning_files(wildcards):

@@ -51,30 +51,30 @@ class Fingerprints:
         return self._of(["dataset", "reference"], {"model": model})
 
     def _baselines(self, model):
-        names = ["dataset", "reference", "baselines", "baseline-table"]
+        names = ["dataset", "reference", "baselines", "baseline_table"]
         return self._of(names, {"model": model})
 
     def _intervals(self, model):
         return self._of(["intervals"], {"model": model})
 
     def _accounting(self, algorithm, accountant):
-        return self._of(["accounting-curve"], {"algorithm": algorithm, "accountant": accountant})
+        return self._of(["accounting_curve"], {"algorithm": algorithm, "accountant": accountant})
 
     def _certified(self, model, algorithm, run):
         return self._of(["budget", "certification"], of_cell(model, algorithm, run))
 
     def _audit(self, case):
-        return self._of(["audit-case"], {"case": case})
+        return self._of(["audit_case"], {"case": case})
 
     def _chains(self, model, algorithm, run):
         study, of = self.study, SimpleNamespace(**of_cell(model, algorithm, run), seed=0)
         jobs = [
-            ("precomputed", SimpleNamespace(precomputed=name))
+            ("precompute", SimpleNamespace(precomputed=name))
             for name in study.precomputed_by(algorithm)
         ]
         jobs += [(name, of) for name in ("dataset", "reference", "budget", "chain")]
         table = study.chain_table(model, [study.cell(of)])
-        return fingerprint(study, jobs, [table], [JOBS["chain-table"].source(study, of)])
+        return fingerprint(study, jobs, [table], [JOBS["chain_table"].source(study, of)])
 
     def _kept(self, page):
         notebook = self.study.notebooks[page]
@@ -98,7 +98,7 @@ def of_cell(model, algorithm, run):
 
 def fingerprint(study, jobs, settings=(), sources=()):
     """Fingerprint of jobs, pairs of a name in the table and its wildcards, and of what is more."""
-    of_jobs = [JOBS[name].settings(study, of) for name, of in jobs if JOBS[name].spec]
+    of_jobs = [JOBS[name].settings(study, of) for name, of in jobs]
     source_of_jobs = [JOBS[name].source(study, of) for name, of in jobs]
     return joined([*of_jobs, *settings], [*source_of_jobs, *sources])
 

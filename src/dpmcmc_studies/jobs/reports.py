@@ -5,13 +5,16 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from msgspec import to_builtins
+
 from dpmcmc.files import JobError, read_json, replacing, write_json
 from dpmcmc_studies.jobs.table import SITE
+from dpmcmc_studies.study.description import StudyDescription
 
 
-def describe_study(spec: dict, output):
+def describe_study(spec: StudyDescription, output):
     """Write what notebooks and pages know of the study, as JSON."""
-    write_json(spec, output)
+    write_json(to_builtins(spec), output)
 
 
 def notebook(spec: dict, notebook, failed, committed, executed, page):

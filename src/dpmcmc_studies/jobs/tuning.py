@@ -47,7 +47,7 @@ HEADER = """\
 """
 
 
-def search(spec: SearchSpec, precomputed, journal, table, best):
+def search(spec: SearchSpec, precomputed, source, journal, table, best):
     """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
 
     Parameters
@@ -55,6 +55,8 @@ def search(spec: SearchSpec, precomputed, journal, table, best):
     spec : SearchSpec
     precomputed : list of path
         What the sampler needs beside its settings.
+    source : str
+        Digest of the source: a search that other code has begun is not continued.
     journal : path
         The finished trials; those of the same search are taken up.
     table, best : path
@@ -62,6 +64,7 @@ def search(spec: SearchSpec, precomputed, journal, table, best):
     """
     runner, space = Runner(spec, precomputed), search_space(spec)
     searched = {key: v for key, v in msgspec.to_builtins(spec).items() if key not in LATER}
+    searched["source"] = source
     trials = finished_trials(journal, searched)[: spec.trials]
     if trials:
         print(f"{len(trials)} trials taken up from {journal}", flush=True)

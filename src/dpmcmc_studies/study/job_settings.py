@@ -4,6 +4,7 @@ So a change of the configuration reruns what it changes and no more. A method ha
 job in `dpmcmc_studies.jobs.table`.
 """
 
+from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from dpmcmc_studies.study.specs import (
@@ -187,6 +188,14 @@ class JobSettings:
             data_sets=self.config.intervals.data_sets,
             cells=[self.budget(cell) for cell in self.interval_cells(model)],
         )
+
+    def provenance(self):
+        """What made the study, as far as it says itself."""
+        return {"config": to_builtins(self.config)}
+
+    def notebook(self, notebook):
+        """Parameters of a notebook."""
+        return self.notebooks[notebook].parameters | {"results": f"results/{self.name}"}
 
     def search(self, model, algorithm):
         """What the search of the settings of an algorithm on a model depends on."""

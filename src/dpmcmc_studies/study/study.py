@@ -4,6 +4,8 @@ from copy import copy
 from itertools import product
 from pathlib import Path
 
+from msgspec import UNSET
+
 from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.configuration.entries import read_algorithm, read_model
 from dpmcmc.configuration.yaml_files import converted, read_config
@@ -21,10 +23,18 @@ from dpmcmc_studies.study.checks import (
 )
 from dpmcmc_studies.study.claims import check_claims
 from dpmcmc_studies.study.colours import colours_of
+from dpmcmc_studies.study.description import (
+    AlgorithmDescription,
+    ModelDescription,
+    PageDescription,
+    RelatedStudy,
+    StudyDescription,
+)
 from dpmcmc_studies.study.job_settings import JobSettings
 from dpmcmc_studies.study.notebooks import study_notebooks
 from dpmcmc_studies.study.runs import Cell, all_cells, check_runs
 from dpmcmc_studies.study.schema import Config
+from dpmcmc_studies.study.specs import DataFileSpec
 
 # Tables of what jobs of one model each measured.
 MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")
@@ -251,56 +261,63 @@ class StudyConfig(JobSettings):
         made = [name for name, jobs in more.items() if jobs]
         return [*self.tables, *made, *self.derived_tables]
 
-    def description(self):
+    def describe_study(self):
         """What notebooks and pages know of the study, beside its tables."""
-        models, algorithms = {}, {}
-        for name in self.model_ids:
-            entry = self.models[name]
-            models[name] = {"label": entry.label, "dimension": entry.model.dimension}
-            models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
-            if entry.data is not None:
-                models[name]["data"] = entry.public_data
-            if hasattr(entry.model, "parameter_names"):
-                models[name]["parameter_names"] = list(entry.model.parameter_names)
-        for name in self.algorithm_ids:
-            entry = self.algorithms[name]
-            replaced = self.algorithms.get(entry.in_place_of, entry)
-            on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]
-            algorithms[name] = {
-                "label": entry.label,
-                "about": entry.about or replaced.about,
-                "colour": self.colours[name],
-                "sampler": entry.sampler_class.__name__,
-                "accountant": entry.accountant and name_in_tables(entry.accountant),
-                "in_place_of": entry.in_place_of,
-                "has_free_steps": entry.has_free_steps,
-                "settings": {model: entry.settings_on(model) for model in on},
-                "entries": {model: entry.spec(entry.settings_on(model)) for model in on},
-            }
         counts = {"/".join(cell): len(self.seeds_of(cell)) for cell in self.cells}
-        return {
-            "study": self.name,
-            "title": self.title,
-            "seed": self.config.seed,
-            "seeds": self.config.seeds,
-            "delta_times_n": self.config.delta_times_n,
-            "fewer_seeds": {path: n for path, n in counts.items() if n < len(self.seeds)},
-            "chains_per_sample": self.chains_per_sample,
-            "models": models,
-            "algorithms": algorithms,
-            "tables": self.all_tables,
-            "claim_labels": {
-                number: claim.label
+        return StudyDescription(
+            study=self.name,
+            title=self.title,
+            seed=self.config.seed,
+            seeds=self.config.seeds,
+            delta_times_n=self.config.delta_times_n,
+            fewer_seeds={path: n for path, n in counts.items() if n < len(self.seeds)},
+            chains_per_sample=self.chains_per_sample,
+            models={name: described_model(self.models[name]) for name in self.model_ids},
+            algorithms={name: self._described_algorithm(name) for name in self.algorithm_ids},
+            tables=self.all_tables,
+            claim_labels={
+                str(number): claim.label
                 for number, claim in enumerate(self.claims, start=1)
                 if claim.label
             },
-            "remarks": self.config.remarks,
-            "related": {
-                name: {"title": title_of(name, self.root), "difference": text}
+            remarks=self.config.remarks,
+            related={
+                name: RelatedStudy(title_of(name, self.root), text)
                 for name, text in self.config.related.items()
             },
-            "notebooks": {name: described(page) for name, page in self.notebooks.items()},
-        }
+            notebooks={
+                name: PageDescription(page.title, page.question, page.figures, list(page.kept))
+                for name, page in self.notebooks.items()
+            },
+        )
+
+    def _described_algorithm(self, name):
+        entry = self.algorithms[name]
+        on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]
+        return AlgorithmDescription(
+            label=entry.label,
+            about=entry.about or self.algorithms.get(entry.in_place_of, entry).about,
+            colour=self.colours[name],
+            sampler=entry.sampler_class.__name__,
+            accountant=entry.accountant and name_in_tables(entry.accountant),
+            in_place_of=entry.in_place_of,
+            has_free_steps=entry.has_free_steps,
+            settings={model: entry.settings_on(model) for model in on},
+            entries={model: entry.spec(entry.settings_on(model)) for model in on},
+        )
+
+
+def described_model(entry):
+    """Description of a model's entry; with no digest of its data."""
+    names = getattr(entry.model, "parameter_names", None)
+    return ModelDescription(
+        label=entry.label,
+        dimension=entry.model.dimension,
+        num_rows=entry.model.num_rows,
+        entry=entry.spec,
+        data=DataFileSpec(**entry.public_data) if entry.data else UNSET,
+        parameter_names=UNSET if names is None else list(names),
+    )
 
 
 def module_of(cls, algorithm):
@@ -315,9 +332,3 @@ def title_of(name, root):
         if path.is_file() and (config := read_config(path)).get("study") == name:
             return config.get("title", name)
     return name
-
-
-def described(page):
-    """What pages know of one of them."""
-    given = {key: getattr(page, key) for key in ("title", "question", "figures")}
-    return given | {"kept": list(page.kept)}

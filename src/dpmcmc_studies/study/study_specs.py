@@ -55,4 +55,3 @@ class SearchSpec(Spec, kw_only=True):
     confirming_seeds: int
     largest_clip_fraction: float
     stored_draws: int | None = None
-    source: str = ""  # digest of the source: of which journal to go on with
