@@ -198,7 +198,8 @@ def answers():
 
     def answers(ranking):
         timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5)
-        labels = {"m": {"label": "The m", "num_rows": 5000}}, {a: {"label": a} for a in "abc"}
+        model = ModelDescription("The m", num_rows=5000)
+        labels = {"m": model}, {a: AlgorithmDescription(a) for a in "abc"}
         found = {"ranking": ranking, "timings": timings}
         solved = recommendation.problems(recommendation.joined(found.get, found))
         table = recommendation.problem_table(*labels, solved).replace("\N{NO-BREAK SPACE}", " ")
@@ -208,9 +209,9 @@ def answers():
 
 
 def test_the_heading_of_an_answer_says_the_number_of_rows_once():
-    model = {"label": "Normal mean", "num_rows": 5000}
+    model = ModelDescription("Normal mean", num_rows=5000)
     assert recommendation.heading(model) == "**Normal mean**, n = 5,000."
-    carried = {"label": "Normal mean, n = 5,000", "num_rows": 5000}
+    carried = ModelDescription("Normal mean, n = 5,000", num_rows=5000)
     assert recommendation.heading(carried) == "**Normal mean, n = 5,000**."
 
 

@@ -242,7 +242,7 @@ def test_a_study_is_described_by_its_file(tmp_path):
 
     contents = {
         "study": "s",
-        "models": {"m": {"label": None}},
+        "models": {"m": {"label": ""}},
         "algorithms": {
             "a": {"label": "A", "colour": "#123456", "in_place_of": None, "entries": {}},
             "b": {"in_place_of": "a"},
