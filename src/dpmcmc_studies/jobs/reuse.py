@@ -10,16 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
-from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc_studies.jobs.fingerprints import PARTS, Fingerprints
 from dpmcmc_studies.study.specs import PartSpec, RowsSpec
 
 # Columns of a table, beside its kind, that say which part a row belongs to.
-KEYS = {
-    "baselines": ["model"],
-    "intervals": ["model"],
-    "accounting": ["algorithm", "accountant"],
-    "audit": ["case"],
-}
+KEYS = {kind: PARTS[kind][0] for kind in ("baselines", "intervals", "accounting", "audit")}
 MOST_NAMED = 5  # parts in a line
 
 

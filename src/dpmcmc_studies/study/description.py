@@ -49,45 +49,19 @@ class PageDescription(Struct):
 
 
 class StudyDescription(Struct, kw_only=True):
-    """What pages know of a study beside its tables.
+    """A study beside its tables; models and algorithms that run are in the order of its file."""
 
-    Attributes
-    ----------
-    study, title : str
-        Its name in paths, and on pages.
-    seed, seeds : int
-        From which random streams derive; chains a cell.
-    delta_times_n : float
-        n delta, of the bound (epsilon, delta).
-    fewer_seeds : dict of str to int
-        Chains of cells that have fewer, by model, algorithm and run with "/" between.
-    chains_per_sample : int
-        Chains that share a budget and make one sample.
-    models, algorithms : dict of str to ModelDescription or AlgorithmDescription
-        What runs, by id, in the order of the configuration.
-    tables : list of str
-        Names of the tables.
-    claim_labels : dict of str to str
-        What stands for the statements of some claims in the figure, by number.
-    remarks : list of str
-        What to bear in mind when reading the study.
-    related : dict of str to RelatedStudy
-        By name.
-    notebooks : dict of str to PageDescription
-        In the order of reading.
-    """
-
-    study: str = ""
+    study: str = ""  # its name in paths
     title: str = ""
-    seed: int = 0
-    seeds: int = 0
-    delta_times_n: float = 0.0
-    fewer_seeds: dict[str, int] = {}
-    chains_per_sample: int = 1
+    seed: int = 0  # from which random streams derive
+    seeds: int = 0  # chains a cell
+    delta_times_n: float = 0.0  # n delta, of the bound (epsilon, delta)
+    fewer_seeds: dict[str, int] = {}  # of cells that have fewer, by model/algorithm/run
+    chains_per_sample: int = 1  # chains that share a budget and make one sample
     models: dict[str, ModelDescription] = {}
     algorithms: dict[str, AlgorithmDescription] = {}
-    tables: list[str] = []
-    claim_labels: dict[str, str] = {}
+    tables: list[str] = []  # names
+    claim_labels: dict[str, str] = {}  # for the statements of some claims in the figure, by number
     remarks: list[str] = []
-    related: dict[str, RelatedStudy] = {}
-    notebooks: dict[str, PageDescription] = {}
+    related: dict[str, RelatedStudy] = {}  # by name
+    notebooks: dict[str, PageDescription] = {}  # in the order of reading
