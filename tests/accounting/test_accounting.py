@@ -29,8 +29,8 @@ from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.budgets import budget, certification, price_of
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.loading import load_study
-from dpmcmc_studies.study.specs import BudgetSpec, CertificationSpec
 
 ACCOUNTANTS = [
     "barker-rdp",
@@ -470,7 +470,7 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
             "noise_scale": 0.1 + 0.01 * k,
             "clip_bound": 2,
         }
-        capped = BudgetSpec(**spec, sampler=sampler, max_iterations=k)
+        capped = specs.Budget(**spec, sampler=sampler, max_iterations=k)
         budget(capped, tmp_path / "budget.json")
         record = read_json(tmp_path / "budget.json")
         mechanism = price_of(capped, {}).mechanism
@@ -498,22 +498,22 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
         "varied": {},
         "chains_per_sample": chains,
     }
-    path, mechanism = tmp_path / "budget.json", price_of(BudgetSpec(**spec), {}).mechanism
-    budget(BudgetSpec(**spec, epsilon=4.0), path)
+    path, mechanism = tmp_path / "budget.json", price_of(specs.Budget(**spec), {}).mechanism
+    budget(specs.Budget(**spec, epsilon=4.0), path)
     record = read_json(path)
     assert record["allowed_iterations"] == 2028 and record["chains_per_sample"] == chains
     assert record["iterations"] == 2028 // chains
     total = chains * record["iterations"]
     assert gaussian(mechanism, total, record["spent_epsilon"]) <= 1e-6
     assert record["spent_epsilon"] <= 4 and (record["spent_epsilon"] < 4) == (total < 2028)
-    budget(BudgetSpec(**spec, iterations=100), path)
+    budget(specs.Budget(**spec, iterations=100), path)
     record = read_json(path)
     assert gaussian(mechanism, 100 * chains, record["spent_epsilon"]) <= 1e-6
     assert gaussian(mechanism, 100 * chains, record["spent_epsilon"] - 1e-4) > 1e-6
     # Priced again, all that has run is charged.
     del spec["varied"]
     certification(
-        CertificationSpec(**spec, epsilon=4.0), path, "a-print", tmp_path / "certified.csv"
+        specs.Certification(**spec, epsilon=4.0), path, "a-print", tmp_path / "certified.csv"
     )
     priced = read_csv(tmp_path / "certified.csv").iloc[0]
     assert priced["certified_iterations"] == 2028

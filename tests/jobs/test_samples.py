@@ -20,7 +20,7 @@ from dpmcmc_studies.jobs.chain_tables import AVERAGED, TABLES, ChainFile, chain_
 from dpmcmc_studies.jobs.chains import chain
 from dpmcmc_studies.jobs.data import baselines, dataset, reference
 from dpmcmc_studies.jobs.reuse import Reuse
-from dpmcmc_studies.study.specs import ChainTableSpec
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.study import StudyConfig
 
 MODEL = "tempered-banana-2d"
@@ -134,7 +134,7 @@ def test_tables_say_what_a_chain_and_what_a_release_has(made):
 def test_a_sample_that_diverges_has_the_worst_of_each_number_and_none_is_missing():
     model = SMALL_MODELS["gaussian"]
     draws = np.random.default_rng(1).normal(size=(60, 2))
-    spec = ChainTableSpec(
+    spec = specs.ChainTable(
         study_seed=1,
         model="gaussian",
         model_entry={},

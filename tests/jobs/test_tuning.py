@@ -12,7 +12,7 @@ from dpmcmc.configuration.yaml_files import merged
 from dpmcmc.files import JobError
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc_studies.jobs import samplers, tuning
-from dpmcmc_studies.study.specs import PrecomputeSpec
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.study import StudyConfig
 
 PAIR = "flat-banana-2d", "dp-penalty"
@@ -224,7 +224,7 @@ def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
 def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
     path = tmp_path / "needed.json"
     needed = "dpmcmc.samplers.barker_correction:Correction"
-    samplers.precompute(PrecomputeSpec(cls=needed), path)
+    samplers.precompute(specs.Precompute(cls=needed), path)
     name, fitted = samplers.read_precomputed(path)
     assert name == "Correction" and fitted.error == fit_correction().error
     spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)

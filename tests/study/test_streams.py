@@ -14,8 +14,8 @@ from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc_studies.jobs.chains import chain
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.runs import Run
-from dpmcmc_studies.study.specs import ChainSpec
 
 STOPS = ["1", "11", "iterations-1", "iterations-11"]
 
@@ -122,7 +122,7 @@ def test_a_chain_of_a_sweep_is_the_sampler_of_its_settings(tmp_path):
     np.save(tmp_path / "reference.npy", np.zeros((10, 2)))
     cost = dict.fromkeys(["epsilon", "target_delta", "accountant"]) | {"iterations": 80}
     write_json(cost, tmp_path / "budget.json")
-    spec = ChainSpec(
+    spec = specs.Chain(
         study_seed=5,
         model="small",
         model_entry={"class": "dpmcmc.models.banana:Banana"} | BANANA,

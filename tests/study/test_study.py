@@ -13,10 +13,10 @@ from dpmcmc.configuration.yaml_files import ConfigError, merged, read_config
 from dpmcmc.files import JobError
 from dpmcmc.models.gaussian import is_covariance
 from dpmcmc_studies.jobs import budgets
+from dpmcmc_studies.study import study_specs
 from dpmcmc_studies.study.loading import load_study
 from dpmcmc_studies.study.runs import Cell, text_of
 from dpmcmc_studies.study.study import StudyConfig
-from dpmcmc_studies.study.study_specs import AuditCaseSpec
 
 
 def test_the_full_study_is_the_published_one(config):
@@ -162,7 +162,7 @@ def test_the_section_on_tuning_concerns_no_other_job(config):
     tuning["models"] = [pair[0]]
     changed = StudyConfig(config | {"tuning": tuning, "seeds": 3}, ROOT)
     assert changed.search(*pair) == before.search(*pair)
-    assert changed.search(*pair).factors == {"proposal_scale": 10, "batch_size": 100}
+    assert changed.search(*pair).tuning.factors == {"proposal_scale": 10, "batch_size": 100}
     capped = StudyConfig(config | {"tuning": tuning, "max_iterations": 70}, ROOT)
     assert capped.search(*pair).budget.max_iterations == 70
 
@@ -448,7 +448,9 @@ def test_an_audit_is_run_where_the_configuration_asks_for_it(config):
     study = StudyConfig(config | {"audit": AUDIT}, ROOT)
     assert study.audited_cases == ["dp-hmc-1"] and "audit" in study.all_tables
     told = {key: AUDIT[key] for key in ("runs", "delta", "confidence")}
-    assert study.audit_case("dp-hmc-1") == AuditCaseSpec(study_seed=2021, case="dp-hmc-1", **told)
+    assert study.audit_case("dp-hmc-1") == study_specs.AuditCase(
+        study_seed=2021, case="dp-hmc-1", **told
+    )
 
 
 def test_a_pair_without_settings_is_not_searched(config):

@@ -15,8 +15,8 @@ from dpmcmc import machine
 from dpmcmc_studies.jobs.chain_tables import TABLES
 from dpmcmc_studies.jobs.reuse import Reuse
 from dpmcmc_studies.jobs.table import text_of
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.loading import load_study
-from dpmcmc_studies.study.specs import Spec
 
 QEMU = shutil.which("qemu-x86_64")
 # One cell of each kind, and its iterations: gradients and a Cholesky factor, a batch, Barker's
@@ -102,7 +102,7 @@ def arguments_of(study, top):
         arguments = [name]
         for option, value in options.items():
             values = value if isinstance(value, list) else [value]
-            texts = [text_of(v, True) if isinstance(v, Spec) else str(v) for v in values]
+            texts = [text_of(v, True) if isinstance(v, specs.Spec) else str(v) for v in values]
             arguments += [f"--{option}", *texts]
         if "output" in options:
             Path(options["output"]).parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
-from dpmcmc_studies.jobs.reuse import Reuse
+from dpmcmc_studies.jobs.reuse import FILES, Reuse
 from dpmcmc_studies.jobs.table import JOBS, text_of
 from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc_studies.study.loading import load_study
@@ -145,27 +145,17 @@ def precomputed_files(wildcards):
     return [f"{RESULTS}/precomputed/{name}.json" for name in names]
 
 
-# Tables that put those of many jobs one below another: the file of each part.
+# Tables that put those of many jobs one below another: the parts of the results in each.
 JOINED = {
-    "accounting": {
-        f"accounting/{a}/{name}": f"{RESULTS}/accounting/{a}/{name}.csv"
-        for a, name in study.accounting_curves
-    },
-    "certified": {
-        f"certified/{path}": f"{RESULTS}/certified/{path}.csv"
-        for path in ("/".join(cell) for cell, _ in study.replaced_cells)
-    },
-    "audit": {f"audit/{case}": f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases},
-    "intervals": {
-        f"intervals/{m}": f"{RESULTS}/tables/models/{m}/intervals.csv"
-        for m in study.interval_models
-    },
+    kind: [part for part in reuse.fingerprints.names if part.startswith(f"{kind}/")]
+    for kind in ("accounting", "certified", "audit", "intervals")
 }
 
 
 def parts_of_table(wildcards):
-    parts = JOINED[wildcards.joined]
-    return [file for part, file in parts.items() if not reuse.has(part)]
+    (file,) = FILES[wildcards.joined]
+    parts = [part for part in JOINED[wildcards.joined] if not reuse.has(part)]
+    return [f"{RESULTS}/{file.format(part.partition('/')[2])}" for part in parts]
 
 
 def table_files(names):

@@ -22,7 +22,7 @@ def study_tables(models, swept, **parts):
 
     Parameters
     ----------
-    models : list of ModelSpec
+    models : list of study_specs.Model
     swept : list of str
         Columns of what sweeps vary.
     **parts : list of paths

@@ -8,10 +8,10 @@ from dpmcmc.files import JobError
 from dpmcmc.precomputed import with_needed
 from dpmcmc.random_streams import seed_sequence
 from dpmcmc_studies.frames import FINGERPRINT, write_csv
-from dpmcmc_studies.study.study_specs import AuditCaseSpec
+from dpmcmc_studies.study import study_specs
 
 
-def audit_case(spec: AuditCaseSpec, fingerprint, output):
+def audit_case(spec: study_specs.AuditCase, fingerprint, output):
     """Bound the epsilon and mu of a sampler's own code from below by many runs, as CSV."""
     known = cases()
     if spec.case not in known:

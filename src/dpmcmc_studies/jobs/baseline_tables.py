@@ -11,11 +11,13 @@ from dpmcmc.files import read_npy
 from dpmcmc.random_streams import generator, start_point
 from dpmcmc_studies.frames import FINGERPRINT, committed_rows, write_csv
 from dpmcmc_studies.jobs.data import held_out
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed
-from dpmcmc_studies.study.specs import BaselineTableSpec, RowsSpec
 
 
-def baseline_table(spec: BaselineTableSpec, rows: RowsSpec, reference, baselines, exact, starts):
+def baseline_table(
+    spec: specs.BaselineTable, rows: specs.Rows, reference, baselines, exact, starts
+):
     """Compare exact samples of a model, and its start points, with its reference sample, as CSV.
 
     The start points of a sample are compared as chains that never leave them. `posterior_sd` is

@@ -8,12 +8,12 @@ from dpmcmc.accounting.costs import Price, preparation_noise
 from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.precomputed import with_noise
 from dpmcmc_studies.jobs.samplers import build_sampler
-from dpmcmc_studies.study.specs import AccountingCurveSpec, BudgetSpec, CertificationSpec
+from dpmcmc_studies.study import specs
 
 MAX_ITERATIONS = 10**7  # a chain is held in memory
 
 
-def budget(spec: BudgetSpec, output):
+def budget(spec: specs.Budget, output):
     """Work out how many iterations epsilon and delta allow, or what epsilon they cost, as JSON.
 
     With the noise of a preparation, where that is left to the budget: the key `noise_scale`.
@@ -101,7 +101,7 @@ def price_of(spec, budget):
     return Price(sampler, *size, preparations=spec.chains_per_sample)
 
 
-def certification(spec: CertificationSpec, budget, fingerprint, output):
+def certification(spec: specs.Certification, budget, fingerprint, output):
     """Price a cell's iterations by another accountant, with what that would allow, as CSV."""
     published, chains = read_json(budget), spec.chains_per_sample
     price = price_of(spec, published)
@@ -116,7 +116,7 @@ def certification(spec: CertificationSpec, budget, fingerprint, output):
     write_rows([row], fingerprint, output)
 
 
-def accounting_curve(spec: AccountingCurveSpec, fingerprint, output):
+def accounting_curve(spec: specs.AccountingCurve, fingerprint, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
     keys = {"model": spec.model, "algorithm": spec.algorithm}
     keys["accountant"] = name_in_tables(spec.accountant)

@@ -16,8 +16,8 @@ from dpmcmc.files import read_json, read_npy, read_npz, reading
 from dpmcmc.random_streams import generator
 from dpmcmc_studies.frames import FINGERPRINT, read_csv, whole, write_csv
 from dpmcmc_studies.jobs.data import held_out
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
-from dpmcmc_studies.study.specs import ChainTableSpec, RowsSpec
 
 TABLES = ("chains", "timings", "budgets", "mixing")
 WHOLE = {"chains": "changed_decisions", "budgets": "allowed_iterations"}  # some are missing
@@ -27,7 +27,7 @@ AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # ove
 
 
 def chain_table(
-    spec: ChainTableSpec, rows: RowsSpec, results, reference, chains, timings, budgets, mixing
+    spec: specs.ChainTable, rows: specs.Rows, results, reference, chains, timings, budgets, mixing
 ):
     """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
 
@@ -36,8 +36,8 @@ def chain_table(
 
     Parameters
     ----------
-    spec : ChainTableSpec
-    rows : RowsSpec
+    spec : specs.ChainTable
+    rows : specs.Rows
         Of the cells.
     results : path
         Directory of the study's results, with chains and budgets.
@@ -71,7 +71,7 @@ class Given:
 
     Parameters
     ----------
-    spec : ChainTableSpec
+    spec : specs.ChainTable
     results, reference : path
     """
 

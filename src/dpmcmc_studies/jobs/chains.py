@@ -17,13 +17,13 @@ from dpmcmc.precomputed import with_noise
 from dpmcmc.random_streams import chain_streams, start_point
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc_studies.jobs.samplers import build_sampler
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import of_seed
-from dpmcmc_studies.study.specs import ChainSpec
 
 STARTED = time.perf_counter()
 
 
-def chain(spec: ChainSpec, dataset, reference, budget, precomputed, output):
+def chain(spec: specs.Chain, dataset, reference, budget, precomputed, output):
     """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz.
 
     With `stored_draws` in the spec the positions are thinned to at most so many.

@@ -15,12 +15,12 @@ from dpmcmc.samplers.chain import run_chain
 from dpmcmc_studies.frames import FINGERPRINT, write_csv
 from dpmcmc_studies.jobs.budgets import given_epsilon, noise_of, price_of
 from dpmcmc_studies.jobs.samplers import build_sampler
-from dpmcmc_studies.study.specs import IntervalsSpec
+from dpmcmc_studies.study import specs
 
 LEAST_ITERATIONS = 4  # of a chain from which an interval is made
 
 
-def intervals(spec: IntervalsSpec, fingerprint, output):
+def intervals(spec: specs.Intervals, fingerprint, output):
     """Draw theta from the prior and data at it, run every cell on them, and count, as CSV.
 
     All cells have the same data sets. Where the model has no exact draws, columns that compare with

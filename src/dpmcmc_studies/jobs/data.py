@@ -10,8 +10,8 @@ from dpmcmc import registry
 from dpmcmc.files import JobError, read_npy, replacing
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.random_streams import generator
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import of_each, of_seed, truth
-from dpmcmc_studies.study.specs import BaselinesSpec, DatasetSpec, ReferenceSpec
 
 # Modules that few data sets and references need, imported by name when they do: they bring pandas
 # and SciPy, which the digests of all others (`workflow/rules/common.smk`) so do without.
@@ -23,7 +23,7 @@ REFERENCES = {
 }
 
 
-def dataset(spec: DatasetSpec, output):
+def dataset(spec: specs.Dataset, output):
     """Simulate or read the data set of a model, as .npy, in the order that passes read fastest.
 
     With `data_sets` in the spec there are so many, along a first axis.
@@ -67,7 +67,7 @@ def from_data_file(spec, function):
     )
 
 
-def reference(spec: ReferenceSpec, dataset, output, committed=None):
+def reference(spec: specs.Reference, dataset, output, committed=None):
     """Draw the reference sample of each posterior, (draws, d), as .npy; or take a committed one."""
     if committed:
         with replacing(output) as file:
@@ -78,7 +78,7 @@ def reference(spec: ReferenceSpec, dataset, output, committed=None):
         np.save(file, draws)
 
 
-def baselines(spec: BaselinesSpec, dataset, output):
+def baselines(spec: specs.Baselines, dataset, output):
     """Draw further samples of each posterior, (samples, draws, d), as .npy."""
     count = spec.samples
 

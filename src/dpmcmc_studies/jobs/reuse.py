@@ -11,10 +11,18 @@ from pathlib import Path
 
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
 from dpmcmc_studies.jobs.fingerprints import PARTS, Fingerprints
-from dpmcmc_studies.study.specs import PartSpec, RowsSpec
+from dpmcmc_studies.study import specs
 
 # Columns of a table, beside its kind, that say which part a row belongs to.
 KEYS = {kind: PARTS[kind][0] for kind in ("baselines", "intervals", "accounting", "audit")}
+# Where a run has the rows of a part, and in which tables they are committed.
+FILES = {
+    "baselines": ("tables/models/{}/baselines.csv", "tables/models/{}/starts.csv"),
+    "intervals": ("tables/models/{}/intervals.csv",),
+    "accounting": ("accounting/{}.csv",),
+    "audit": ("audit/{}.csv",),
+    "certified": ("certified/{}.csv",),
+}
 MOST_NAMED = 5  # parts in a line
 
 
@@ -50,9 +58,9 @@ class Reuse:
 
     def rows(self, *parts):
         """Which rows of parts a job of tables takes."""
-        return RowsSpec(
+        return specs.Rows(
             tables=str(Path(self.directory, "tables")) if self.directory else "",
-            parts={part: PartSpec(self.fingerprints[part], self.found(part)) for part in parts},
+            parts={part: specs.Part(self.fingerprints[part], self.found(part)) for part in parts},
         )
 
     def file(self, part):

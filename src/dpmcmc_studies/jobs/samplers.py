@@ -8,10 +8,10 @@ from dpmcmc import registry
 from dpmcmc.files import read_json, reading, write_json
 from dpmcmc.precomputed import with_parts
 from dpmcmc.settings import plain
-from dpmcmc_studies.study.specs import PrecomputeSpec
+from dpmcmc_studies.study import specs
 
 
-def precompute(spec: PrecomputeSpec, output):
+def precompute(spec: specs.Precompute, output):
     """Compute what samplers take beside their settings, once a study, as JSON."""
     result = registry.load(spec.cls).compute()
     fields = {f.name: plain(getattr(result, f.name)) for f in dataclasses.fields(result)}

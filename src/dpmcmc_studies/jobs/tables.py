@@ -7,11 +7,10 @@ from msgspec.structs import asdict
 
 from dpmcmc_studies.analysis import tables
 from dpmcmc_studies.frames import FINGERPRINT, committed_rows, read_csv, write_csv
-from dpmcmc_studies.study.specs import RowsSpec
-from dpmcmc_studies.study.study_specs import AnalysisTablesSpec, StudyTablesSpec
+from dpmcmc_studies.study import specs, study_specs
 
 
-def study_tables(spec: StudyTablesSpec, parts, directory):
+def study_tables(spec: study_specs.StudyTables, parts, directory):
     """Put the tables of all models together, and summarise them, in a directory."""
     by_name = {}
     for path in map(Path, parts):
@@ -19,7 +18,7 @@ def study_tables(spec: StudyTablesSpec, parts, directory):
     write_tables(tables.study_tables(spec.models, spec.swept, **by_name), directory)
 
 
-def analysis_tables(spec: AnalysisTablesSpec, given, directory):
+def analysis_tables(spec: study_specs.AnalysisTables, given, directory):
     """Rank the algorithms and judge the claims, in a directory."""
     frames = {Path(path).stem: read_csv(path) for path in given}
     write_tables(tables.analysis_tables(**frames, **asdict(spec)), directory)
@@ -31,7 +30,7 @@ def write_tables(tables, directory):
         write_csv(table, Path(directory, f"{name}.csv"))
 
 
-def joined_table(parts, rows: RowsSpec, output):
+def joined_table(parts, rows: specs.Rows, output):
     """Put tables of the same columns together; parts whose fingerprint is committed from there."""
     name, made = Path(output).stem, iter(parts)
     frames = [

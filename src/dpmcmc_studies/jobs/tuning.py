@@ -33,7 +33,7 @@ from dpmcmc_studies.jobs.budgets import noise_of, price_of
 from dpmcmc_studies.jobs.chains import mean
 from dpmcmc_studies.jobs.data import draw_reference, simulate
 from dpmcmc_studies.jobs.samplers import build_sampler
-from dpmcmc_studies.study.study_specs import SearchSpec
+from dpmcmc_studies.study import study_specs
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
 WORST_MMD = 2.0  # stands for that of a trial without chains; the kernel's is at most sqrt(2)
@@ -47,12 +47,12 @@ HEADER = """\
 """
 
 
-def search(spec: SearchSpec, precomputed, source, journal, table, best):
+def search(spec: study_specs.Search, precomputed, source, journal, table, best):
     """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
 
     Parameters
     ----------
-    spec : SearchSpec
+    spec : study_specs.Search
     precomputed : list of path
         What the sampler needs beside its settings.
     source : str
@@ -63,12 +63,12 @@ def search(spec: SearchSpec, precomputed, source, journal, table, best):
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
     runner, space = Runner(spec, precomputed), search_space(spec)
-    searched = {key: v for key, v in msgspec.to_builtins(spec).items() if key not in LATER}
-    searched["source"] = source
-    trials = finished_trials(journal, searched)[: spec.trials]
+    searched = msgspec.to_builtins(spec) | {"source": source}
+    searched["tuning"] = {k: v for k, v in searched["tuning"].items() if k not in LATER}
+    trials = finished_trials(journal, searched)[: spec.tuning.trials]
     if trials:
         print(f"{len(trials)} trials taken up from {journal}", flush=True)
-    for number in range(len(trials), spec.trials):
+    for number in range(len(trials), spec.tuning.trials):
         labels = "tuning-search", spec.budget.model, spec.budget.algorithm, number
         (seed,) = seed_sequence(spec.twin.study_seed, *labels).generate_state(1)
         factors = suggest(space, trials, int(seed))
@@ -76,7 +76,7 @@ def search(spec: SearchSpec, precomputed, source, journal, table, best):
         trial = {"factors": factors, "settings": settings} | runner.measure(settings)
         trials.append(trial | {"violation": violation(spec, trial)})
         write_json({"search": searched, "trials": trials}, journal)
-        print(progress(trials, spec.trials), flush=True)
+        print(progress(trials, spec.tuning.trials), flush=True)
     write_csv(trial_table(spec, trials), table)
     write_json(confirmed(spec, runner, trials), best)
 
@@ -107,7 +107,7 @@ class Runner:
             short to have one.
         """
         entry = registry.with_settings(self.spec.budget.sampler, settings)
-        budget, seeds = replace(self.spec.budget, sampler=entry), seeds or self.spec.seeds
+        budget, seeds = replace(self.spec.budget, sampler=entry), seeds or self.spec.tuning.seeds
         try:
             limit, noise = self.chains * budget.max_iterations, noise_of(budget, budget.epsilon)
             price = price_of(budget, noise)
@@ -157,7 +157,7 @@ def search_space(spec):
     A setting stays within what the schema takes, and a batch within the data set.
     """
     space = {}
-    for key, factor in sorted(spec.factors.items()):  # the order decides what is tried
+    for key, factor in sorted(spec.tuning.factors.items()):  # the order decides what is tried
         own = spec.settings[key]
         smallest, largest = (min(own), max(own)) if isinstance(own, list) else (own, own)
         lowest, highest, _ = setting_range(spec, key)
@@ -231,7 +231,7 @@ def violation(spec, trial):
     """By how much the median clip fraction is above its limit; 1 for a trial without an MMD."""
     if median(trial["mmd"]) is None:
         return 1.0
-    return median(trial["clip_fraction"]) - spec.largest_clip_fraction
+    return median(trial["clip_fraction"]) - spec.tuning.largest_clip_fraction
 
 
 def median(values):
@@ -304,10 +304,10 @@ def final_choice(spec, runner, trials):
     """
     results = {}
     for number in sorted(best_trials(trials), key=bool):  # the study's own first
-        if len(results) == spec.finalists:
+        if len(results) == spec.tuning.finalists:
             break
         settings = trials[number]["settings"]
-        result = runner.measure(settings, "tuning-final", spec.confirming_seeds)
+        result = runner.measure(settings, "tuning-final", spec.tuning.confirming_seeds)
         if violation(spec, result) <= 0:
             results[number] = median(result["mmd"])
             print(f"finalist {number + 1}: MMD {results[number]:.4f}", flush=True)
@@ -324,7 +324,7 @@ def confirmed(spec, runner, trials):
     """
 
     def measure(settings):
-        measured = runner.measure(settings, "tuning-confirm", spec.confirming_seeds)
+        measured = runner.measure(settings, "tuning-confirm", spec.tuning.confirming_seeds)
         return {"settings": settings} | measured
 
     number = final_choice(spec, runner, trials)

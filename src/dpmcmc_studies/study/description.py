@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from dpmcmc_studies.study.specs import DataFileSpec
+from dpmcmc_studies.study import specs
 
 
 class ModelDescription(Struct):
@@ -14,7 +14,7 @@ class ModelDescription(Struct):
     dimension: int = 0
     num_rows: int = 0
     entry: dict[str, Any] = {}  # for `dpmcmc.registry.build`
-    data: DataFileSpec | UnsetType = UNSET
+    data: specs.DataFile | UnsetType = UNSET
     parameter_names: list[str] | UnsetType = UNSET
 
 

@@ -7,29 +7,7 @@ job in `dpmcmc_studies.jobs.table`.
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
-from dpmcmc_studies.study.specs import (
-    AccountingCurveSpec,
-    BaselinesSpec,
-    BaselineTableSpec,
-    BudgetSpec,
-    CellSpec,
-    CertificationSpec,
-    ChainSpec,
-    ChainTableSpec,
-    DataFileSpec,
-    DatasetSpec,
-    IntervalsSpec,
-    MechanismSpec,
-    PrecomputeSpec,
-    ReferenceSpec,
-)
-from dpmcmc_studies.study.study_specs import (
-    AnalysisTablesSpec,
-    AuditCaseSpec,
-    ModelSpec,
-    SearchSpec,
-    StudyTablesSpec,
-)
+from dpmcmc_studies.study import specs, study_specs
 
 
 class JobSettings:
@@ -38,18 +16,18 @@ class JobSettings:
     def dataset(self, model):
         """What the data set of a model depends on."""
         entry = self.models[model]
-        return DatasetSpec(
+        return specs.Dataset(
             study_seed=self.config.seed,
             model=model,
             model_entry=entry.spec,
-            data=DataFileSpec(**entry.data) if entry.data else None,
+            data=specs.DataFile(**entry.data) if entry.data else None,
             data_sets=None if entry.data else entry.data_sets or self.config.data_sets,
         )
 
     def reference(self, model):
         """What the reference sample of a model depends on."""
         kind = self.models[model].reference
-        return ReferenceSpec(
+        return specs.Reference(
             **asdict(self.dataset(model)),
             reference=None if kind == "exact" else kind,
             draws=self.config.reference_draws,
@@ -62,11 +40,11 @@ class JobSettings:
     def baselines(self, model):
         """What the baseline samples of a model depend on."""
         samples = self.config.baseline_samples
-        return BaselinesSpec(**asdict(self.reference(model)), samples=samples)
+        return specs.Baselines(**asdict(self.reference(model)), samples=samples)
 
     def precompute(self, precomputed):
         """What a class that samplers need depends on."""
-        return PrecomputeSpec(cls=self.precomputed[precomputed])
+        return specs.Precompute(cls=self.precomputed[precomputed])
 
     def settings(self, cell):
         """Settings of a cell's algorithm."""
@@ -75,7 +53,7 @@ class JobSettings:
     def mechanism(self, model, algorithm, settings):
         """What the privacy of an iteration depends on, and the delta to be kept; no data."""
         posterior, entry = self.models[model].model, self.algorithms[algorithm]
-        return MechanismSpec(
+        return specs.Mechanism(
             model=model,
             algorithm=algorithm,
             sampler=entry.spec(settings),
@@ -91,7 +69,7 @@ class JobSettings:
         run, cap = self.runs[cell], None
         if run.epsilon is not None:
             cap = run.max_iterations or self.config.max_iterations
-        return BudgetSpec(
+        return specs.Budget(
             **asdict(self.mechanism(cell.model, cell.algorithm, self.settings(cell))),
             varied=run.varied,
             iterations=run.iterations,
@@ -104,7 +82,7 @@ class JobSettings:
         stand_in = self.algorithms[dict(self.replaced_cells)[cell]]
         spec = self.mechanism(cell.model, cell.algorithm, self.settings(cell))
         spec.accountant = stand_in.accountant
-        return CertificationSpec(**asdict(spec), epsilon=self.runs[cell].epsilon)
+        return specs.Certification(**asdict(spec), epsilon=self.runs[cell].epsilon)
 
     def accounting_curve(self, algorithm, accountant):
         """What a curve of iterations against epsilon depends on."""
@@ -115,12 +93,12 @@ class JobSettings:
         spec = self.mechanism(curves.model, algorithm, settings)
         spec.accountant = self.accounting_curves[algorithm, accountant]
         epsilons = [low + i * step for i in range(count)]
-        return AccountingCurveSpec(**asdict(spec), epsilons=epsilons)
+        return specs.AccountingCurve(**asdict(spec), epsilons=epsilons)
 
     def chain(self, cell, seed):
         """What one chain depends on, beside the files that it reads."""
         run = self.runs[cell]
-        return ChainSpec(
+        return specs.Chain(
             **asdict(self.dataset(cell.model)),
             algorithm=cell.algorithm,
             sampler=self.algorithms[cell.algorithm].spec(self.settings(cell)),
@@ -133,7 +111,7 @@ class JobSettings:
 
     def baseline_table(self, model):
         """What the metrics of a model's samples depend on, beside the samples."""
-        return BaselineTableSpec(
+        return specs.BaselineTable(
             **asdict(self.dataset(model)),
             mmd=asdict(self.config.mmd),
             seeds=self.config.seeds,
@@ -144,23 +122,27 @@ class JobSettings:
         """What the table of a model's chains, or of those in some cells, depends on beside them."""
         cells = self.cells_of(model) if cells is None else cells
         rows = [
-            CellSpec(cell.algorithm, cell.run, self.runs[cell].seed_label, len(self.seeds_of(cell)))
+            specs.Cell(
+                cell.algorithm, cell.run, self.runs[cell].seed_label, len(self.seeds_of(cell))
+            )
             for cell in cells
         ]
-        return ChainTableSpec(**asdict(self.baseline_table(model)), cells=rows)
+        return specs.ChainTable(**asdict(self.baseline_table(model)), cells=rows)
 
     def study_tables(self):
         """What the tables of the study depend on, beside those of its models."""
         models = [
-            ModelSpec(model=m.id, d=m.model.dimension, settings=m.spec, reference=m.reference)
+            study_specs.Model(
+                model=m.id, d=m.model.dimension, settings=m.spec, reference=m.reference
+            )
             for m in self.models.values()
             if m.id in self.model_ids
         ]
-        return StudyTablesSpec(models=models, swept=self.swept)
+        return study_specs.StudyTables(models=models, swept=self.swept)
 
     def analysis_tables(self):
         """What the tables that follow depend on, beside those of the study."""
-        return AnalysisTablesSpec(
+        return study_specs.AnalysisTables(
             stand_ins=self.stand_ins,
             swept=self.swept,
             claims=[replace(claim, label=None) for claim in self.claims],
@@ -170,7 +152,7 @@ class JobSettings:
     def audit_case(self, case):
         """What the audit of a case depends on."""
         audit = self.config.audit
-        return AuditCaseSpec(
+        return study_specs.AuditCase(
             study_seed=self.config.seed,
             case=case,
             runs=audit.runs,
@@ -180,7 +162,7 @@ class JobSettings:
 
     def intervals(self, model):
         """What the intervals of a model depend on."""
-        return IntervalsSpec(
+        return specs.Intervals(
             study_seed=self.config.seed,
             model=model,
             model_entry=self.models[model].spec,
@@ -203,16 +185,15 @@ class JobSettings:
         searched = settings.keys() - set(tuning.fixed.get(algorithm, []))
         most = min(tuning.max_iterations, self.config.max_iterations or tuning.max_iterations)
         mechanism = asdict(self.mechanism(model, algorithm, settings))
-        return SearchSpec(
+        factors = {key: value for key, value in tuning.factors.items() if key in searched}
+        of_all = {"models": (), "algorithms": (), "fixed": {}}
+        return study_specs.Search(
             twin=replace(self.reference(model), data_sets=None, theta=tuning.theta),
-            budget=BudgetSpec(**mechanism, varied={}, epsilon=tuning.epsilon, max_iterations=most),
+            budget=specs.Budget(
+                **mechanism, varied={}, epsilon=tuning.epsilon, max_iterations=most
+            ),
             settings=settings,
-            factors={key: value for key, value in tuning.factors.items() if key in searched},
+            tuning=replace(tuning, factors=factors, **of_all),
             mmd=asdict(self.config.mmd),
-            trials=tuning.trials,
-            seeds=tuning.seeds,
-            finalists=tuning.finalists,
-            confirming_seeds=tuning.confirming_seeds,
-            largest_clip_fraction=tuning.largest_clip_fraction,
             stored_draws=self.config.stored_draws,
         )

@@ -33,6 +33,11 @@ class Run(NamedTuple):
     max_seeds: int | None = None  # chains, where the study has more; None: as many as it has
 
     @property
+    def is_compared(self):
+        """Whether it has an epsilon and is of no sweep, so that algorithms can be ranked by it."""
+        return self.epsilon is not None and not self.varied
+
+    @property
     def seed_label(self):
         """What seeds are hashed from: chains of a sweep share it, and so their random numbers."""
         if self.epsilon is not None:

@@ -14,7 +14,7 @@ class Spec(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Settings of a job, and nothing else: a change of the study reruns what it changes alone."""
 
 
-class DataFileSpec(Spec, kw_only=True):
+class DataFile(Spec, kw_only=True):
     """The file of a model's data."""
 
     file: str
@@ -23,31 +23,31 @@ class DataFileSpec(Spec, kw_only=True):
     held_out: float | None = None  # share of the rows
 
 
-class DatasetSpec(Spec, kw_only=True):
+class Dataset(Spec, kw_only=True):
     """What the data set of a model depends on."""
 
     study_seed: int
     model: str
     model_entry: dict[str, Any]  # for `dpmcmc.registry.build`
-    data: DataFileSpec | None = None  # None: simulated
+    data: DataFile | None = None  # None: simulated
     data_sets: int | None = None  # where there are several
     theta: str | None = None  # "prior": drawn from the prior, whatever the model says
 
 
-class ReferenceSpec(DatasetSpec, kw_only=True):
+class Reference(Dataset, kw_only=True):
     """What the reference sample of a model depends on."""
 
     draws: int
     reference: str | None = None  # its kind, if it is not exact
 
 
-class BaselinesSpec(ReferenceSpec, kw_only=True):
+class Baselines(Reference, kw_only=True):
     """What the baseline samples of a model depend on."""
 
     samples: int
 
 
-class MechanismSpec(Spec, kw_only=True):
+class Mechanism(Spec, kw_only=True):
     """What the privacy of an iteration depends on, and the delta to be kept; no data."""
 
     model: str
@@ -60,7 +60,7 @@ class MechanismSpec(Spec, kw_only=True):
     chains_per_sample: int
 
 
-class BudgetSpec(MechanismSpec, kw_only=True):
+class Budget(Mechanism, kw_only=True):
     """What the number of iterations of a cell depends on, or what they cost."""
 
     varied: dict[str, Any]
@@ -69,19 +69,19 @@ class BudgetSpec(MechanismSpec, kw_only=True):
     max_iterations: int | None = None
 
 
-class CertificationSpec(MechanismSpec, kw_only=True):
+class Certification(Mechanism, kw_only=True):
     """What the cost of a cell by another accountant depends on, beside its budget."""
 
     epsilon: float
 
 
-class AccountingCurveSpec(MechanismSpec, kw_only=True):
+class AccountingCurve(Mechanism, kw_only=True):
     """What a curve of iterations against epsilon depends on."""
 
     epsilons: list[float]
 
 
-class ChainSpec(DatasetSpec, kw_only=True):
+class Chain(Dataset, kw_only=True):
     """What one chain depends on, beside the files that it reads."""
 
     algorithm: str
@@ -93,7 +93,7 @@ class ChainSpec(DatasetSpec, kw_only=True):
     stored_draws: int | None = None
 
 
-class BaselineTableSpec(DatasetSpec, kw_only=True):
+class BaselineTable(Dataset, kw_only=True):
     """What the metrics of a model's samples depend on, beside the samples."""
 
     mmd: dict[str, int]
@@ -101,7 +101,7 @@ class BaselineTableSpec(DatasetSpec, kw_only=True):
     chains_per_sample: int
 
 
-class CellSpec(NamedTuple):
+class Cell(NamedTuple):
     """A cell of a table of chains."""
 
     algorithm: str
@@ -110,13 +110,13 @@ class CellSpec(NamedTuple):
     seeds: int
 
 
-class ChainTableSpec(BaselineTableSpec, kw_only=True):
+class ChainTable(BaselineTable, kw_only=True):
     """What the table of a model's chains depends on, beside the chains."""
 
-    cells: list[CellSpec]
+    cells: list[Cell]
 
 
-class IntervalsSpec(Spec, kw_only=True):
+class Intervals(Spec, kw_only=True):
     """What the intervals of a model depend on."""
 
     study_seed: int
@@ -124,24 +124,24 @@ class IntervalsSpec(Spec, kw_only=True):
     model_entry: dict[str, Any]
     draws: int
     data_sets: int
-    cells: list[BudgetSpec]
+    cells: list[Budget]
 
 
-class PartSpec(NamedTuple):
+class Part(NamedTuple):
     """Fingerprints of a part of the results."""
 
     now: str
     taken: str | None  # of the committed rows that are taken; None: the rows are computed
 
 
-class RowsSpec(Spec):
+class Rows(Spec):
     """Which rows of a table are taken from committed tables."""
 
     tables: str  # their directory; empty where none is taken
-    parts: dict[str, PartSpec]
+    parts: dict[str, Part]
 
 
-class PrecomputeSpec(Spec, kw_only=True):
+class Precompute(Spec, kw_only=True):
     """What is computed once a study for samplers."""
 
     cls: str = msgspec.field(name="class")

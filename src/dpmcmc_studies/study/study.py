@@ -11,6 +11,7 @@ from dpmcmc.configuration.entries import read_algorithm, read_model
 from dpmcmc.configuration.yaml_files import converted, read_config
 from dpmcmc.settings import needed
 from dpmcmc_studies.analysis.claims import entries
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.carried import carried
 from dpmcmc_studies.study.checks import (
     check_all_settings,
@@ -34,7 +35,6 @@ from dpmcmc_studies.study.job_settings import JobSettings
 from dpmcmc_studies.study.notebooks import study_notebooks
 from dpmcmc_studies.study.runs import Cell, all_cells, check_runs
 from dpmcmc_studies.study.schema import Config
-from dpmcmc_studies.study.specs import DataFileSpec
 
 # Tables of what jobs of one model each measured.
 MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")
@@ -141,14 +141,13 @@ class StudyConfig(JobSettings):
             for name, algorithm in self.algorithms.items()
             if algorithm.in_place_of == cell.algorithm
             and cell._replace(algorithm=name) in self.runs
-            and self.runs[cell].epsilon is not None
-            and not self.runs[cell].varied
+            and self.runs[cell].is_compared
         ]
 
     @property
     def is_comparison(self):
         """Whether algorithms run at an epsilon, outside of a sweep, so that they can be ranked."""
-        return any(run.epsilon is not None and not run.varied for run in self.runs.values())
+        return any(run.is_compared for run in self.runs.values())
 
     @property
     def is_clipping_swept(self):
@@ -200,9 +199,7 @@ class StudyConfig(JobSettings):
         return [
             cell
             for cell in self.cells_of(model)
-            if cell.algorithm in algorithms
-            and self.runs[cell].epsilon is not None
-            and not self.runs[cell].varied
+            if cell.algorithm in algorithms and self.runs[cell].is_compared
         ]
 
     @property
@@ -315,7 +312,7 @@ def described_model(entry):
         dimension=entry.model.dimension,
         num_rows=entry.model.num_rows,
         entry=entry.spec,
-        data=DataFileSpec(**entry.public_data) if entry.data else UNSET,
+        data=specs.DataFile(**entry.public_data) if entry.data else UNSET,
         parameter_names=UNSET if names is None else list(names),
     )
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 from dpmcmc_studies.analysis.claims import Claim
-from dpmcmc_studies.study.specs import BudgetSpec, ReferenceSpec, Spec
+from dpmcmc_studies.study import specs
+from dpmcmc_studies.study.schema import Tuning
 
 
-class ModelSpec(Spec, kw_only=True):
+class Model(specs.Spec, kw_only=True):
     """A row of the table of models."""
 
     model: str
@@ -15,14 +16,14 @@ class ModelSpec(Spec, kw_only=True):
     reference: str
 
 
-class StudyTablesSpec(Spec, kw_only=True):
+class StudyTables(specs.Spec, kw_only=True):
     """What the tables of a study depend on, beside those of its models."""
 
-    models: list[ModelSpec]
+    models: list[Model]
     swept: list[str]
 
 
-class AnalysisTablesSpec(Spec, kw_only=True):
+class AnalysisTables(specs.Spec, kw_only=True):
     """What the tables that follow depend on, beside those of the study."""
 
     stand_ins: dict[str, str]  # from an algorithm that stands in for another to that one's id
@@ -31,7 +32,7 @@ class AnalysisTablesSpec(Spec, kw_only=True):
     chains_per_sample: int
 
 
-class AuditCaseSpec(Spec, kw_only=True):
+class AuditCase(specs.Spec, kw_only=True):
     """What the audit of a case depends on."""
 
     study_seed: int
@@ -41,17 +42,12 @@ class AuditCaseSpec(Spec, kw_only=True):
     confidence: float
 
 
-class SearchSpec(Spec, kw_only=True):
+class Search(specs.Spec, kw_only=True):
     """What the search of the settings of an algorithm on a model depends on."""
 
-    twin: ReferenceSpec  # the data set apart, and its reference sample
-    budget: BudgetSpec  # with the study's own settings
+    twin: specs.Reference  # the data set apart, and its reference sample
+    budget: specs.Budget  # with the study's own settings
     settings: dict[str, Any]  # the study's own
-    factors: dict[str, float]
+    tuning: Tuning  # as far as it concerns this search
     mmd: dict[str, int]
-    trials: int
-    seeds: int
-    finalists: int
-    confirming_seeds: int
-    largest_clip_fraction: float
     stored_draws: int | None = None
