@@ -27,6 +27,7 @@ workflow is parsed; it stays clear of everything slow.
 
 import ast
 import json
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -51,6 +52,10 @@ FILE_NAME = msgspec.Meta(
     pattern=r"^[\w.-]+\Z",
     description="is not a valid name; it may have letters, digits, -, . and _",
 )
+
+
+LARGEST = sys.float_info.max
+FINITE = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class Figure(Table):
@@ -129,7 +134,7 @@ def read_notebook(study, tables, entry, given, path):
     """A notebook as the study has it; None where it has nothing to show."""
     title, question, declared, values = read_source(path)
     where = f"notebooks.{entry}"
-    kinds = {name: {int: float}.get(type(v), type(v)) for name, v in values.items()}
+    kinds = {name: {int: FINITE, float: FINITE}.get(type(v), type(v)) for name, v in values.items()}
     fields = [(name, Any if v is None else kinds[name], None) for name, v in values.items()]
     converted(given, msgspec.defstruct("Parameters", fields, forbid_unknown_fields=True), where)
     values |= given
