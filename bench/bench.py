@@ -195,8 +195,9 @@ def chain_command(study, results, cell, output):
     command += ["--dataset", results / f"data/{cell.model}.npy"]
     command += ["--reference", results / f"reference/{cell.model}.npy"]
     command += ["--budget", results / f"budgets/{cell.model}/{cell.algorithm}/{cell.run}.json"]
-    names = study.precomputed_by(cell.algorithm)
-    precomputed = [results / f"precomputed/{name}.json" for name in names]
+    precomputed = [
+        results / f"precomputed/{name}.json" for name in study.precomputed_by(cell.algorithm)
+    ]
     return [*command, "--precomputed", *precomputed, "--output", output]
 
 
