@@ -306,14 +306,14 @@ class StudyConfig(JobSettings):
 
 def described_model(entry):
     """Description of a model's entry; with no digest of its data."""
-    names = getattr(entry.model, "parameter_names", None)
+    names = getattr(entry.model, "parameter_names", ())
     return ModelDescription(
         label=entry.label,
         dimension=entry.model.dimension,
         num_rows=entry.model.num_rows,
         entry=entry.spec,
         data=specs.DataFile(**entry.public_data) if entry.data else UNSET,
-        parameter_names=UNSET if names is None else list(names),
+        parameter_names=list(names) if names else UNSET,
     )
 
 
