@@ -18,8 +18,8 @@ include: "workflow/rules/tuning.smk"
 
 localrules:
     describe_study,
-    record_provenance,
-    build_site,
+    provenance,
+    site,
 
 
 rule all:

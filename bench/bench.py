@@ -24,6 +24,7 @@ from dpmcmc.files import read_json, read_npz
 from dpmcmc.kernels.gradients import clipped_gradient_sum
 from dpmcmc.kernels.library import kernel_build
 from dpmcmc.kernels.ratios import clipped_ratio_sum
+from dpmcmc_studies.jobs.table import text_of
 from dpmcmc_studies.reporting.provenance import processor
 from dpmcmc_studies.study.loading import load_study
 from dpmcmc_studies.study.runs import Cell
@@ -190,7 +191,7 @@ def run_measured(command, environment=ENVIRONMENT, cwd=None):
 def chain_command(study, results, cell, output):
     """Command of the chain with seed 0 of a cell."""
     command = [sys.executable, "-m", "dpmcmc_studies", "chain"]
-    command += ["--spec", json.dumps(study.chain(cell, 0))]
+    command += ["--spec", text_of(study.chain(cell, 0))]
     command += ["--dataset", results / f"data/{cell.model}.npy"]
     command += ["--reference", results / f"reference/{cell.model}.npy"]
     command += ["--budget", results / f"budgets/{cell.model}/{cell.algorithm}/{cell.run}.json"]

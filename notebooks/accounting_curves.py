@@ -15,7 +15,7 @@ def accounting_panels(study, curves):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     curves : DataFrame
         Table `accounting` of the study; algorithms with one accountant are left out beside others.
     """
@@ -69,7 +69,7 @@ def gains(study, curves):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     curves : DataFrame
         Table `accounting` of the study; algorithms with one accountant are left out.
     """
@@ -99,7 +99,7 @@ def iterations_table(study, curves, columns=6):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     curves : DataFrame
     columns : int
     """

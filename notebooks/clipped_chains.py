@@ -12,7 +12,7 @@ def most_clipped(study, chains):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     chains : DataFrame
         Rows of the table `chains` that have an epsilon.
 

@@ -22,7 +22,7 @@ def about_threshold(study, row):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     row : namedtuple
         Of the table `clipping-thresholds`.
     """
@@ -50,7 +50,7 @@ def detected(study, effects):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     effects : DataFrame
         Table `clipping-effects` of the study.
 
@@ -125,7 +125,7 @@ def effect_tables(study, effects):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     effects : DataFrame
         Table `clipping-effects` of the study.
     """

@@ -6,7 +6,7 @@ def clip_table(study, chains):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     chains : DataFrame
         Rows of the table `chains`, of one algorithm.
     """

@@ -16,7 +16,7 @@ def coverage_map(study, intervals, level=90):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     intervals : DataFrame
         Table `intervals` of the study.
     level : int
@@ -95,7 +95,7 @@ def coverage_text(study, intervals):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     intervals : DataFrame
         Table `intervals` of the study.
     """
@@ -121,7 +121,7 @@ def interval_table(study, cells):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     cells : DataFrame
         Rows of the table `intervals`.
     """

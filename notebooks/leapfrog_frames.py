@@ -60,7 +60,7 @@ def noisy_trajectory(study, model, algorithm, num_steps):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model, algorithm : str
         Ids; settings of the algorithm are those on the model.
     num_steps : int

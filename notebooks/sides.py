@@ -8,7 +8,7 @@ def sides(study, chains, models):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     chains : DataFrame
         Table `chains` of the study.
     models : list of str

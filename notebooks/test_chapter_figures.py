@@ -8,12 +8,16 @@ from conftest import SMALL_MODELS
 from accounting_curves import accounting_panels, best_accounting_figure
 from clipped_chains import most_clipped
 from dpmcmc.likelihoods.target import Target
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
+from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
 from leapfrog_frames import trajectory_figure
 
-STUDY = Study(
+STUDY = StudyResults(
     results="",
-    algorithms={"dp-hmc": {"label": "DP HMC", "colour": "#009E73"}, "dp-penalty": {}},
+    algorithms={
+        "dp-hmc": AlgorithmDescription("DP HMC", colour="#009E73"),
+        "dp-penalty": AlgorithmDescription(),
+    },
 )
 
 
@@ -46,10 +50,10 @@ def test_accounting_figures_draw_a_line_an_accountant(accountants):
 
 
 def test_chains_that_clip_much_are_counted_where_medians_hide_them():
-    once = {"label": "Noisy sum", "has_free_steps": True}
-    study = Study(
+    once = AlgorithmDescription("Noisy sum", has_free_steps=True)
+    study = StudyResults(
         results="",
-        models={"a": {"label": "A"}, "b": {"label": "B"}},
+        models={"a": ModelDescription("A"), "b": ModelDescription("B")},
         algorithms=STUDY.algorithms | {"noisy-sum": once},
     )
     rows = [

@@ -406,15 +406,15 @@ MUTANTS = [
     Mutant(
         "specs: chains of all seeds are one",
         "dpmcmc_studies/study/job_settings.py",
-        '"varied": run.varied, "seed": int(seed)}',
-        '"varied": run.varied, "seed": 0}',
+        "            seed=int(seed),\n",
+        "            seed=0,\n",
         STUDY,
     ),
     Mutant(
         "specs: delta is the same for any number of rows",
         "dpmcmc_studies/study/job_settings.py",
-        '"delta": self.config["delta_times_n"] / posterior.num_rows',
-        '"delta": self.config["delta_times_n"] / 1000',
+        "delta=self.config.delta_times_n / posterior.num_rows",
+        "delta=self.config.delta_times_n / 1000",
         STUDY,
     ),
     Mutant(
@@ -469,7 +469,7 @@ MUTANTS = [
     Mutant(
         "all chains have the first data set",
         "dpmcmc_studies/study/data_sets.py",
-        'arrays[seed % spec["data_sets"]]',
+        "arrays[seed % spec.data_sets]",
         "arrays[0]",
         "study/test_several_data_sets.py",
     ),

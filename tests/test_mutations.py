@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from itertools import islice
 
+import msgspec
 import pytest
 import yaml
 from conftest import ROOT, chosen
@@ -14,6 +15,7 @@ from dpmcmc.accounting.accountants import accountants
 from dpmcmc.configuration import catalogue
 from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.configuration.yaml_files import ConfigError
+from dpmcmc_studies.analysis.claims import Claim
 from dpmcmc_studies.jobs import tuning
 from dpmcmc_studies.study.claims import check_claims
 from dpmcmc_studies.study.loading import load_study
@@ -80,7 +82,12 @@ def are_known(config):
 
     def is_known(claim):
         try:
-            check_claims([claim], config["models"], config["algorithms"], accountants())
+            check_claims(
+                [msgspec.convert(claim, Claim)],
+                config["models"],
+                config["algorithms"],
+                accountants(),
+            )
         except ConfigError:
             return False
         return True
@@ -88,33 +95,37 @@ def are_known(config):
     return is_known
 
 
+def as_json(settings):
+    """Settings as JSON; a ValueError for a number that is not finite."""
+    json.dumps(msgspec.to_builtins(settings), allow_nan=False)
+
+
 def work_out(study):
     """All that the workflow asks of a study when it plans the jobs."""
     for cell in study.cells:
         spec = study.chain(cell, 0)
-        registry.build(spec["sampler"])
-        json.dumps([spec, study.chain_table(cell.model), study.budget(cell)], allow_nan=False)
+        registry.build(spec.sampler)
+        as_json([spec, study.chain_table(cell.model), study.budget(cell)])
         assert 1 <= len(study.seeds_of(cell)) <= len(study.seeds)
     for case in study.audited_cases:
-        json.dumps(study.audited_case(case), allow_nan=False)
+        as_json(study.audit_case(case))
     for model in study.model_ids:
-        spec = [study.baselines(model), study.baseline_table(model)]
-        json.dumps(spec, allow_nan=False)
+        as_json([study.baselines(model), study.baseline_table(model)])
     searches = [study.search(*pair) for pair in study.searches]
     for spec in searches:
         space = tuning.search_space(spec)
         for end in ("low", "high"):
             factors = {key: getattr(limits, end) for key, limits in space.items()}
             settings = tuning.scaled(spec, factors)
-            entry = spec["sampler"]
+            entry = spec.budget.sampler
             move = entry.get("move", {}).get("class")
             registry.build(registry.entry(entry["class"], settings, move))
-    json.dumps(searches, allow_nan=False)
-    json.dumps([study.certification(cell) for cell, _ in study.replaced_cells], allow_nan=False)
+    as_json(searches)
+    as_json([study.certification(cell) for cell, _ in study.replaced_cells])
     curves = [study.accounting_curve(*curve) for curve in study.accounting_curves]
     notebooks = [notebook.parameters for notebook in study.notebooks.values()]
-    json.dumps([curves, notebooks, study.all_tables, len(study.seeds)], allow_nan=False)
-    json.dumps([study.description(), study.study_tables(), study.analysis()], allow_nan=False)
+    as_json([curves, notebooks, study.all_tables, len(study.seeds)])
+    as_json([study.describe_study(), study.study_tables(), study.analysis_tables()])
 
 
 def outcome(path, text):

@@ -1,14 +1,15 @@
 """One command for each rule of the workflow, `python -m dpmcmc_studies chain ...`; some for people.
 
-Of a rule's command, `--spec` is a JSON object of the job's own settings (see
-`dpmcmc_studies.study.study.Study`); every other option is a path. `@file` stands for the lines of a
-file: the system limits how long a command may be, so rules give settings and long lists by
-`@/dev/stdin`.
+An option of a rule's command is a path or, where the function of the job says its type, JSON of
+that type (see `dpmcmc_studies.study.specs`). `@file` stands for the lines of a file: the system
+limits how long a command may be, so rules give settings by `@/dev/stdin`.
 """
 
-import json
 import sys
 import textwrap
+from functools import partial
+
+import msgspec
 
 from dpmcmc import cli
 from dpmcmc_studies.jobs.table import JOBS
@@ -43,13 +44,13 @@ def main(arguments=None):
 def run_job(name, *options):
     """Run the job of a rule."""
     job = JOBS[name]
-    function = cli.imported(name, f"dpmcmc_studies.jobs.{job.function}", "studies")
+    function = cli.imported(name, f"dpmcmc_studies.jobs.{job.module}.{name}", "studies")
     parser = cli.parser_of("dpmcmc_studies", name, function)
     parser.fromfile_prefix_chars = "@"
-    spec = ["spec"] if job.spec else []
-    for option in [*spec, *job.reads.split(), *job.given.split(), *job.writes.split()]:
+    types = function.__annotations__
+    for option in job.options:
         many = option[-1] if option[-1] in "+*?" else None
         option = option.rstrip("+*?")
-        kind = json.loads if option in ("spec", "rows") else str
-        parser.add_argument(f"--{option}", type=kind, required=many != "?", nargs=many)
+        read = partial(msgspec.json.decode, type=types[option]) if option in types else str
+        parser.add_argument(f"--{option}", type=read, required=many != "?", nargs=many)
     cli.call(name, function, parser, options)

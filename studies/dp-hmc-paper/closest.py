@@ -8,7 +8,7 @@ def nearest(study, ranking, model, epsilon, algorithms):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     ranking : DataFrame
         Table `ranking` of the study.
     model : str
@@ -40,7 +40,7 @@ def answer(study, ranking, models, published, corrected, has_corrected):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     ranking : DataFrame
     models, published, corrected : list of str
         Ids.
@@ -66,7 +66,7 @@ def median_table(study, ranking, models, algorithms):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     ranking : DataFrame
     models, algorithms : list of str
         Ids; columns are in the order of the algorithms.

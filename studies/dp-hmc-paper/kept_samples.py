@@ -11,7 +11,7 @@ def median_draws(study, model, run, numbers, dots):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model, run : str
         Id, and the run as it stands in paths.
     numbers : dict of str to int

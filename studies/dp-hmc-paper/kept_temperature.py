@@ -17,7 +17,7 @@ def all_spreads(study, models, algorithm, swept):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     models : list of str
     algorithm : str
     swept : DataFrame
@@ -38,7 +38,7 @@ def spreads(study, model, algorithm, swept):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model, algorithm : str
         Ids; the model has exact draws.
     swept : DataFrame
@@ -58,7 +58,7 @@ def spreads(study, model, algorithm, swept):
     rng = generator(0, "spread", model)
     exact = straighten(target.model.sample_posterior(rng, target.data, EXACT_DRAWS))
     deviations, axes = principal_axes(exact)
-    settings = study.algorithms[algorithm]["settings"][model]
+    settings = study.algorithms[algorithm].settings[model]
     keys = [key for key in swept if key in settings]
     rows = []
     for values, cell in swept.groupby([*keys, "iterations"], sort=False):

@@ -19,7 +19,7 @@ def spread_table(study, table):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     table : DataFrame
         From `kept_temperature.spreads`, of one model or several.
 
@@ -53,7 +53,7 @@ def spread_panels(study, table):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     table : DataFrame
         From `kept_temperature.spreads`, of one model or several.
     """
@@ -128,7 +128,7 @@ def samples_figure(study, target, reference, samples):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     target : Target
     reference : (size, 2) array
         Reference sample.

@@ -325,7 +325,7 @@ def normality(study, found, batches, sizes):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     found : list of Proposal
         Of algorithms whose sampler is DP Barker or the minibatch penalty.
     batches : int
@@ -411,7 +411,7 @@ def distance_panels(study, table):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     table : DataFrame
         From `normality`.
     """

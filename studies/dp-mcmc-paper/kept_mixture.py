@@ -15,7 +15,7 @@ def results_of_cell(study, model, algorithm, run, seeds, reference, first):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model, algorithm : str
         Ids.
     run : str

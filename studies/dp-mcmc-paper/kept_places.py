@@ -10,7 +10,7 @@ def all_places(study, cells, count):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     cells : dict of (str, str) to DataFrame
         Rows of the table `chains` by algorithm and model.
     count : int
@@ -26,7 +26,7 @@ def places(study, model, algorithm, run, count):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model, algorithm : str
         Ids; the algorithm has a move.
     run : str
@@ -42,12 +42,12 @@ def run_as_set(study, cell):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     cell : DataFrame
         Rows of the table `chains`, of one model and algorithm.
     """
     model, algorithm = cell.iloc[0][["model", "algorithm"]]
-    own = study.algorithms[algorithm]["settings"][model]
+    own = study.algorithms[algorithm].settings[model]
     swept = [key for key in own if key in cell and cell[key].notna().any()]
     is_own = np.logical_and.reduce(
         [np.ones(len(cell), dtype=bool), *(np.isclose(cell[key], own[key]) for key in swept)]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dpmcmc_studies.analysis.intervals import Estimate, median_contrast
 from dpmcmc_studies.reporting import words
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
 
 SIDES = CLOSER, FARTHER, OPEN = "closer", "farther", "open"
 
@@ -31,7 +31,7 @@ class Mala:
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
     models : list of str
     mala : str
         Id.
@@ -43,7 +43,7 @@ class Mala:
         Models on which the search found nothing better than the guess for DP MALA.
     """
 
-    study: Study
+    study: StudyResults
     models: list
     mala: str
     algorithms: list

@@ -18,7 +18,7 @@ from dpmcmc_studies.analysis.intervals import Estimate, median_contrast
 from dpmcmc_studies.analysis.ranking import LARGEST_R_HAT, MOST_TIMES_EXACT
 from dpmcmc_studies.reporting import words
 from dpmcmc_studies.reporting.draws import run_of
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
 from kept_mixture import results_of_cell, running_errors, variances
 
 WIDEST_SHARE = 0.05  # half width of an interval that can confirm a share
@@ -124,7 +124,7 @@ class Mixture:
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
     model : str
         Id of a mixture of kind GaussianMixture.
     private, plain, clipped : str
@@ -140,7 +140,7 @@ class Mixture:
         Share of the iterations before which running errors are not shown.
     """
 
-    study: Study
+    study: StudyResults
     model: str
     private: str
     plain: str
@@ -204,7 +204,7 @@ class Mixture:
         return [
             sample
             for sample in self.samples
-            if algorithms[sample.algorithm]["in_place_of"] == self.private
+            if algorithms[sample.algorithm].in_place_of == self.private
         ]
 
     def rival(self, sample):
@@ -234,7 +234,7 @@ class Mixture:
 
     def accountant(self, algorithm):
         """Name of the accountant that an algorithm is charged by."""
-        return self.study.algorithms[algorithm]["accountant"]
+        return self.study.algorithms[algorithm].accountant
 
     def cost(self, algorithm, iterations, accountant):
         """Epsilon of iterations of an algorithm."""

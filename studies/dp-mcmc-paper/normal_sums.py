@@ -7,7 +7,7 @@ import pandas as pd
 
 import clt
 from dpmcmc_studies.reporting import words
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
 from kept_places import all_places
 
 SURELY = 3.5  # standard errors from 0 that chance hardly explains: one in 2,000
@@ -20,7 +20,7 @@ class NormalSums:
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
     models, algorithms : list of str
         Ids; the algorithms are DP Barker or the minibatch penalty.
     count : int
@@ -31,7 +31,7 @@ class NormalSums:
         Of batches.
     """
 
-    study: Study
+    study: StudyResults
     models: list
     algorithms: list
     count: int

@@ -20,7 +20,8 @@ from dpmcmc.samplers.dp_barker import DPBarker
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, Move
 from dpmcmc.samplers.sampler import State
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
+from dpmcmc_studies.study.description import AlgorithmDescription
 from kept_places import run_as_set
 
 
@@ -236,7 +237,9 @@ def test_acceptance_of_barker_is_that_of_all_batches():
 
 
 def test_the_run_whose_swept_settings_are_the_algorithm_s_own():
-    study = Study("", algorithms={"a": {"settings": {"m": {"proposal_scale": 0.1}}}})
+    study = StudyResults(
+        "", algorithms={"a": AlgorithmDescription(settings={"m": {"proposal_scale": 0.1}})}
+    )
     cell = pd.DataFrame(
         {"model": "m", "algorithm": "a", "iterations": 400, "epsilon": np.nan}, [0, 1]
     )

@@ -8,6 +8,7 @@ import pytest
 
 import mixture
 from dpmcmc_studies.analysis.intervals import Estimate
+from dpmcmc_studies.study.description import AlgorithmDescription
 from mixture import Clipping, Exact, Mean, Mixture, claims, clip_verdict, share_verdict
 
 SCATTER = np.linspace(-1, 1, 12)
@@ -62,7 +63,9 @@ def page(monkeypatch):
         seed=1,
         table=tables.get,
         kept=kept,
-        algorithms={name: of | {"accountant": "rdp"} for name, of in LABELS.items()},
+        algorithms={
+            name: AlgorithmDescription(accountant="rdp", **of) for name, of in LABELS.items()
+        },
         algorithm_label=str.title,
         sampler=lambda algorithm, model: Priced() if algorithm == "private" else Free(),
         delta_times_n=0.1,

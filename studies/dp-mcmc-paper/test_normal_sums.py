@@ -8,6 +8,7 @@ import pytest
 
 import kept_places
 import normal_sums
+from dpmcmc_studies.study.description import AlgorithmDescription
 from normal_sums import NormalSums
 
 COLUMNS = ["model", "algorithm", "proposal", "batch_size", "is_own", "clip_fraction"]
@@ -76,7 +77,7 @@ def test_the_worst_proposal_of_each_algorithm_is_drawn(page, monkeypatch):
 def test_places_are_spread_evenly_over_the_first_chain(monkeypatch):
     monkeypatch.setattr(kept_places, "run_of", lambda study, row: "run")
     monkeypatch.setattr(kept_places, "sample_draws", lambda *of: np.arange(20.0).reshape(1, 10, 2))
-    study = SimpleNamespace(algorithms={"a": {"settings": {"m": {}}}})
+    study = SimpleNamespace(algorithms={"a": AlgorithmDescription(settings={"m": {}})})
     cells = {("a", "m"): pd.DataFrame({"model": ["m"], "algorithm": ["a"]})}
     kept = kept_places.all_places(study, cells, 3)
     assert kept["a/m"][:, 0].tolist() == [0, 8, 18]

@@ -6,7 +6,7 @@ from functools import cached_property
 from dpmcmc.accounting.search import rounded_up
 from dpmcmc_studies.analysis.intervals import median_contrast
 from dpmcmc_studies.reporting import words
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
 from regression import MARGIN, baseline, majority
 
 STUCK = 0.05  # share of accepted proposals below which a chain barely moves
@@ -18,12 +18,12 @@ class Classification:
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
     models, algorithms : list of str
         Ids.
     """
 
-    study: Study
+    study: StudyResults
     models: list
     algorithms: list
 

@@ -26,7 +26,7 @@ def runs(study, chains, model, algorithms):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     chains : DataFrame
         Table `chains` of the study.
     model : str
@@ -43,7 +43,7 @@ def runs(study, chains, model, algorithms):
         Rows of the table.
     """
     for algorithm in algorithms:
-        entry = study.algorithms[algorithm]["entries"][model]
+        entry = study.algorithms[algorithm].entries[model]
         of = chains[(chains["model"] == model) & (chains["algorithm"] == algorithm)]
         swept = [key for key in of if key in entry and of[key].notna().any()]
         for _, cell in of.groupby([*swept, "iterations"], sort=False, dropna=False):

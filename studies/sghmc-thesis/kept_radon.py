@@ -10,7 +10,7 @@ def chain_samples(study, model, runs, columns):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model : str
         Id, of d parameters.
     runs : dict of str to DataFrame

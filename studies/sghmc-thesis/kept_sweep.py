@@ -11,7 +11,7 @@ def widths(study, model, algorithm, cells, references):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model, algorithm : str
         Ids.
     cells : dict of (float, float) to DataFrame

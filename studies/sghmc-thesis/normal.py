@@ -15,7 +15,7 @@ from dpmcmc_studies.analysis.claims import side, verdict
 from dpmcmc_studies.analysis.intervals import bootstrap, median_contrast
 from dpmcmc_studies.reporting import words
 from dpmcmc_studies.reporting.figures.style import NEUTRAL, legend_below
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
 from kept_normal import ENDLESS, Moments, moments_of_runs, runs
 from phase_space import Quadratic, batch_noise, quadratic
 
@@ -113,7 +113,7 @@ class NormalMean:
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
     model : str
         Id of one with a normal posterior in one dimension.
     algorithms : list of str
@@ -126,7 +126,7 @@ class NormalMean:
         Mean that the table calls the actual one.
     """
 
-    study: Study
+    study: StudyResults
     model: str
     algorithms: list
     pairs: dict

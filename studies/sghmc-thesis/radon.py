@@ -8,7 +8,7 @@ import numpy as np
 from dpmcmc.random_streams import generator
 from dpmcmc_studies.analysis.intervals import median_contrast
 from dpmcmc_studies.reporting import words
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
 from kept_radon import chain_samples
 from kept_sweep import sd_difference
 from regression import (
@@ -44,7 +44,7 @@ class Radon:
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
     proper : list of str
         Ids of the posterior itself: with a normal prior, then with a uniform one.
     powers : list of str
@@ -57,7 +57,7 @@ class Radon:
         Ids of HMC on batches without friction, and of private SGHMC.
     """
 
-    study: Study
+    study: StudyResults
     proper: list
     powers: list
     mean_loss: str
@@ -140,7 +140,7 @@ class Radon:
     def costs(self, model, algorithm):
         """Text of the epsilon of a run, as published and as it was made."""
         algorithms, spent = self.study.algorithms, self.spent(model)
-        twins = [name for name, of in algorithms.items() if of.get("in_place_of") == algorithm]
+        twins = [name for name, of in algorithms.items() if of.in_place_of == algorithm]
         return " / ".join(f"{spent[name]:.2f}" for name in (algorithm, *twins) if name in spent)
 
     # -- Table 6.2 ---------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ class Widths:
     @property
     def names(self):
         """Names of these parameters."""
-        named = self.radon.study.models[self.model]["parameter_names"][self.columns]
+        named = self.radon.study.models[self.model].parameter_names[self.columns]
         return [f"Floor {name.partition('[')[2].rstrip(']')}" for name in named]
 
     @cached_property
@@ -354,7 +354,7 @@ class Widths:
 
     def settings(self, algorithm):
         """Settings of an algorithm on the model."""
-        return self.radon.study.algorithms[algorithm]["settings"][self.model]
+        return self.radon.study.algorithms[algorithm].settings[self.model]
 
     def off(self, name, model):
         """Mean |s - s_model| of each chain of a run: see `regression.sd_difference`."""

@@ -9,7 +9,7 @@ import pandas as pd
 import dpmcmc
 from dpmcmc_studies.analysis.intervals import median_contrast
 from dpmcmc_studies.reporting import words
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
 from kept_sweep import widths
 from regression import MARGIN, judged
 
@@ -23,7 +23,7 @@ class Sweep:
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
     model : str
         Id, of the power b / n.
     posterior : str
@@ -34,7 +34,7 @@ class Sweep:
         Friction up to which results stay the same, says the thesis.
     """
 
-    study: Study
+    study: StudyResults
     model: str
     posterior: str
     algorithm: str

@@ -13,6 +13,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.sghmc import SGHMC
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
+from dpmcmc_studies.study.description import AlgorithmDescription
 from kept_normal import Moments, moments
 
 
@@ -111,7 +112,7 @@ def page():
     ]
     chains = pd.DataFrame({"model": "m", "algorithm": np.repeat([*kept], 15), "iterations": 500})
     study = SimpleNamespace(
-        algorithms={name: {"entries": {"m": settings}} for name in kept},
+        algorithms={name: AlgorithmDescription(entries={"m": settings}) for name in kept},
         algorithm_label=str.title,
         kept=lambda name, compute: pd.concat(of_chains).assign(kept=251),
         sampler=lambda name, model: built[name],

@@ -8,6 +8,7 @@ import pytest
 
 import kept_radon
 from dpmcmc.models.softmax import Softmax
+from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
 from radon import COLUMNS, MARGIN, PRIOR, Radon, Widths, claims, with_error
 
 SETTINGS = {"means": [0, 0], "sds": [1, 1], "classes": [1, 9, 0]}
@@ -64,10 +65,10 @@ def study():
     return SimpleNamespace(
         seed=1,
         num_samples=15,
-        models={name: {"parameter_names": names} for name in MODELS},
+        models={name: ModelDescription(parameter_names=names) for name in MODELS},
         algorithms={
-            "quiet": {"settings": {"tempered": {"friction": 0.15}}},
-            "dp-sghmc-certified": {"in_place_of": "dp-sghmc"},
+            "quiet": AlgorithmDescription(settings={"tempered": {"friction": 0.15}}),
+            "dp-sghmc-certified": AlgorithmDescription(in_place_of="dp-sghmc"),
         },
         table=tables.get,
         target=lambda name: SimpleNamespace(data=rows[:40], model=models[name]),

@@ -15,7 +15,7 @@ def iterations_figure(study, certified):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     certified : DataFrame
         Table `certified` of the study.
     """

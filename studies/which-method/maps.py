@@ -49,12 +49,12 @@ def families(models):
     """
     groups = {}
     for name, model in models.items():
-        same = {key: value for key, value in model["entry"].items() if key != "num_rows"}
+        same = {key: value for key, value in model.entry.items() if key != "num_rows"}
         groups.setdefault(json.dumps(same, sort_keys=True), []).append(name)
     labels = {}
     for names in groups.values():
         if len(names) > 1:
-            first = models[names[0]]["label"]
+            first = models[names[0]].label
             labels |= dict.fromkeys(names, first.rpartition(", n = ")[0] or first)
     return labels
 
@@ -64,7 +64,7 @@ def with_kinds(study, ranking):
 
     The steps of such an algorithm release nothing.
     """
-    samplers = {name: getattr(dpmcmc, of["sampler"]) for name, of in study.algorithms.items()}
+    samplers = {name: getattr(dpmcmc, of.sampler) for name, of in study.algorithms.items()}
     is_release = {name: cls.has_free_steps for name, cls in samplers.items()}
     return ranking.assign(is_release=ranking["algorithm"].map(is_release))
 
@@ -73,8 +73,8 @@ def with_families(ranking, models):
     """The ranking of models that have a family, with `family`, `n` and `d`."""
     labels = families(models)
     table = ranking[ranking["model"].isin(list(labels))]
-    sizes = {name: model["num_rows"] for name, model in models.items()}
-    dimensions = {name: model["dimension"] for name, model in models.items()}
+    sizes = {name: model.num_rows for name, model in models.items()}
+    dimensions = {name: model.dimension for name, model in models.items()}
     return table.assign(
         family=table["model"].map(labels),
         n=table["model"].map(sizes),
@@ -461,7 +461,7 @@ def gain_of_search(study, trials, found, examples):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     trials, found : DataFrame
         From `searched`.
     examples : list of (str, str)
@@ -496,7 +496,7 @@ def gain_of_smaller_bounds(study, found, searches):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     found : DataFrame
         From `searched`.
     searches : list of (str, str)
@@ -522,8 +522,8 @@ def settings_table(study):
     """Settings of the models that others take them from: rows of a table."""
     labels, rows = families(study.models), []
     for name, algorithm in study.algorithms.items():
-        for model, settings in algorithm["settings"].items():
-            if study.models[model]["num_rows"] == TUNED_ROWS and model in labels:
+        for model, settings in algorithm.settings.items():
+            if study.models[model].num_rows == TUNED_ROWS and model in labels:
                 text = ", ".join(f"{key}: {value}" for key, value in settings.items())
                 row = {"posterior": labels[model], "method": study.algorithm_label(name)}
                 rows.append(row | {"settings": text or "defaults"})
@@ -535,7 +535,7 @@ def cells_table(study, cells):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     cells : DataFrame
         From `with_families`.
     """

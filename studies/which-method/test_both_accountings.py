@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from both_accountings import audit_table, gains, iterations_figure, iterations_table
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
+from dpmcmc_studies.study.description import AlgorithmDescription
 
-STUDY = Study(results="", algorithms={"barker": {"label": "DP Barker"}})
+STUDY = StudyResults(results="", algorithms={"barker": AlgorithmDescription("DP Barker")})
 CERTIFIED = pd.DataFrame(
     {
         "model": ["flat", "flat", "narrow"],

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from dpmcmc_studies.reporting.figures.strips import closest_algorithms
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
+from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
 from maps import (
     CELL,
     best_methods,
@@ -39,15 +40,15 @@ SIZES, EPSILONS = (1000, 10_000, 100_000), (0.25, 1.0)
 def model(n, kind="Normal"):
     entry = {"class": f"m:{kind}", "num_rows": n}
     label = f"{kind} mean, d = 3, n = {n:,}"
-    return {"label": label, "dimension": 3, "num_rows": n, "entry": entry}
+    return ModelDescription(label, 3, n, entry)
 
 
-STUDY = Study(
+STUDY = StudyResults(
     results="",
     models={f"normal-{n}": model(n) for n in SIZES} | {"alone": model(50, "Other")},
     algorithms={
-        "release": {"label": "Noisy Newton", "sampler": "NoisyNewton", "settings": {}},
-        "chain": {"label": "DP penalty", "sampler": "DPPenalty", "settings": {}},
+        "release": AlgorithmDescription("Noisy Newton", sampler="NoisyNewton"),
+        "chain": AlgorithmDescription("DP penalty", sampler="DPPenalty"),
     },
 )
 

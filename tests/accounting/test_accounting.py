@@ -29,6 +29,7 @@ from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.budgets import budget, certification, price_of
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.loading import load_study
 
 ACCOUNTANTS = [
@@ -507,9 +508,10 @@ def test_a_budget_that_is_capped_says_no_less_than_it_spends(tmp_path):
             "noise_scale": 0.1 + 0.01 * k,
             "clip_bound": 2,
         }
-        budget(spec | {"sampler": sampler, "max_iterations": k}, tmp_path / "budget.json")
+        capped = specs.Budget(**spec, sampler=sampler, max_iterations=k)
+        budget(capped, tmp_path / "budget.json")
         record = read_json(tmp_path / "budget.json")
-        [(mechanism, _)] = price_of(spec | {"sampler": sampler}, {}).releases(1)
+        [(mechanism, _)] = price_of(capped, {}).releases(1)
         assert record["iterations"] == k < record["allowed_iterations"]
         assert gaussian(mechanism, k, record["spent_epsilon"]) <= 1e-6
 
@@ -535,20 +537,23 @@ def test_chains_of_a_release_share_its_budget(tmp_path, chains):
         "chains_per_sample": chains,
     }
     path = tmp_path / "budget.json"
-    [(mechanism, _)] = price_of(spec, {}).releases(1)
-    budget(spec | {"epsilon": 4.0}, path)
+    [(mechanism, _)] = price_of(specs.Budget(**spec), {}).releases(1)
+    budget(specs.Budget(**spec, epsilon=4.0), path)
     record = read_json(path)
     assert record["allowed_iterations"] == 2028 and record["chains_per_sample"] == chains
     assert record["iterations"] == 2028 // chains
     total = chains * record["iterations"]
     assert gaussian(mechanism, total, record["spent_epsilon"]) <= 1e-6
     assert record["spent_epsilon"] <= 4 and (record["spent_epsilon"] < 4) == (total < 2028)
-    budget(spec | {"iterations": 100}, path)
+    budget(specs.Budget(**spec, iterations=100), path)
     record = read_json(path)
     assert gaussian(mechanism, 100 * chains, record["spent_epsilon"]) <= 1e-6
     assert gaussian(mechanism, 100 * chains, record["spent_epsilon"] - 1e-4) > 1e-6
     # Priced again, all that has run is charged.
-    certification(spec | {"epsilon": 4.0}, path, "a-print", tmp_path / "certified.csv")
+    del spec["varied"]
+    certification(
+        specs.Certification(**spec, epsilon=4.0), path, "a-print", tmp_path / "certified.csv"
+    )
     priced = read_csv(tmp_path / "certified.csv").iloc[0]
     assert priced["certified_iterations"] == 2028
     assert priced["certified_epsilon"] == pytest.approx(record["spent_epsilon"], abs=1e-5)

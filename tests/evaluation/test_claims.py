@@ -1,5 +1,6 @@
 """The chapter's claims: known ids, right directions, the rule of 80 %."""
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +10,7 @@ from dpmcmc.configuration.yaml_files import ConfigError, merged
 from dpmcmc_studies.analysis import claims
 from dpmcmc_studies.analysis.intervals import Estimate
 from dpmcmc_studies.study import claims as of_study
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 
 def tables(**mmds):
@@ -245,12 +246,16 @@ def test_a_verdict_says_whether_one_comparison_decides_it(counts, expected):
     assert claims.one_decides(sides(*counts)) is expected
 
 
+def given_claims(config):
+    return msgspec.convert(config["claims"], list[claims.Claim])
+
+
 def test_claims_speak_of_curves_that_the_study_has(config):
     curves = config["accounting_curves"]["curves"]
-    for claim in config["claims"]:
-        assert claim["section"] in {"6.1", "6.2", "6.3", "Conclusions"}
+    for claim in given_claims(config):
+        assert claim.section in {"6.1", "6.2", "6.3", "Conclusions"}
         for entry in claims.entries(claim):
-            if claim["rule"] == "fewer_iterations":
+            if claim.rule == "fewer_iterations":
                 assert {entry["fewer"], entry["more"]} <= set(curves[entry["algorithm"]])
             assert len(set(entry.values())) == len(entry)
 
@@ -258,8 +263,8 @@ def test_claims_speak_of_curves_that_the_study_has(config):
 def test_the_claims_are_those_of_the_chapter(config):
     """What each says is less than what."""
     found = [
-        (claim["section"], claim["rule"], *next(iter(claims.entries(claim))).values())
-        for claim in config["claims"]
+        (claim.section, claim.rule, *next(iter(claims.entries(claim))).values())
+        for claim in given_claims(config)
     ]
     assert found == [
         ("6.1", "fewer_iterations", "dp-penalty", "zcdp", "gaussian"),
@@ -288,9 +293,9 @@ def test_the_claims_are_those_of_the_chapter(config):
         ("6.3", "clips_less_than", "flat-banana-2d", "dp-penalty", 0.1),
     ]
     # How many comparisons of what is there: seventeen claims, each of so many entries.
-    counts = [len(list(claims.entries(claim))) for claim in config["claims"]]
+    counts = [len(list(claims.entries(claim))) for claim in given_claims(config)]
     assert counts == [2, 1, 1, 5, 2, 6, 6, 4, 4, 2, 2, 2, 6, 16, 5, 9, 27]
-    assert len({claim["statement"] for claim in config["claims"]}) == len(config["claims"])
+    assert len({claim.statement for claim in given_claims(config)}) == len(given_claims(config))
     assert claims.SHARE == 0.8
 
 
@@ -299,7 +304,7 @@ def test_a_list_stands_for_each_of_its_entries():
         {"model": ["m", "n"], "lower": "a", "higher": ["b", "c"]},
         {"model": "m", "metric": "mmd"},
     ]
-    found = list(claims.entries({"of": of}))
+    found = list(claims.entries(claims.Claim("1", "s", "lower", of)))
     assert [list(entry.values()) for entry in found] == [
         ["m", "a", "b"],
         ["m", "a", "c"],
@@ -310,7 +315,7 @@ def test_a_list_stands_for_each_of_its_entries():
 
 
 def lower(**of):
-    return {"section": "1", "statement": "s", "rule": "lower", "of": [of]}
+    return claims.Claim("1", "s", "lower", [of])
 
 
 @pytest.mark.parametrize(
@@ -330,18 +335,24 @@ def lower(**of):
             lower(model="m", lower="a", higher="a", metric="x"),
             "metric: unknown value 'x'; valid values: mmd",
         ),
-        ({"rule": "best", "of": []}, r"claims\[0\].rule: unknown rule best; valid rules: fewer"),
+        (
+            claims.Claim("1", "s", "best", []),
+            r"claims\[0\].rule: unknown rule best; valid rules: fewer",
+        ),
         (lower(model="m", lower="a", higher={"a": 1}), r"higher: unknown value \{'a': 1\}"),
         (lower(model="m", lower="a", higher=[["a"]]), r"higher\[0\]: unknown value \['a'\]; valid"),
         (lower(model="m", lower="a", higher=[]), "higher: must be a list of length >= 1"),
         (lower(model="m", lower="a", higher="x" * 500), "unknown value 'xxxx.*; valid"),
-        ({"rule": "lower", "of": [{1: "m", "b": "a"}]}, "unknown key 1, b; valid keys: model"),
         (
-            {"rule": "undetectable_below", "of": [{"clip_fraction": "a"}]},
+            claims.Claim("1", "s", "lower", [{1: "m", "b": "a"}]),
+            "unknown key 1, b; valid keys: model",
+        ),
+        (
+            claims.Claim("1", "s", "undetectable_below", [{"clip_fraction": "a"}]),
             "clip_fraction: must be a number, not 'a'",
         ),
         (
-            {"rule": "undetectable_below", "of": [{"clip_fraction": 20}]},
+            claims.Claim("1", "s", "undetectable_below", [{"clip_fraction": 20}]),
             "must be a number <= 1.0",
         ),
     ],
@@ -361,7 +372,7 @@ def test_what_speaks_against_a_claim_counts_though_nothing_could_have_been_expec
 
 
 def test_every_claim_is_listed_with_its_comparisons(config):
-    table, cells = claims.evaluate(config["claims"], FOUR)
+    table, cells = claims.evaluate(given_claims(config), FOUR)
     assert list(table["claim"]) == list(range(1, len(config["claims"]) + 1))
     assert (table["verdict"] == "not in this study").all() and cells.empty
 
@@ -380,8 +391,8 @@ def test_a_claim_may_speak_of_another_metric():
 def test_a_study_judges_claims_that_speak_of_it_or_of_no_samples(config):
     changes = dict.fromkeys(("accounting_curves", "notebooks", "tuning"))
     changes |= {"study": "s", "runs": [config["runs"][1]]}  # the circle, of which one speaks
-    assert len(Study(merged(config, changes), ROOT).claims) == len(config["claims"])
+    assert len(StudyConfig(merged(config, changes), ROOT).claims) == len(config["claims"])
     changes["claims"] = config["claims"][3:6]
-    assert not Study(merged(config, changes), ROOT).claims
+    assert not StudyConfig(merged(config, changes), ROOT).claims
     changes["claims"] = config["claims"][:3]
-    assert len(Study(merged(config, changes), ROOT).claims) == 3
+    assert len(StudyConfig(merged(config, changes), ROOT).claims) == 3

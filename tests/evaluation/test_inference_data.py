@@ -15,11 +15,12 @@ from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.configuration.yaml_files import merged
 from dpmcmc.evaluation.inference_data import to_arviz
 from dpmcmc.evaluation.metrics import kept_draws
-from dpmcmc.files import JobError, write_json
+from dpmcmc.files import JobError
 from dpmcmc_studies.jobs.budgets import budget
 from dpmcmc_studies.jobs.chains import chain
 from dpmcmc_studies.jobs.data import dataset, reference
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.jobs.reports import describe_study
+from dpmcmc_studies.study.study import StudyConfig
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)
@@ -45,7 +46,7 @@ def run_study(config, results, **changes):
     small |= {"models": {MODEL: {"num_rows": 2000, "tempered_rows": 200}}}
     small |= {"algorithms": {SWEPT: {"settings": {MODEL: {"proposal_scale": 0.03}}}}}
     config = merged(config, small | dict.fromkeys(unused) | changes)
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     place = results / study.name
     dataset(study.dataset(MODEL), place / "data.npy")
     reference(study.reference(MODEL), place / "data.npy", place / "reference.npy")
@@ -56,7 +57,7 @@ def run_study(config, results, **changes):
             path = place / "chains" / cell.model / cell.algorithm / cell.run / f"seed-{seed}.npz"
             inputs = place / "data.npy", place / "reference.npy", cost, []
             chain(study.chain(cell, seed), *inputs, path)
-    write_json(study.description(), place / "study.json")
+    describe_study(study.describe_study(), place / "study.json")
     return results
 
 

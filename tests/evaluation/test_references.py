@@ -17,7 +17,7 @@ from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Rows
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 SIZE = 1000
 
@@ -25,7 +25,7 @@ SIZE = 1000
 @pytest.fixture
 def published(config):
     """Function from the id of a model of config.yaml to its target and exact draws."""
-    models = Study(config, ROOT).models
+    models = StudyConfig(config, ROOT).models
 
     def make(name, seed=1):
         model = models[name].model

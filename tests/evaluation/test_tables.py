@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from dpmcmc.evaluation.metrics import mmd
+from dpmcmc_studies.analysis.claims import Claim
 from dpmcmc_studies.analysis.tables import analysis_tables, of_more_draws, summarise
 
 CELL = {"model": "m", "algorithm": "a", "epsilon": 1.0}
@@ -67,8 +68,8 @@ def test_claims_are_judged_on_each_data_set_alone_too():
         {"model": "m", "algorithm": ["a", "b"], "epsilon": 1.0, "r_hat": [np.nan, np.nan]}
     )
     summary = summarise(chains, baselines, starts, mixing)
-    claim = {"section": "1", "statement": "a is nearer", "rule": "lower"}
-    claim["of"] = [{"model": "m", "lower": "a", "higher": "b"}]
+    of = [{"model": "m", "lower": "a", "higher": "b"}]
+    claim = Claim("1", "a is nearer", "lower", of)
     tables = analysis_tables(chains, baselines, starts, None, {}, [], [claim], summary=summary)
     verdicts = tables["claims-by-data-set"].set_index("data_set")["verdict"]
     assert verdicts.to_dict() == {0: "confirmed", 1: "not confirmed"}

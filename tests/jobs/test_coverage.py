@@ -1,25 +1,22 @@
 """Intervals over many data sets: of models without exact draws too, and of short budgets."""
 
-import json
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from conftest import ROOT
+from msgspec.structs import replace
 
 from dpmcmc.evaluation.coverage import of_data_set, summary
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.coverage import LEAST_ITERATIONS, intervals
-from dpmcmc_studies.jobs.table import JOBS
 from dpmcmc_studies.study.loading import load_study
 
 
 def test_a_model_without_exact_draws_has_coverage_and_a_short_budget_has_none(tmp_path):
     study = load_study(ROOT, [ROOT / "studies/which-method/study.yaml"])
-    spec = json.loads(JOBS["intervals"].settings(study, SimpleNamespace(model="robust-1000")))
+    spec = study.intervals("robust-1000")
     tried = {("noisy-newton", 4), ("dp-hmc", 0.25)}
-    cells = [cell for cell in spec["cells"] if (cell["algorithm"], cell["epsilon"]) in tried]
-    intervals(spec | {"cells": cells, "data_sets": 10}, "a-print", tmp_path / "intervals.csv")
+    cells = [cell for cell in spec.cells if (cell.algorithm, cell.epsilon) in tried]
+    intervals(replace(spec, cells=cells, data_sets=10), "a-print", tmp_path / "intervals.csv")
     newton, hmc = read_csv(tmp_path / "intervals.csv").to_dict("records")
     assert newton["data_sets"] == 10 and 0.7 <= newton["coverage_90"] <= 1
     assert np.isnan([newton[name] for name in ("exact_coverage_90", "width_90", "sd_ratio")]).all()

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import ROOT, SMALL_MODELS
+from msgspec.structs import asdict
 
 from dpmcmc import registry
 from dpmcmc.configuration.yaml_files import ConfigError, merged
@@ -19,7 +20,8 @@ from dpmcmc_studies.jobs.chain_tables import AVERAGED, TABLES, ChainFile, chain_
 from dpmcmc_studies.jobs.chains import chain
 from dpmcmc_studies.jobs.data import baselines, dataset, reference
 from dpmcmc_studies.jobs.reuse import Reuse
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study import specs
+from dpmcmc_studies.study.study import StudyConfig
 
 MODEL = "tempered-banana-2d"
 RUNS = [
@@ -53,7 +55,7 @@ SMALL = {
 
 
 def study_of(config, **changes):
-    return Study(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), ROOT)
+    return StudyConfig(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), ROOT)
 
 
 @pytest.fixture
@@ -95,8 +97,8 @@ def test_chains_that_share_a_budget_are_one_sample(made):
         ]
         kept = np.array([kept_draws(part["positions"]) for part in parts])
         row = chains.loc[("dp-penalty", 4, number)]
-        rng = generator(study.config["seed"], "bandwidth", MODEL, "dp-penalty", "4", number)
-        expected = compare(rng, np.concatenate(kept), reference, model, **study.config["mmd"])
+        rng = generator(study.config.seed, "bandwidth", MODEL, "dp-penalty", "4", number)
+        expected = compare(rng, np.concatenate(kept), reference, model, **asdict(study.config.mmd))
         for name, value in expected.items():
             assert row[name] == pytest.approx(value, rel=1e-9)
         assert row["kept_draws"] == kept.shape[0] * kept.shape[1]
@@ -132,8 +134,16 @@ def test_tables_say_what_a_chain_and_what_a_release_has(made):
 def test_a_sample_that_diverges_has_the_worst_of_each_number_and_none_is_missing():
     model = SMALL_MODELS["gaussian"]
     draws = np.random.default_rng(1).normal(size=(60, 2))
-    spec = {"study_seed": 1, "model": "gaussian", "chains_per_sample": 1, "data_sets": 1}
-    spec |= {"mmd": {"bandwidth_pairs": 100, "max_draws": 100}}
+    spec = specs.ChainTable(
+        study_seed=1,
+        model="gaussian",
+        model_entry={},
+        data_sets=1,
+        chains_per_sample=1,
+        seeds=1,
+        mmd={"bandwidth_pairs": 100, "max_draws": 100},
+        cells=[],
+    )
     given = SimpleNamespace(spec=spec, model=model, reference=draws[None], held_out=None)
     for far in (np.full((40, 2), np.nan), np.resize([[np.inf], [-np.inf]], (40, 2))):
         chain = ChainFile(dict.fromkeys(AVERAGED, 0.5), {}, {}, {}, far)

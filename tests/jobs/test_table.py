@@ -8,6 +8,7 @@ import sys
 from types import SimpleNamespace
 
 from conftest import ROOT
+from msgspec import to_builtins
 
 from dpmcmc.accounting.accountants import ACCOUNTANTS
 from dpmcmc_studies.jobs.fingerprints import Fingerprints
@@ -50,7 +51,7 @@ def specs(study):
 def test_the_same_settings_in_other_words_change_nothing():
     settings = tiny().algorithms["dp-penalty"].settings[BANANA]
     same = {"dp-penalty": {"settings": {BANANA: dict(reversed(settings.items()))}}}
-    runs = [dict(tiny().config["runs"][0], epsilons=[2.0, 4.00])]
+    runs = [dict(to_builtins(tiny().config.runs[0]), epsilons=[2.0, 4.00])]
     assert specs(tiny(algorithms=same, runs=runs)) == specs(tiny())
     assert fingerprints(tiny(algorithms=same, runs=runs)) == fingerprints(tiny())
 
@@ -81,7 +82,7 @@ def test_a_setting_of_a_model_concerns_all_that_is_made_of_it():
 
 
 def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none():
-    (run,) = tiny().config["runs"]
+    (run,) = to_builtins(tiny().config.runs)
     more = dict(run, epsilons=[2, 4, 6], algorithms=[*run["algorithms"], "dp-hmc"])
     before, after = specs(tiny()), specs(tiny(runs=[more], seeds=4))
     assert before.items() < after.items()

@@ -12,7 +12,8 @@ from dpmcmc.configuration.yaml_files import merged
 from dpmcmc.files import JobError
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc_studies.jobs import samplers, tuning
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study import specs
+from dpmcmc_studies.study.study import StudyConfig
 
 PAIR = "flat-banana-2d", "dp-penalty"
 OPTIMUM = 0.03  # of the proposal scale of `Known`; the study's own is 0.008
@@ -28,7 +29,7 @@ def make_spec(config):
         section = {"models": [model], "algorithms": [algorithm], "trials": 30, "seeds": 3}
         section |= {"finalists": 3, "confirming_seeds": 5, "max_iterations": 500} | keys
         config_now = merged(merged(config, quick | {"tuning": section}), changes or {})
-        return Study(config_now, ROOT).search(model, algorithm)
+        return StudyConfig(config_now, ROOT).search(model, algorithm)
 
     return make
 
@@ -51,9 +52,9 @@ class Known:
         }
 
 
-def search(spec, directory, correction=()):
+def search(spec, directory, correction=(), source="source"):
     files = [directory / name for name in ("a.journal", "a.csv", "a.json")]
-    tuning.search(spec, correction, *files)
+    tuning.search(spec, correction, source, *files)
     return pd.read_csv(files[1]), json.loads(files[2].read_text())
 
 
@@ -61,7 +62,7 @@ def test_a_known_optimum_is_found_within_the_limit(make_spec, tmp_path, monkeypa
     monkeypatch.setattr(tuning, "Runner", Known)
     trials, best = search(make_spec(largest_clip_fraction=1), tmp_path)
     assert best["settings"]["proposal_scale"] == pytest.approx(OPTIMUM, rel=0.2)
-    assert json.loads(trials["settings"][0]) == make_spec()["settings"]
+    assert json.loads(trials["settings"][0]) == make_spec().settings
     assert best["row"]["ratio"] > 1.5 and best["row"]["difference_high"] < 0
     # The clip bound is at most 5 x 2, so with a limit of 0.01 a scale is at most 0.01, and the
     # optimum is out of reach.
@@ -101,7 +102,7 @@ def test_the_choice_is_made_by_further_chains_and_own_settings_take_part(
     monkeypatch.setattr(tuning, "Runner", Fickle)
     trials, best = search(make_spec(largest_clip_fraction=1), tmp_path)
     assert trials["mmd"].idxmin() > 0 and best["row"]["best_trial"] == 1
-    assert best["settings"] == make_spec()["settings"] and best["row"]["ratio"] == 1
+    assert best["settings"] == make_spec().settings and best["row"]["ratio"] == 1
 
 
 @pytest.mark.parametrize("kills", [[0], [1], [7], [3, 2, 8]])
@@ -150,7 +151,7 @@ def test_more_trials_continue_a_search_and_another_search_starts_anew(
     pd.testing.assert_frame_equal(again, few)
     assert [runner.calls - further for runner in runners] == [12, 3, 0]
     search(make_spec(trials=12, epsilon=3), tmp_path)
-    search(make_spec(trials=12, epsilon=3) | {"source": "changed"}, tmp_path)
+    search(make_spec(trials=12, epsilon=3), tmp_path, source="changed")
     assert [runner.calls - further for runner in runners[3:]] == [12, 12]
     for damaged in ("{", "{}", "[]"):
         (tmp_path / "a.journal").write_text(damaged)
@@ -223,7 +224,7 @@ def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
 def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
     path = tmp_path / "needed.json"
     needed = "dpmcmc.samplers.barker_correction:Correction"
-    samplers.precompute({"class": needed}, path)
+    samplers.precompute(specs.Precompute(cls=needed), path)
     name, fitted = samplers.read_precomputed(path)
     assert name == "Correction" and fitted.error == fit_correction().error
     spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)

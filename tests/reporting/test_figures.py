@@ -12,13 +12,17 @@ from matplotlib import colors
 from dpmcmc.likelihoods.target import Target
 from dpmcmc_studies.reporting import pages
 from dpmcmc_studies.reporting.figures import metrics, posteriors, strips, style, verdicts
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
+from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
 
 CIRCLE = SMALL_MODELS["circle"]
-STUDY = Study(
+STUDY = StudyResults(
     results="",
-    models={"circle": {"label": "Circle, d = 2"}},
-    algorithms={"dp-hmc": {"label": "DP HMC", "colour": "#009E73"}, "dp-penalty": {}},
+    models={"circle": ModelDescription("Circle, d = 2")},
+    algorithms={
+        "dp-hmc": AlgorithmDescription("DP HMC", colour="#009E73"),
+        "dp-penalty": AlgorithmDescription(),
+    },
 )
 
 
@@ -136,8 +140,8 @@ def ranking():
 @pytest.fixture
 def four():
     """A study of these algorithms."""
-    algorithms = {name: {} for name in ("dp-penalty", "a", "b")}
-    return Study(results="", models=STUDY.models, algorithms=STUDY.algorithms | algorithms)
+    algorithms = {name: AlgorithmDescription() for name in ("dp-penalty", "a", "b")}
+    return StudyResults(results="", models=STUDY.models, algorithms=STUDY.algorithms | algorithms)
 
 
 def test_a_map_has_a_number_for_each_sample_in_the_order_of_the_study(four, ranking):
@@ -212,8 +216,8 @@ def test_panels_of_a_metric_have_the_same_axis():
 
 def test_medians_are_seen_on_dark_boxes_and_more_than_six_algorithms_are_hatched():
     names = [f"a{i}" for i in range(7)]
-    algorithms = {name: {"colour": "#332288"} for name in names}
-    study = Study(results="", models=STUDY.models, algorithms=algorithms)
+    algorithms = {name: AlgorithmDescription(colour="#332288") for name in names}
+    study = StudyResults(results="", models=STUDY.models, algorithms=algorithms)
     chains = pd.concat([chains_table({4.0: [0.2, 0.3, 0.4]}, name) for name in names])
     figure = metrics.metric_panels(study, chains, ["mmd"], ["circle"])
     boxes = [container.boxes[0] for container in figure.axes[0].containers]
@@ -297,8 +301,8 @@ def test_an_axis_of_accuracies_is_as_long_as_their_range():
 
 
 def test_clipped_statistics_are_not_drawn_as_clipped_ratios():
-    once = {"label": "Noisy sum", "has_free_steps": True}
-    study = Study(
+    once = AlgorithmDescription("Noisy sum", has_free_steps=True)
+    study = StudyResults(
         results="", models=STUDY.models, algorithms=STUDY.algorithms | {"noisy-sum": once}
     )
     chains = pd.concat([chains_table({4.0: [0.2, 0.3]}, name) for name in ("dp-hmc", "noisy-sum")])

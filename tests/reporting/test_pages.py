@@ -11,7 +11,8 @@ import pytest
 
 from dpmcmc_studies.analysis.intervals import Estimate
 from dpmcmc_studies.reporting import notebooks, pages, provenance, recommendation, words
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
+from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
 from dpmcmc_studies.study.notebooks import heading
 
 
@@ -53,7 +54,9 @@ def test_a_table_in_markdown_sets_numbers_right():
 
 
 def test_a_column_against_epsilon_has_labels_and_increasing_epsilons():
-    study = Study("", models={"m": {"label": "M"}}, algorithms={"a": {"label": "A"}})
+    study = StudyResults(
+        "", models={"m": ModelDescription("M")}, algorithms={"a": AlgorithmDescription("A")}
+    )
     cells = [("m", "a", 4.0, 1), ("m", "a", 4.0, 4), ("m", "a", 0.5, 1000), ("m", "b", 4.0, 7)]
     table = pd.DataFrame(cells, columns=["model", "algorithm", "epsilon", "n"])
     wide = words.by_epsilon(study, table, "n", ",.1f")
@@ -195,7 +198,8 @@ def answers():
 
     def answers(ranking):
         timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5)
-        labels = {"m": {"label": "The m", "num_rows": 5000}}, {a: {"label": a} for a in "abc"}
+        model = ModelDescription("The m", num_rows=5000)
+        labels = {"m": model}, {a: AlgorithmDescription(a) for a in "abc"}
         found = {"ranking": ranking, "timings": timings}
         solved = recommendation.problems(recommendation.joined(found.get, found))
         table = recommendation.problem_table(*labels, solved).replace("\N{NO-BREAK SPACE}", " ")
@@ -205,9 +209,9 @@ def answers():
 
 
 def test_the_heading_of_an_answer_says_the_number_of_rows_once():
-    model = {"label": "Normal mean", "num_rows": 5000}
+    model = ModelDescription("Normal mean", num_rows=5000)
     assert recommendation.heading(model) == "**Normal mean**, n = 5,000."
-    carried = {"label": "Normal mean, n = 5,000", "num_rows": 5000}
+    carried = ModelDescription("Normal mean, n = 5,000", num_rows=5000)
     assert recommendation.heading(carried) == "**Normal mean, n = 5,000**."
 
 

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from dpmcmc_studies.reporting import comparison, output, summary
+from dpmcmc_studies.study.description import RelatedStudy
 
 STUDY = SimpleNamespace(
     algorithm_label=str.upper,
     model_label=str.title,
     remarks=["One."],
-    related={"other": {"title": "Other", "difference": "it differs."}},
+    related={"other": RelatedStudy("Other", "it differs.")},
 )
 
 

@@ -50,7 +50,7 @@ def resolve(tmp_path, write):
 
     def resolve(entries, tables=("chains",), folders=(tmp_path,), swept=()):
         study = SimpleNamespace(
-            config={"notebooks": entries},
+            config=SimpleNamespace(notebooks=entries),
             models=dict.fromkeys("mnx"),
             algorithms=dict.fromkeys("pqx"),
             model_ids=["m", "n"],
@@ -238,11 +238,11 @@ def test_no_text_of_a_page_shows_code_in_braces(path):
 
 
 def test_a_study_is_described_by_its_file(tmp_path):
-    from dpmcmc_studies.reporting.study import Study
+    from dpmcmc_studies.reporting.study import StudyResults
 
     contents = {
         "study": "s",
-        "models": {"m": {"label": None}},
+        "models": {"m": {"label": ""}},
         "algorithms": {
             "a": {"label": "A", "colour": "#123456", "in_place_of": None, "entries": {}},
             "b": {"in_place_of": "a"},
@@ -250,7 +250,7 @@ def test_a_study_is_described_by_its_file(tmp_path):
         "notebooks": {"n": {"title": "", "question": "", "figures": {"figure-1": "One"}}},
     }
     (tmp_path / "study.json").write_text(json.dumps(contents))
-    study = Study.load(tmp_path)
+    study = StudyResults.load(tmp_path)
     assert study.stand_ins == {"a": "b"}
     assert [study.algorithm_label(name) for name in "abc"] == ["A", "b", "c"]
     assert study.algorithm_colour("a") == "#123456" != study.algorithm_colour("b")

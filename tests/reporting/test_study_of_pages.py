@@ -10,7 +10,8 @@ import pytest
 from dpmcmc.files import JobError
 from dpmcmc.models.softmax import Softmax
 from dpmcmc_studies.reporting.notebooks import execute
-from dpmcmc_studies.reporting.study import Study
+from dpmcmc_studies.reporting.study import StudyResults
+from dpmcmc_studies.study.description import ModelDescription, PageDescription
 from dpmcmc_studies.study.sources import imported
 
 PRIOR = {"means": [0, 0], "sds": [1, 1], "prior_variance": 10, "classes": [1, 9, 0]}
@@ -45,7 +46,7 @@ def test_a_page_finds_the_rows_that_the_study_held_out(tmp_path):
     (tmp_path / "study.json").write_text(
         json.dumps({"seed": 3, "models": {"m": {"data": told, "entry": entry}}})
     )
-    held_out = Study.load(tmp_path).held_out("m")
+    held_out = StudyResults.load(tmp_path).held_out("m")
     assert held_out.shape == (10, 3)
     rows = Softmax(30, **PRIOR).prepare(table).tolist()
     assert all(row in rows for row in held_out.tolist())
@@ -53,7 +54,9 @@ def test_a_page_finds_the_rows_that_the_study_held_out(tmp_path):
 
 def test_delta_is_a_number_where_it_is_one():
     rows = {"a": 10_058, "b": 10_058, "c": 20_000}
-    study = Study("", delta_times_n=0.10058, models={m: {"num_rows": n} for m, n in rows.items()})
+    study = StudyResults(
+        "", delta_times_n=0.10058, models={m: ModelDescription(num_rows=n) for m, n in rows.items()}
+    )
     assert study.delta_text(["a", "b", "a"]) == "1e-5"
     assert study.delta_text(rows) == "0.10058 / *n*"
     assert study.delta_text([]) == ""
@@ -62,7 +65,7 @@ def test_delta_is_a_number_where_it_is_one():
 @pytest.fixture
 def study(tmp_path):
     (tmp_path / "chains").mkdir()
-    return Study(str(tmp_path), notebooks={"page": {"figures": {}, "kept": ["spread"]}})
+    return StudyResults(str(tmp_path), notebooks={"page": PageDescription(kept=["spread"])})
 
 
 VALUES = {

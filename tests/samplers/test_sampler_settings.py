@@ -11,7 +11,7 @@ import pytest
 from test_samplers import make_target, streams
 
 from dpmcmc import registry
-from dpmcmc.configuration.yaml_files import ConfigError, check_type
+from dpmcmc.configuration.yaml_files import ConfigError, converted
 from dpmcmc.samplers.barker_correction import Correction
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
@@ -299,21 +299,21 @@ def test_the_schema_refuses_what_the_class_refuses(cls, field, kind):
     for value in kind.wrong if field != "move" else ():
         if is_plain(value) or type(value) is dict:
             with pytest.raises(ConfigError, match=rf"^here\.{field}"):
-                check_type(settings | {field: value}, found, "here")
+                converted(settings | {field: value}, found, "here")
     for value in kind.right if field != "move" else ():
         if is_plain(value) and value != math.inf:
-            check_type(settings | {field: value}, found, "here")
+            converted(settings | {field: value}, found, "here")
 
 
 def test_the_schema_refuses_keys_that_are_unknown_or_missing():
     found, settings = without_move(DPHMC)
-    check_type(settings, found, "here")
+    converted(settings, found, "here")
     with pytest.raises(ConfigError, match=r"here: .*nothing"):
-        check_type(settings | {"nothing": 1}, found, "here")
+        converted(settings | {"nothing": 1}, found, "here")
     for key in settings:
         fewer = {k: v for k, v in settings.items() if k != key}
         with pytest.raises(ConfigError, match=rf"here: .*{key}"):
-            check_type(fewer, found, "here")
+            converted(fewer, found, "here")
 
 
 def test_what_a_sampler_needs_beside_settings_is_no_setting():

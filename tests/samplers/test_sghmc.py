@@ -200,7 +200,7 @@ def test_chains_that_share_a_budget_each_start_with_the_least_noise(config, tmp_
     from dpmcmc.configuration.yaml_files import merged
     from dpmcmc.files import read_json
     from dpmcmc_studies.jobs.budgets import budget
-    from dpmcmc_studies.study.study import Study
+    from dpmcmc_studies.study.study import StudyConfig
 
     algorithm = {
         "sampler": "DPSGHMC",
@@ -225,11 +225,11 @@ def test_chains_that_share_a_budget_each_start_with_the_least_noise(config, tmp_
         "accounting_curves": None,
         "tuning": None,
     }
-    study = Study(merged(config, overlay), ROOT)
+    study = StudyConfig(merged(config, overlay), ROOT)
     spec = study.budget(study.cells[0])
     budget(spec, tmp_path / "budget.json")
     spent = read_json(tmp_path / "budget.json")["spent_epsilon"]
-    of = registry.build(spec["sampler"]), spec["num_rows"]
-    power = spec["likelihood_power"]
+    of = registry.build(spec.sampler), spec.num_rows
+    power = spec.likelihood_power
     assert spent == dpmcmc.epsilon(*of, 10, likelihood_power=power, chains=2)
     assert spent > dpmcmc.epsilon(*of, 20, likelihood_power=power)

@@ -1,14 +1,16 @@
 """Data and reference of a model's entry: what jobs are told, and what is refused at load time."""
 
-import json
 import subprocess
 import sys
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from dpmcmc.configuration.yaml_files import ConfigError, merged
 from dpmcmc.files import JobError
@@ -16,7 +18,7 @@ from dpmcmc_studies.jobs import data as jobs
 from dpmcmc_studies.jobs.fingerprints import Fingerprints
 from dpmcmc_studies.jobs.table import JOBS
 from dpmcmc_studies.study.loading import load_study
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 MODEL = '''
 from dataclasses import dataclass
@@ -97,7 +99,7 @@ def make(config, directory):
     def study(entry, **changes):
         models = {"line": {"kind": "line.py:Line"} | entry}
         changed = merged(config, changes | {"models": models})
-        return Study(changed, ROOT, [directory, ROOT])
+        return StudyConfig(changed, ROOT, [directory, ROOT])
 
     return study
 
@@ -107,18 +109,19 @@ def test_jobs_are_told_the_file_its_columns_and_digest(make, directory, config):
     entry = study.models["line"]
     assert entry.model.num_rows == entry.spec["num_rows"] == 50
     spec = study.dataset("line")
-    assert spec["data"]["columns"] == ["x", "y"]
-    assert spec["data"]["file"].endswith("line.csv") and len(spec["data"]["digest"]) == 16
+    assert spec.data.columns == ["x", "y"]
+    assert spec.data.file.endswith("line.csv") and len(spec.data.digest) == 16
     assert study.models["line"].reference == "grid"
-    assert study.reference("line")["reference"] == study.baselines("line")["reference"] == "grid"
-    json.dumps(study.reference("line"))
-    before = Study(config, ROOT)
+    assert study.reference("line").reference == study.baselines("line").reference == "grid"
+    before = StudyConfig(config, ROOT)
     for told in ("dataset", "reference", "baselines"):  # of a simulated model nothing else
         assert getattr(study, told)("circle") == getattr(before, told)("circle")
-        assert not {"data", "reference"} & getattr(study, told)("circle").keys()
+        assert not {"data", "reference"} & to_builtins(getattr(study, told)("circle")).keys()
     write_data(directory / "line.csv", value=0.6)
     after = make({"data": "line.csv"}).dataset("line")
-    assert after["data"].pop("digest") != spec["data"].pop("digest") and after == spec
+    assert after != spec and after.data.digest != spec.data.digest
+    after.data.digest = spec.data.digest
+    assert after == spec
 
 
 def test_what_is_published_is_the_same_whatever_the_values_of_a_data_file(make, directory):
@@ -131,10 +134,10 @@ def test_what_is_published_is_the_same_whatever_the_values_of_a_data_file(make, 
         fingerprints = Fingerprints(study)
         of_parts = [fingerprints[part] for part in fingerprints.names]
         of = SimpleNamespace(model="line")
-        return [of_parts, study.description()], JOBS["dataset"].settings(study, of)
+        return [of_parts, study.describe_study()], JOBS["dataset"].settings(study, of)
 
     (published, job) = told()
-    assert "digest" not in json.dumps(published[1]) and "digest" in job
+    assert b"digest" not in msgspec.json.encode(published[1]) and "digest" in job
     write_data(directory / "line.csv", value=0.6)
     again, other_job = told()
     assert again == published and other_job != job
@@ -144,17 +147,17 @@ def test_what_is_published_is_the_same_whatever_the_values_of_a_data_file(make, 
 
 def test_columns_of_the_entry_win(make, directory):
     study = make({"data": "line.csv", "columns": ["y", "x"]})
-    assert study.dataset("line")["data"]["columns"] == ["y", "x"]
+    assert study.dataset("line").data.columns == ["y", "x"]
 
 
 def test_a_reference_is_as_exact_as_can_be_or_as_asked(make):
     entry = {"data": "line.csv"}
-    assert make(entry | {"reference": "long-run"}).reference("line")["reference"] == "long-run"
+    assert make(entry | {"reference": "long-run"}).reference("line").reference == "long-run"
     study = make(entry)
     assert {study.models[name].reference for name in study.models if name != "line"} == {"exact"}
     changes = {"kind": "Banana", "reference": "long-run"}
-    study = make(study.config["models"]["gauss-30d"] | changes)
-    assert study.reference("line")["reference"] == "long-run"
+    study = make(study.config.models["gauss-30d"] | changes)
+    assert study.reference("line").reference == "long-run"
 
 
 BANANA = {"kind": "Banana", "dimension": 3, "curvature": 1, "prior_variance": 1}
@@ -172,7 +175,7 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
             {"data": "line.csv", "columns": [1, 2]},
             r"models.line.columns\[0\]: must be a text, not 1",
         ),
-        ({"data": "line.csv", "columns": ["x", "x"]}, "models.line.columns: lists an entry twice"),
+        ({"data": "line.csv", "columns": ["x", "x"]}, "models.line: columns lists an entry twice"),
         (
             {"data": "line.csv", "columns": ["x", "z"]},
             "models.line.data: line.csv: has no line of names, or has there no column z",
@@ -242,7 +245,7 @@ def test_only_a_model_that_simulates_is_tuned(make):
         make(entry, algorithms=ALGORITHM, **TUNING)
     study = make(entry | {"kind": "line.py:Simulating"}, algorithms=ALGORITHM, **TUNING)
     spec = study.search("line", "dp-penalty")
-    assert spec["reference"] == "grid" and spec["num_rows"] == 50
+    assert spec.twin.reference == "grid" and spec.budget.num_rows == 50
 
 
 def test_the_file_is_relative_to_the_one_that_names_it(directory, config):
@@ -261,8 +264,8 @@ def test_the_job_reads_what_was_checked_and_nothing_else(make, directory, tmp_pa
     data = np.load(output)
     assert data.shape == (50, 2) and data[0, 0] == -1
     reference = tmp_path / "reference.npy"
-    jobs.reference(study.reference("line") | {"draws": 500}, output, reference)
-    baselines = study.baselines("line") | {"draws": 200, "samples": 3}
+    jobs.reference(replace(study.reference("line"), draws=500), output, reference)
+    baselines = replace(study.baselines("line"), draws=200, samples=3)
     jobs.baselines(baselines, output, tmp_path / "baselines.npy")
     samples = np.load(tmp_path / "baselines.npy")
     assert samples.shape == (3, 200, 2) and not np.array_equal(samples[0], samples[1])
@@ -286,9 +289,8 @@ def test_the_job_reads_what_was_checked_and_nothing_else(make, directory, tmp_pa
 def test_rows_are_held_out_of_the_data_set_and_of_nothing_twice(make, directory, tmp_path):
     study = make({"data": "line.csv", "held_out": 0.3})
     spec, told = study.dataset("line"), study.baseline_table("line")
-    assert study.models["line"].model.num_rows == spec["model_entry"]["num_rows"] == 35
-    assert spec["data"]["held_out"] == 0.3
-    assert study.chain_table("line")["data"] == spec["data"]
+    assert study.models["line"].model.num_rows == spec.model_entry["num_rows"] == 35
+    assert spec.data.held_out == 0.3 and study.chain_table("line").data == spec.data
     jobs.dataset(spec, tmp_path / "line.npy")
     data, held_out = np.load(tmp_path / "line.npy"), jobs.held_out(told)
     assert data.shape == (35, 2) and held_out.shape == (15, 2)
@@ -296,10 +298,10 @@ def test_rows_are_held_out_of_the_data_set_and_of_nothing_twice(make, directory,
         assert (np.diff(rows[:, 0]) > 0).all()
     assert len({*data[:, 0], *held_out[:, 0]}) == 50
     np.testing.assert_array_equal(jobs.held_out(told), held_out)
-    seeded = make({"data": "line.csv", "held_out": 0.3}, seed=study.config["seed"] + 1)
+    seeded = make({"data": "line.csv", "held_out": 0.3}, seed=study.config.seed + 1)
     assert not np.array_equal(jobs.held_out(seeded.dataset("line")), held_out)
     whole = make({"data": "line.csv"}).dataset("line")
-    assert "held_out" not in whole["data"] and jobs.held_out(whole) is None
+    assert whole.data.held_out is None and jobs.held_out(whole) is None
     assert jobs.held_out(study.dataset("circle")) is None
     write_data(directory / "line.csv", value=0.6)
     with pytest.raises(JobError, match=r"line.csv has changed since the workflow"):
@@ -310,7 +312,7 @@ def test_a_release_is_priced_for_the_rows_that_stay(make):
     run = [{"models": ["line"], "algorithms": ["dp-penalty"], "epsilons": [4]}]
     study = make({"data": "line.csv", "held_out": 0.3}, algorithms=ALGORITHM, runs=run)
     spec = study.budget(study.cells[0])
-    assert spec["num_rows"] == 35 and spec["delta"] == study.config["delta_times_n"] / 35
+    assert spec.num_rows == 35 and spec.delta == study.config.delta_times_n / 35
 
 
 def test_a_run_that_does_not_converge_names_the_model(make, directory, tmp_path, monkeypatch):

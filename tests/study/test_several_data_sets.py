@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import ROOT
+from msgspec.structs import replace
 
 from dpmcmc import registry
 from dpmcmc.configuration.yaml_files import ConfigError, merged
@@ -15,7 +16,7 @@ from dpmcmc_studies.jobs.data import baselines, dataset, reference, simulate
 from dpmcmc_studies.jobs.reuse import Reuse
 from dpmcmc_studies.study.data_sets import truth
 from dpmcmc_studies.study.runs import Cell
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 UNUSED = ("accounting_curves", "notebooks", "tuning", "remarks", "related", "claims")
 NORMAL = {"kind": "Gaussian", "prior_variance": 4, "covariance": [[1, 0], [0, 2]]}
@@ -49,7 +50,7 @@ SMALL = {
 
 
 def study_of(config, **changes):
-    return Study(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), ROOT)
+    return StudyConfig(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), ROOT)
 
 
 def test_settings_are_carried_by_powers_of_n(config):
@@ -79,7 +80,7 @@ def test_what_cannot_be_is_refused(config, changes, problem):
 def test_each_data_set_has_its_own_theta_reference_and_chains(config, tmp_path):
     study = study_of(config)
     spec = study.dataset("few")
-    assert spec["data_sets"] == 4 and study.dataset("many")["data_sets"] == 2
+    assert spec.data_sets == 4 and study.dataset("many").data_sets == 2
     paths = [tmp_path / f"{name}.npy" for name in ("data", "reference", "baselines")]
     dataset(spec, paths[0])
     reference(study.reference("few"), *paths[:2])
@@ -135,9 +136,9 @@ def test_data_sets_of_a_model_that_is_not_generative_have_no_theta(config, tmp_p
 
 
 def test_a_twin_has_a_theta_of_the_prior_whatever_the_model_says(config):
-    study = Study(config, ROOT)
-    spec = study.dataset("correlated-gauss-2d") | {"theta": "prior"}
-    model = registry.build(spec["model_entry"])
+    study = StudyConfig(config, ROOT)
+    spec = replace(study.dataset("correlated-gauss-2d"), theta="prior")
+    model = registry.build(spec.model_entry)
     theta = truth(spec, model, "tuning-data")
     assert theta.tolist() != model.true_theta.tolist()
     mean = simulate(spec, "tuning-data").mean(axis=1)

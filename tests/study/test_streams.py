@@ -14,6 +14,7 @@ from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc_studies.jobs.chains import chain
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.runs import Run
 
 STOPS = ["1", "11", "iterations-1", "iterations-11"]
@@ -121,21 +122,21 @@ def test_a_chain_of_a_sweep_is_the_sampler_of_its_settings(tmp_path):
     np.save(tmp_path / "reference.npy", np.zeros((10, 2)))
     cost = dict.fromkeys(["epsilon", "target_delta", "accountant"]) | {"iterations": 80}
     write_json(cost, tmp_path / "budget.json")
-    spec = {
-        "study_seed": 5,
-        "model": "small",
-        "model_entry": {"class": "dpmcmc.models.banana:Banana"} | BANANA,
-        "algorithm": "rwmh",
-        "sampler": {
+    spec = specs.Chain(
+        study_seed=5,
+        model="small",
+        model_entry={"class": "dpmcmc.models.banana:Banana"} | BANANA,
+        algorithm="rwmh",
+        sampler={
             "class": "dpmcmc.samplers.metropolis:Metropolis",
             "move": {"class": "dpmcmc.samplers.moves:GaussianWalk", "proposal_scale": 0.4},
             "clip_bound": 0.5,
         },
-        "run": "iterations-80",
-        "varied": {"clip_bound": 0.5},
-        "start_sd": 0.3,
-        "seed": 7,
-    }
+        run="iterations-80",
+        varied={"clip_bound": 0.5},
+        start_sd=0.3,
+        seed=7,
+    )
     files = (tmp_path / name for name in ("data.npy", "reference.npy", "budget.json"))
     chain(spec, *files, [], tmp_path / "chain.npz")
     contents = read_npz(tmp_path / "chain.npz")

@@ -13,13 +13,14 @@ from dpmcmc.configuration.yaml_files import ConfigError, merged, read_config
 from dpmcmc.files import JobError
 from dpmcmc.models.gaussian import is_covariance
 from dpmcmc_studies.jobs import budgets
+from dpmcmc_studies.study import study_specs
 from dpmcmc_studies.study.loading import load_study
 from dpmcmc_studies.study.runs import Cell, text_of
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 
 def test_the_full_study_is_the_published_one(config):
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     chains = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8
     assert len(study.cells) == chains + 7 * 6 + 3  # and noisy statistics, not of the chapter
     assert len(study.seeds) == 20
@@ -28,25 +29,25 @@ def test_the_full_study_is_the_published_one(config):
     assert study.cells[0] == Cell("flat-banana-2d", "dp-penalty", "epsilon-1")
     last = Cell("flat-banana-10d-n100000", "hmc", "iterations-500/clip_bound-1000")
     assert study.cells[chains - 1] == last
-    assert study.budget(Cell("circle", "dp-hmc", "epsilon-0.75"))["delta"] == 0.1 / 100_000
+    assert study.budget(Cell("circle", "dp-hmc", "epsilon-0.75")).delta == 0.1 / 100_000
     epsilons = {run.epsilon for run in study.runs.values()}
     assert epsilons == {0.5, 0.75, 1, 2, 3, 4, 5, 6, None}
 
 
 def test_the_quick_study_runs_every_model_and_algorithm(quick):
-    study = Study(quick, ROOT)
+    study = StudyConfig(quick, ROOT)
     assert set(study.model_ids) == set(quick["models"])
     assert study.algorithm_ids == list(quick["algorithms"])
 
 
 def test_a_job_is_told_its_own_settings_alone(config):
-    before = Study(copy.deepcopy(config), ROOT)
+    before = StudyConfig(copy.deepcopy(config), ROOT)
     config["runs"].append({"models": ["circle"], "algorithms": ["dp-penalty"], "epsilons": [2.5]})
     config["seeds"] = 40
     config["models"]["another"] = config["models"]["circle"] | {"num_rows": 5000}
     config["algorithms"]["mine"] = copy.deepcopy(config["algorithms"]["dp-penalty"])
     config["algorithms"]["dp-hmc"]["settings"]["flat-banana-2d"]["step_size"] = 0.1
-    after = Study(config, ROOT)
+    after = StudyConfig(config, ROOT)
     jobs = [("circle", "dp-hmc", "epsilon-1"), ("flat-banana-2d", "dp-penalty", "epsilon-6")]
     for job in [Cell(*job) for job in jobs]:
         assert before.chain(job, 3) == after.chain(job, 3) != after.chain(job, 4)
@@ -55,22 +56,23 @@ def test_a_job_is_told_its_own_settings_alone(config):
     assert before.reference("circle") == after.reference("circle")
     changed = Cell("flat-banana-2d", "dp-hmc", "epsilon-6")
     assert before.chain(changed, 0) != after.chain(changed, 0)
-    json.dumps(after.chain(changed, 0))
 
 
 def test_a_sweep_differs_in_what_it_varies_alone(config):
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     cells = [c for c in study.cells if c[:2] == ("flat-banana-2d", "rwmh")]
     assert [c.run for c in cells][:2] == [
         "iterations-3000/clip_bound-0.5",
         "iterations-3000/clip_bound-1",
     ]
     specs = [study.chain(cell, 4) for cell in cells]
-    bounds = [spec["sampler"].pop("clip_bound") for spec in specs]
-    assert bounds == [spec.pop("varied")["clip_bound"] for spec in specs]
+    bounds = [spec.sampler.pop("clip_bound") for spec in specs]
+    assert bounds == [spec.varied["clip_bound"] for spec in specs]
     assert bounds == [0.5, 1, 2, 4, 6, 8, 10, 1000]
+    for spec in specs:
+        spec.varied = {}
     assert all(spec == specs[0] for spec in specs)  # the label of its random streams included
-    assert specs[0]["run"] == "iterations-3000" and specs[0]["start_sd"] == 0.05
+    assert specs[0].run == "iterations-3000" and specs[0].start_sd == 0.05
 
 
 def test_iterations_of_a_private_algorithm_are_priced(config):
@@ -78,11 +80,11 @@ def test_iterations_of_a_private_algorithm_are_priced(config):
         {"models": ["circle"], "algorithms": ["dp-penalty", "start"], "iterations": [500]}
     ]
     config["notebooks"] = {}
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     private, free = (study.budget(cell) for cell in study.cells)
-    assert private["iterations"] == free["iterations"] == 500
-    assert private["accountant"] == "gaussian" and free["accountant"] is None
-    assert "epsilon" not in private
+    assert private.iterations == free.iterations == 500
+    assert private.accountant == "gaussian" and free.accountant is None
+    assert private.epsilon is None
 
 
 OWN = """
@@ -117,7 +119,7 @@ def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, tmp_
 
     found = study("mine.py:Mine", {"width": 2})
     (cell,) = found.cells
-    entry = found.chain(cell, 0)["sampler"]
+    entry = found.chain(cell, 0).sampler
     assert entry["class"].endswith("own/mine.py:Mine") and entry["width"] == 2
     for sampler, settings, message in [
         ("yours.py:Mine", {"width": 2}, "algorithms.mine.sampler: no file yours.py in"),
@@ -142,9 +144,9 @@ def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(config, tmp_
 
 
 def test_the_section_on_tuning_concerns_no_other_job(config):
-    before = Study(copy.deepcopy(config), ROOT)
+    before = StudyConfig(copy.deepcopy(config), ROOT)
     tuning = config.pop("tuning")
-    after = Study(config, ROOT)
+    after = StudyConfig(config, ROOT)
     for cell in before.cells:
         assert before.chain(cell, 0) == after.chain(cell, 0)
         assert before.budget(cell) == after.budget(cell)
@@ -154,12 +156,11 @@ def test_the_section_on_tuning_concerns_no_other_job(config):
     # A search, in turn, is told its own settings alone.
     pair = ("flat-banana-2d", "dp-barker-certified")
     tuning["models"] = [pair[0]]
-    changed = Study(config | {"tuning": tuning, "seeds": 3}, ROOT)
+    changed = StudyConfig(config | {"tuning": tuning, "seeds": 3}, ROOT)
     assert changed.search(*pair) == before.search(*pair)
-    assert changed.search(*pair)["factors"] == {"proposal_scale": 10, "batch_size": 100}
-    capped = Study(config | {"tuning": tuning, "max_iterations": 70}, ROOT)
-    assert capped.search(*pair)["max_iterations"] == 70
-    json.dumps(capped.search(*pair))
+    assert changed.search(*pair).tuning.factors == {"proposal_scale": 10, "batch_size": 100}
+    capped = StudyConfig(config | {"tuning": tuning, "max_iterations": 70}, ROOT)
+    assert capped.search(*pair).budget.max_iterations == 70
 
 
 def change(path, value):
@@ -412,7 +413,7 @@ BAD = [
 def test_a_bad_configuration_gets_one_line_that_names_the_key(config, path, value, message):
     change(path, value)(config)
     with pytest.raises(ConfigError, match=re.escape(message)) as error:
-        Study(config, ROOT)
+        StudyConfig(config, ROOT)
     assert "\n" not in str(error.value)
 
 
@@ -431,19 +432,21 @@ def test_a_small_study_leaves_out_what_it_does_not_have(config):
         "circle": {"models": ["circle"]},
         "gradient-clipping": {"algorithms": ["dp-hmc"]},
     }
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     assert list(study.notebooks) == ["summary", "circle", "gradient-clipping"]
     assert "clipping-effects" not in study.all_tables and "accounting" not in study.all_tables
-    json.dumps(study.description())
+    assert list(study.describe_study().models) == ["circle"]
 
 
 def test_an_audit_is_run_where_the_configuration_asks_for_it(config):
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     assert study.audited_cases == [] and "audit" not in study.all_tables
-    study = Study(config | {"audit": AUDIT}, ROOT)
+    study = StudyConfig(config | {"audit": AUDIT}, ROOT)
     assert study.audited_cases == ["dp-hmc-1"] and "audit" in study.all_tables
     told = {key: AUDIT[key] for key in ("runs", "delta", "confidence")}
-    assert study.audited_case("dp-hmc-1") == told | {"study_seed": 2021, "case": "dp-hmc-1"}
+    assert study.audit_case("dp-hmc-1") == study_specs.AuditCase(
+        study_seed=2021, case="dp-hmc-1", **told
+    )
 
 
 def test_a_pair_without_settings_is_not_searched(config):
@@ -451,27 +454,27 @@ def test_a_pair_without_settings_is_not_searched(config):
     config["tuning"] |= {"models": models, "algorithms": names}
     config["runs"] = config["runs"][:1]
     del config["algorithms"]["dp-hmc"]["settings"]["circle"]
-    assert ("circle", "dp-hmc") not in Study(config, ROOT).searches
-    assert len(Study(config, ROOT).searches) == 3
+    assert ("circle", "dp-hmc") not in StudyConfig(config, ROOT).searches
+    assert len(StudyConfig(config, ROOT).searches) == 3
     del config["algorithms"]["dp-penalty"]["settings"]["circle"]
     with pytest.raises(ConfigError, match=r"no algorithm of tuning\.algorithms has .* for circle"):
-        Study(config, ROOT)
+        StudyConfig(config, ROOT)
     config["tuning"] |= {"models": ["circle"], "algorithms": ["dp-hmc"]}
     with pytest.raises(ConfigError, match=r"dp-hmc\.settings: no settings for a model of tuning"):
-        Study(config, ROOT)
+        StudyConfig(config, ROOT)
 
 
 def test_a_pair_without_settings_is_named(config):
     del config["algorithms"]["dp-hmc"]["settings"]["circle"]
     config["runs"][1]["algorithms"] = ["dp-penalty", "dp-hmc"]
     with pytest.raises(ConfigError, match=r"dp-hmc\.settings: no settings for model circle"):
-        Study(config, ROOT)
+        StudyConfig(config, ROOT)
 
 
 def test_the_same_cell_in_two_runs_runs_once(config):
     config["runs"].append(copy.deepcopy(config["runs"][1]))
     config["runs"][1]["epsilons"].append(1.0)
-    assert len(Study(config, ROOT).cells) == 219 + 32 + 45
+    assert len(StudyConfig(config, ROOT).cells) == 219 + 32 + 45
 
 
 @pytest.mark.parametrize(
@@ -486,7 +489,7 @@ def test_one_name_of_a_cell_for_two_things_is_refused(config):
     again = copy.deepcopy(config["runs"][4])
     config["runs"].append(again | {"start_sd": 0.1})
     with pytest.raises(ConfigError, match="rwmh on flat-banana-2d runs twice as iter"):
-        Study(config, ROOT)
+        StudyConfig(config, ROOT)
 
 
 def test_covariances():
@@ -501,7 +504,7 @@ def test_null_removes_and_maps_are_merged(config):
         "notebooks": {"accounting": None},
         "models": {"circle": {"num_rows": 9}},
     }
-    study = Study(merged(config, changes), ROOT)
+    study = StudyConfig(merged(config, changes), ROOT)
     assert not study.accounting_curves and "accounting" not in study.notebooks
     assert study.models["circle"].model.num_rows == 9
     assert study.models["circle"].model.sharpness == config["models"]["circle"]["sharpness"]
@@ -510,18 +513,18 @@ def test_null_removes_and_maps_are_merged(config):
 
 
 def test_stand_ins_double_the_cells_in_which_both_run(quick):
-    study = Study(quick, ROOT)
+    study = StudyConfig(quick, ROOT)
     assert study.stand_ins["dp-barker-certified"] == "dp-barker"
     assert len(study.replaced_cells) == 3 + 1  # and DP-SGNHT on one model
     assert {cell.run for cell, _ in study.replaced_cells} == {"epsilon-6", "epsilon-4"}
     cell, _ = study.replaced_cells[0]
-    assert study.certification(cell)["accountant"] == "certified"
-    assert study.certification(cell)["sampler"] == study.sampler(cell)["sampler"]
+    assert study.certification(cell).accountant == "certified"
+    assert study.certification(cell).sampler == study.chain(cell, 0).sampler
     alone = ["dp-barker-certified"]
     quick["runs"] = [{"models": ["flat-banana-2d"], "algorithms": alone, "epsilons": [4]}]
     quick["notebooks"] = {}
     del quick["intervals"]
-    assert not Study(quick, ROOT).replaced_cells
+    assert not StudyConfig(quick, ROOT).replaced_cells
 
 
 # -- Files ----------------------------------------------------------------------------------------
@@ -535,11 +538,11 @@ def test_a_study_stands_on_the_library_and_on_what_it_extends(tmp_path):
     (tmp_path / "one/study.yaml").write_text(yaml.safe_dump(alone))
     study = load_study(ROOT, [tmp_path / "one/study.yaml"])
     assert not study.claims and not study.notebooks and not study.searches
-    assert len(study.seeds) == 20 and "clip_bound" not in study.tuning["factors"]
+    assert len(study.seeds) == 20 and "clip_bound" not in study.config.tuning.factors
     (tmp_path / "two.yaml").write_text("extends: one/study.yaml\nstudy: two\nseeds: 3\n")
     study = load_study(ROOT, [tmp_path / "two.yaml"], {"delta_times_n": 0.2})
     assert (study.name, len(study.seeds), len(study.cells)) == ("two", 3, 1)
-    assert study.config["delta_times_n"] == 0.2 and "extends" not in study.config
+    assert study.config.delta_times_n == 0.2
     (tmp_path / "one/study.yaml").write_text("extends: ../two.yaml\n")
     with pytest.raises(ConfigError, match=r"extends: .* extends this file"):
         load_study(ROOT, [tmp_path / "two.yaml"])
@@ -552,20 +555,20 @@ def test_an_algorithm_has_the_same_colour_in_all_studies():
     files = [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]
     found = {}
     for file in files:
-        for name, told in load_study(ROOT, [file]).description()["algorithms"].items():
-            found.setdefault(name, set()).add(told["colour"])
+        for name, told in load_study(ROOT, [file]).describe_study().algorithms.items():
+            found.setdefault(name, set()).add(told.colour)
     assert len(found) > 20
     assert {name: colours for name, colours in found.items() if len(colours) > 1} == {}
     assert found["dp-sgld-exact"] == found["dp-sgld"]
 
 
 def test_a_title_is_of_a_study_and_not_of_what_extends_it(config, tmp_path):
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     assert study.title == "Chapter 6 of the thesis"
-    told = study.description()
-    assert told["title"] == study.title
-    assert told["notebooks"]["summary"]["title"].startswith("Summary: Chapter 6 of the thesis")
-    assert told["related"]["dp-hmc-paper"]["title"] == "The paper on DP HMC"
+    told = study.describe_study()
+    assert told.title == study.title
+    assert told.notebooks["summary"].title.startswith("Summary: Chapter 6 of the thesis")
+    assert told.related["dp-hmc-paper"].title == "The paper on DP HMC"
     own = tmp_path / "own.yaml"
     own.write_text(f"extends: {ROOT / 'config.yaml'}\nstudy: mine\n")
     assert load_study(ROOT, [own]).title == "mine"
@@ -608,8 +611,8 @@ def test_an_accountant_of_ones_own_lies_beside_the_study(tmp_path):
 
     found = study("my_own.py")
     (cell,) = found.cells
-    assert found.budget(cell)["accountant"].endswith("/my_own.py")
-    assert found.description()["algorithms"]["dp-penalty"]["accountant"] == "my-own"
+    assert found.budget(cell).accountant.endswith("/my_own.py")
+    assert found.describe_study().algorithms["dp-penalty"].accountant == "my-own"
     assert list(found.accounting_curves) == [("dp-penalty", "zcdp"), ("dp-penalty", "my-own")]
     budgets.budget(found.budget(cell), tmp_path / "own.json")
     budgets.budget(study("gaussian").budget(cell), tmp_path / "package.json")
@@ -637,24 +640,24 @@ def with_free_steps(quick, **changes):
 
 
 def test_runs_with_free_steps_say_epsilon_and_iterations(quick):
-    study = Study(quick, ROOT)
+    study = StudyConfig(quick, ROOT)
     cell = Cell("gauss-30d", "noisy-statistics", "epsilon-4")
     assert study.runs[cell][:2] == (4.0, 500)
-    assert study.budget(cell)["iterations"] == 500
+    assert study.budget(cell).iterations == 500
     with pytest.raises(ConfigError, match="missing key iterations: the steps of noisy-statistics"):
-        Study(with_free_steps(quick, iterations=None), ROOT)
+        StudyConfig(with_free_steps(quick, iterations=None), ROOT)
 
 
 def test_others_say_one_of_them(quick):
     quick["runs"][0]["iterations"] = [10]
     with pytest.raises(ConfigError, match="the steps of dp-penalty are not free, so epsilon says"):
-        Study(quick, ROOT)
+        StudyConfig(quick, ROOT)
 
 
 def test_a_private_start_is_part_of_an_algorithm(quick):
-    study = Study(quick, ROOT)
+    study = StudyConfig(quick, ROOT)
     cell = Cell("flat-banana-2d", "dp-penalty-started", "epsilon-4")
-    sampler = study.sampler(cell)["sampler"]
+    sampler = study.chain(cell, 0).sampler
     assert sampler["class"].endswith(":PrivateStart")
     assert sampler["chain"]["move"]["proposal_scale"] == 1
     assert sampler["start"] == {
@@ -677,18 +680,18 @@ def test_what_is_no_start_is_refused(quick, changes, message):
     if "sampler" in changes:
         del entry["move"]
     with pytest.raises(ConfigError, match=message):
-        Study(quick, ROOT)
+        StudyConfig(quick, ROOT)
 
 
 def test_settings_of_a_start_are_checked(quick):
     settings = quick["algorithms"]["dp-penalty-started"]["settings"]["flat-banana-2d"]
     settings["start"]["rounds"] = 0
     with pytest.raises(ConfigError, match=r"flat-banana-2d.start.rounds: must be"):
-        Study(quick, ROOT)
+        StudyConfig(quick, ROOT)
 
 
 def test_the_budget_says_the_noise_of_a_preparation(quick, tmp_path):
-    study, output = Study(quick, ROOT), tmp_path / "budget.json"
+    study, output = StudyConfig(quick, ROOT), tmp_path / "budget.json"
     for algorithm in ("noisy-statistics", "dp-penalty-started"):
         spec = study.budget(Cell("flat-banana-2d", algorithm, "epsilon-4"))
         budgets.budget(spec, output)
@@ -696,7 +699,7 @@ def test_the_budget_says_the_noise_of_a_preparation(quick, tmp_path):
         assert found["noise_scale"] == pytest.approx(1.1, rel=0.1)
         assert 3.9 < found["spent_epsilon"] <= 4
     given = study.budget(Cell("flat-banana-2d", "noisy-statistics", "epsilon-4"))
-    given["sampler"]["noise_scale"] = 0.5
+    given.sampler["noise_scale"] = 0.5
     with pytest.raises(JobError, match="costs more than epsilon 4; leave out its noise_scale"):
         budgets.budget(given, output)
 
@@ -705,9 +708,9 @@ def test_a_name_on_pages_stands_for_one_accounting():
     """Charged what it costs, or as published: nobody can tell from a name that is used for both."""
     kinds = {}
     for file in [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]:
-        for algorithm in load_study(ROOT, [file]).description()["algorithms"].values():
-            sound = algorithm["accountant"] in ("gaussian", "certified", None)
-            kinds.setdefault(algorithm["label"], set()).add(sound)
-            assert sound or "published)" in algorithm["label"]
+        for algorithm in load_study(ROOT, [file]).describe_study().algorithms.values():
+            sound = algorithm.accountant in ("gaussian", "certified", None)
+            kinds.setdefault(algorithm.label, set()).add(sound)
+            assert sound or "published)" in algorithm.label
     assert len(kinds) > 20
     assert not [label for label, found in kinds.items() if len(found) > 1]

@@ -69,8 +69,8 @@ def test_a_changed_label_renders_pages_and_runs_nothing(copy):
     before = tables(copy / "docs/mini")
     change(copy / "src/dpmcmc/catalogue.yaml", "label: DP penalty\n", "label: Another label\n")
     counts = jobs(copy, *REUSE)
-    assert counts["render_comparison"] == 1
-    assert not counts.keys() & {"run_chain", "draw_reference", "compute_budget", "draw_baselines"}
+    assert counts["notebook_comparison"] == 1
+    assert not counts.keys() & {"chain", "reference", "budget", "baselines"}
     said = snakemake(copy, *REUSE).stderr
     assert f"reused from {copy}/docs/mini: 5 of 5 parts" in said
     assert tables(copy / "results/mini") == before
@@ -82,8 +82,8 @@ def test_a_changed_sampler_reruns_its_own_cells_and_puts_their_rows_in_place(cop
     sampler = copy / "src/dpmcmc/samplers/dp_penalty.py"
     sampler.write_text(sampler.read_text() + "\nUNUSED = 1\n")
     counts = jobs(copy, *REUSE)
-    assert counts["run_chain"] == 4 and "tabulate_baselines" in counts
-    assert "draw_baselines" not in counts
+    assert counts["chain"] == 4 and "baseline_table" in counts
+    assert "baselines" not in counts
     said = snakemake(copy, *REUSE).stderr
     name = "chains/flat-banana-2d/dp-penalty/epsilon"
     assert f"computed, as their source changed: {name}-2, {name}-4" in said
@@ -93,7 +93,7 @@ def test_a_changed_sampler_reruns_its_own_cells_and_puts_their_rows_in_place(cop
     for table in before.keys() - {"timings.csv"}:
         assert without_fingerprints(before[table]) == without_fingerprints(after[table]), table
     assert before["chains.csv"] != after["chains.csv"]
-    assert "run_chain" not in jobs(copy, *REUSE)
+    assert "chain" not in jobs(copy, *REUSE)
 
 
 def without_fingerprints(table):
@@ -105,11 +105,11 @@ def test_a_column_of_draws_ages_chains_alone_and_one_of_other_columns_nothing(co
     row = '| {"seed": number}'
     change(copy / CHAIN_TABLES, row, f'{row}\n        | {{"first_draw": float(draws[0, 0])}}')
     counts = jobs(copy, *REUSE)
-    assert counts["run_chain"] == 8 and "draw_baselines" not in counts
+    assert counts["chain"] == 8 and "baselines" not in counts
     shutil.copy(ROOT / CHAIN_TABLES, copy / CHAIN_TABLES)
     whole = 'tables["chains"] = whole(tables["chains"], "changed_decisions")'
     change(copy / METRICS, whole, f'{whole}.eval("twice = 2 * mmd")')
-    assert "run_chain" not in jobs(copy, *REUSE)
+    assert "chain" not in jobs(copy, *REUSE)
     snakemake(copy, *REUSE)
     table = (copy / "results/mini/tables/chains.csv").read_text()
     assert table.startswith("model,") and ",twice\n" in table
@@ -136,16 +136,16 @@ def test_a_number_changed_by_hand_is_found(copy):
 def test_fingerprints_are_renewed_after_a_refactoring_and_not_after_a_changed_digit(copy):
     moves = copy / "src/dpmcmc/samplers/moves.py"
     moves.write_text(moves.read_text() + "\nUNUSED = 1\n")
-    assert jobs(copy, *REUSE)["run_chain"] == 4
+    assert jobs(copy, *REUSE)["chain"] == 4
     assert (
         "have the present fingerprints" in command(copy, "check-results", "mini", "--renew").stdout
     )
-    assert "run_chain" not in jobs(copy, *REUSE)
+    assert "chain" not in jobs(copy, *REUSE)
     step = "return theta + step, None, None"
     change(moves, step, step.replace("step,", "1.001 * step,"))
     found = command(copy, "check-results", "mini", "--renew", check=False)
     assert found.returncode == 1 and "chains.csv: mmd differs in" in found.stdout
-    assert jobs(copy, *REUSE)["run_chain"] == 4
+    assert jobs(copy, *REUSE)["chain"] == 4
 
 
 @pytest.mark.parametrize("name", chosen(STUDIES, "noisy-statistics"))
@@ -155,6 +155,6 @@ def test_pages_of_a_study_from_what_is_committed(fresh, name):
     before = tables(fresh / "docs" / name)
     file = [] if name == "chapter-6" else ["--configfile", f"studies/{name}/study.yaml"]
     options = ["--cores", "2", *file, "--config", "reuse=true"]
-    assert "run_chain" not in jobs(fresh, *options)
+    assert "chain" not in jobs(fresh, *options)
     snakemake(fresh, *options)
     assert tables(fresh / "results" / name) == before

@@ -14,6 +14,8 @@ from running import environment
 from dpmcmc import machine
 from dpmcmc_studies.jobs.chain_tables import TABLES
 from dpmcmc_studies.jobs.reuse import Reuse
+from dpmcmc_studies.jobs.table import text_of
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.loading import load_study
 
 QEMU = shutil.which("qemu-x86_64")
@@ -60,8 +62,7 @@ def study():
 def commands(study, top):
     """The jobs of a study up to its chains, and the metrics of the last: name and arguments."""
     for name in study.precomputed:
-        spec = {"class": study.precomputed[name]}
-        yield "precomputed", {"spec": spec, "output": top / f"{name}.json"}
+        yield "precompute", {"spec": study.precompute(name), "output": top / f"{name}.json"}
     for cell in study.cells:
         model, tail = cell.model, Path(cell.model, cell.algorithm, cell.run)
         data, reference = top / f"{model}.npy", top / f"{model}-reference.npy"
@@ -75,7 +76,7 @@ def commands(study, top):
         yield "budget", {"spec": study.budget(cell), "output": budget}
         yield "chain", {"spec": study.chain(cell, 0), **inputs, "output": chain}
     yield (
-        "chain-table",
+        "chain_table",
         {
             "spec": study.chain_table(model),
             "rows": Reuse(study).rows(*(f"chains/{'/'.join(c)}" for c in study.cells_of(model))),
@@ -101,7 +102,7 @@ def arguments_of(study, top):
         arguments = [name]
         for option, value in options.items():
             values = value if isinstance(value, list) else [value]
-            texts = [json.dumps(v) if isinstance(v, dict) else str(v) for v in values]
+            texts = [text_of(v, True) if isinstance(v, specs.Spec) else str(v) for v in values]
             arguments += [f"--{option}", *texts]
         if "output" in options:
             Path(options["output"]).parent.mkdir(parents=True, exist_ok=True)

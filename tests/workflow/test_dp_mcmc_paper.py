@@ -11,7 +11,7 @@ from running import snakemake
 
 import dpmcmc
 from dpmcmc import registry
-from dpmcmc_studies.reporting.study import Study as Reported
+from dpmcmc_studies.reporting.study import StudyResults as Reported
 from dpmcmc_studies.study.loading import load_study
 
 BANANAS = ["flat-banana-2d", "tempered-banana-2d"]

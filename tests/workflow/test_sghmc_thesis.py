@@ -118,7 +118,7 @@ def test_models_are_those_of_the_thesis(study):
         model = study.models[name].model
         assert (model.num_rows, model.likelihood_power) == (10_058, pytest.approx(power))
         assert model.prior_variance == 10 and model.num_classes == 5
-        assert study.config["delta_times_n"] / model.num_rows == pytest.approx(1e-5, rel=1e-12)
+        assert study.config.delta_times_n / model.num_rows == pytest.approx(1e-5, rel=1e-12)
     assert study.models["radon-batch"].model.dimension == 15
     assert study.models["radon-uniform"].model.prior_bound == 1000
     assert len(study.seeds) == 15
@@ -155,8 +155,8 @@ def test_settings_are_those_of_the_thesis(study):
             assert twin == published | changed
             accountant = study.algorithms[algorithm].accountant
             assert accountant.endswith("studies/sghmc-thesis/add_remove_pld.py")
-            told = study.description()["algorithms"][algorithm]
-            assert told["accountant"] == "add-remove-pld"  # as in tables
+            told = study.describe_study().algorithms[algorithm]
+            assert told.accountant == "add-remove-pld"  # as in tables
     iterations = {
         cell.algorithm: run.iterations
         for cell, run in study.runs.items()

@@ -63,7 +63,7 @@ def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory):
     assert trials_of(fresh) and not (results / "summary.csv").exists()
     run(fresh, Path(sys.executable).with_name("snakemake"), "--unlock", *tune(fresh)[2:])
     snakemake(fresh, *tune(fresh))
-    logs = list((fresh / "results/quick/logs/tuning").rglob("*.log"))
+    logs = list((fresh / "results/quick/logs/search").rglob("*.log"))
     assert any("trials taken up from" in path.read_text() for path in logs)
     assert jobs(fresh, *tune(fresh)) == {}
 

@@ -24,7 +24,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.random_streams import chain_streams, generator, seed_sequence, start_point
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc_studies.jobs.samplers import read_precomputed
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +58,24 @@ def test_notebooks_are_committed_without_outputs():
 
 def test_the_full_study_has_the_cells_of_the_chapter(config):
     cells = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8 + 7 * 6 + 3
-    study = Study(config, ROOT)
+    study = StudyConfig(config, ROOT)
     assert len(study.cells) == cells == 296
     assert sum(len(study.seeds_of(cell)) for cell in study.cells) == 5920
 
 
 def test_a_dry_run_of_the_template_plans_a_job_for_every_chain(fresh):
     template = jobs(fresh, "--configfile", "studies/template/study.yaml")
-    assert template["run_chain"] == 80 and sum(template.values()) < 100
+    assert template["chain"] == 80 and sum(template.values()) < 100
 
 
 @pytest.mark.torture
 def test_a_dry_run_of_the_full_study_plans_a_job_for_every_chain(fresh):
     counts = jobs(fresh)
-    assert counts["run_chain"] == 296 * 20 and counts["compute_budget"] == 296
-    assert counts["compute_accounting_curve"] == 7 and counts["precompute"] == 1
-    samples = ("simulate_dataset", "draw_reference", "draw_baselines")
+    assert counts["chain"] == 296 * 20 and counts["budget"] == 296
+    assert counts["accounting_curve"] == 7 and counts["precompute"] == 1
+    samples = ("dataset", "reference", "baselines")
     assert [counts[rule] for rule in samples] == [9, 9, 9]
-    renderings = [rule for rule in counts if rule.startswith("render_")]
+    renderings = [rule for rule in counts if rule.startswith("notebook_")]
     notebooks = yaml.safe_load((ROOT / "config.yaml").read_text())["notebooks"]
     assert len(renderings) == len(notebooks)
 
@@ -339,7 +339,7 @@ def test_notebooks_are_executed_and_rendered_without_anything_from_elsewhere(res
     for path in (results / "notebooks").glob("*.ipynb"):
         assert '"image/png"' in path.read_text()
         page = (results / f"pages/{path.stem}.md").read_text()
-        assert "](../figures/" in page and "base64" not in page and "Study.load" not in page
+        assert "](../figures/" in page and "base64" not in page and "StudyResults.load" not in page
     page = (results / "site/pages/comparison.html").read_text()
     assert "Figure 6.3" in page and "figure-6.3.png" in page
 
@@ -419,7 +419,7 @@ def test_touching_nothing_reruns_nothing(tree):
 
 
 PAGES = {
-    f"render_{name.replace('-', '_')}"
+    f"notebook_{name.replace('-', '_')}"
     for name in (
         "summary",
         "models",
@@ -437,12 +437,12 @@ PAGES = {
 def test_a_changed_colour_renders_pages_alone_and_a_seed_adds_chains_alone(tree, tmp_path):
     """What concerns chains is asked of the table of jobs."""
     counts = jobs(tree, *QUICK, "--config", "seeds=3")
-    assert counts["run_chain"] == 80
-    assert not {"simulate_dataset", "draw_reference", "draw_baselines"} & counts.keys()
+    assert counts["chain"] == 80
+    assert not {"dataset", "reference", "baselines"} & counts.keys()
     changed = Path(shutil.copytree(tree, tmp_path / "tree"))
     path = changed / "src/dpmcmc_studies/reporting/figures/style.py"
     path.write_text(path.read_text() + "\nA_NEW_COLOUR = 1\n")
-    assert set(jobs(changed, *QUICK)) == PAGES | {"build_site", "all"}
+    assert set(jobs(changed, *QUICK)) == PAGES | {"site", "all"}
 
 
 def test_a_failing_notebook_is_kept_as_a_log_and_leaves_no_result(tmp_path):

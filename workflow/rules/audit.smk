@@ -5,15 +5,15 @@ rule audit_case:
     output:
         bounds=f"{RESULTS}/audit/{{case}}.csv",
     log:
-        f"{RESULTS}/logs/audit/{{case}}.log",
+        f"{RESULTS}/logs/audit_case/{{case}}.log",
     conda:
         CONDA
     resources:
         mem_mb=megabytes(1000),
-        runtime=minutes(lambda wildcards: 10 + study.config["audit"]["runs"] // 10_000),
+        runtime=minutes(lambda wildcards: 10 + study.config.audit.runs // 10_000),
     params:
-        **job("audit-case", part="audit/{case}"),
+        **job("audit_case", part="audit/{case}"),
     message:
         "Audit of {wildcards.case}"
     shell:
-        JOBS["audit-case"].command("audit-case")
+        JOBS["audit_case"].command

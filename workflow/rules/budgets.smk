@@ -1,7 +1,7 @@
 # Iterations that epsilon and delta allow, or what given iterations cost; no data touched.
 
 
-rule compute_budget:
+rule budget:
     output:
         budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
     log:
@@ -16,16 +16,16 @@ rule compute_budget:
     message:
         "Budget of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        JOBS["budget"].command("budget")
+        JOBS["budget"].command
 
 
-rule certify_budget:
+rule certification:
     input:
         budget=f"{RESULTS}/budgets/{{model}}/{{algorithm}}/{{run}}.json",
     output:
         certified=f"{RESULTS}/certified/{{model}}/{{algorithm}}/{{run}}.csv",
     log:
-        f"{RESULTS}/logs/certified/{{model}}/{{algorithm}}/{{run}}.log",
+        f"{RESULTS}/logs/certification/{{model}}/{{algorithm}}/{{run}}.log",
     conda:
         CONDA
     resources:
@@ -36,39 +36,39 @@ rule certify_budget:
     message:
         "Cost by its stand-in of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        JOBS["certification"].command("certification")
+        JOBS["certification"].command
 
 
-rule compute_accounting_curve:
+rule accounting_curve:
     output:
         curve=f"{RESULTS}/accounting/{{algorithm}}/{{accountant}}.csv",
     log:
-        f"{RESULTS}/logs/accounting/{{algorithm}}/{{accountant}}.log",
+        f"{RESULTS}/logs/accounting_curve/{{algorithm}}/{{accountant}}.log",
     conda:
         CONDA
     resources:
         mem_mb=megabytes(1000),
         runtime=minutes(60),
     params:
-        **job("accounting-curve", part="accounting/{algorithm}/{accountant}"),
+        **job("accounting_curve", part="accounting/{algorithm}/{accountant}"),
     message:
         "Iterations of {wildcards.algorithm} against epsilon by accountant {wildcards.accountant}"
     shell:
-        JOBS["accounting-curve"].command("accounting-curve")
+        JOBS["accounting_curve"].command
 
 
 rule precompute:
     output:
         precomputed=f"{RESULTS}/precomputed/{{precomputed}}.json",
     log:
-        f"{RESULTS}/logs/precomputed/{{precomputed}}.log",
+        f"{RESULTS}/logs/precompute/{{precomputed}}.log",
     conda:
         CONDA
     resources:
         **SMALL,
     params:
-        **job("precomputed"),
+        **job("precompute"),
     message:
         "Compute once for all chains: {wildcards.precomputed}"
     shell:
-        JOBS["precomputed"].command("precomputed")
+        JOBS["precompute"].command

@@ -2,7 +2,7 @@
 # the values that a sweep varies.
 
 
-rule run_chain:
+rule chain:
     input:
         dataset=f"{RESULTS}/data/{{model}}.npy",
         reference=f"{RESULTS}/reference/{{model}}.npy",
@@ -23,4 +23,4 @@ rule run_chain:
     message:
         "Chain {wildcards.seed} of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
-        JOBS["chain"].command("chain")
+        JOBS["chain"].command

@@ -1,6 +1,5 @@
 # What all rules share: the validated study, where files are, wildcards, resources.
 
-import json
 import math
 import os
 import re
@@ -22,8 +21,8 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
-from dpmcmc_studies.jobs.reuse import Reuse
-from dpmcmc_studies.jobs.table import JOBS
+from dpmcmc_studies.jobs.reuse import FILES, Reuse
+from dpmcmc_studies.jobs.table import JOBS, text_of
 from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc_studies.study.loading import load_study
 from dpmcmc_studies.study.study import MEASURED
@@ -68,7 +67,7 @@ def job(name, of=None, part=None):
     """
     entry = JOBS[name]
     params = {"source": lambda wildcards: entry.source(study, of or wildcards)}
-    if entry.spec:
+    if entry.of is not None:
         params["spec"] = lambda wildcards: entry.settings(study, of or wildcards)
     if part:
         params["fingerprint"] = lambda wildcards: reuse.fingerprints[part.format(**wildcards)]
@@ -138,7 +137,7 @@ def reference_of_chains(wildcards):
 
 def rows_of_chains(wildcards):
     parts = [f"chains/{'/'.join(cell)}" for cell in study.cells_of(wildcards.model)]
-    return json.dumps(reuse.rows(*parts))
+    return text_of(reuse.rows(*parts), is_ordered=True)
 
 
 def precomputed_files(wildcards):
@@ -146,27 +145,17 @@ def precomputed_files(wildcards):
     return [f"{RESULTS}/precomputed/{name}.json" for name in names]
 
 
-# Tables that put those of many jobs one below another: the file of each part.
+# Tables that put those of many jobs one below another: the parts of the results in each.
 JOINED = {
-    "accounting": {
-        f"accounting/{a}/{name}": f"{RESULTS}/accounting/{a}/{name}.csv"
-        for a, name in study.accounting_curves
-    },
-    "certified": {
-        f"certified/{path}": f"{RESULTS}/certified/{path}.csv"
-        for path in ("/".join(cell) for cell, _ in study.replaced_cells)
-    },
-    "audit": {f"audit/{case}": f"{RESULTS}/audit/{case}.csv" for case in study.audited_cases},
-    "intervals": {
-        f"intervals/{m}": f"{RESULTS}/tables/models/{m}/intervals.csv"
-        for m in study.interval_models
-    },
+    kind: [part for part in reuse.fingerprints.names if part.startswith(f"{kind}/")]
+    for kind in ("accounting", "certified", "audit", "intervals")
 }
 
 
 def parts_of_table(wildcards):
-    parts = JOINED[wildcards.joined]
-    return [file for part, file in parts.items() if not reuse.has(part)]
+    (file,) = FILES[wildcards.joined]
+    parts = [part for part in JOINED[wildcards.joined] if not reuse.has(part)]
+    return [f"{RESULTS}/{file.format(part.partition('/')[2])}" for part in parts]
 
 
 def table_files(names):
@@ -198,7 +187,7 @@ def pages_and_figures(wildcards):
 
 
 def rule_name(notebook):
-    return f"render_{re.sub('[^0-9A-Za-z]', '_', notebook)}"
+    return f"notebook_{re.sub('[^0-9A-Za-z]', '_', notebook)}"
 
 
 def tuning_files(wildcards):

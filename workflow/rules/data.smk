@@ -1,7 +1,7 @@
 # Data sets and posterior samples.
 
 
-rule simulate_dataset:
+rule dataset:
     output:
         dataset=f"{RESULTS}/data/{{model}}.npy",
     log:
@@ -16,10 +16,10 @@ rule simulate_dataset:
     message:
         "Make the data set of {wildcards.model}"
     shell:
-        JOBS["dataset"].command("dataset")
+        JOBS["dataset"].command
 
 
-rule draw_reference:
+rule reference:
     input:
         dataset=unless_reused("reference/{model}", f"{RESULTS}/data/{{model}}.npy"),
     output:
@@ -37,10 +37,10 @@ rule draw_reference:
     message:
         "Draw the reference sample of {wildcards.model}"
     shell:
-        JOBS["reference"].command("reference")
+        JOBS["reference"].command
 
 
-rule draw_baselines:
+rule baselines:
     input:
         dataset=f"{RESULTS}/data/{{model}}.npy",
     output:
@@ -57,4 +57,4 @@ rule draw_baselines:
     message:
         "Draw the baseline samples of {wildcards.model}"
     shell:
-        JOBS["baselines"].command("baselines")
+        JOBS["baselines"].command

@@ -15,7 +15,7 @@ for name, notebook in study.notebooks.items():
             page=f"{RESULTS}/pages/{name}.md",
             figures=list(figure_files(notebook)),
         log:
-            f"{RESULTS}/logs/notebooks/{name}.log",
+            f"{RESULTS}/logs/notebook/{name}.log",
         conda:
             CONDA
         resources:
@@ -23,32 +23,32 @@ for name, notebook in study.notebooks.items():
             runtime=minutes(10),
         params:
             **job("notebook", SimpleNamespace(notebook=name)),
-            failed=f"{RESULTS}/logs/notebooks/{name}.failed.ipynb",
+            failed=f"{RESULTS}/logs/notebook/{name}.failed.ipynb",
             committed=reuse.file(f"kept/{name}") if notebook.kept else "",
         message:
             f"Execute the notebook {name}"
         shell:
-            JOBS["notebook"].command("notebook")
+            JOBS["notebook"].command
 
 
 rule describe_study:
     output:
         study=f"{RESULTS}/study.json",
     log:
-        f"{RESULTS}/logs/study.log",
+        f"{RESULTS}/logs/describe_study.log",
     conda:
         CONDA
     resources:
         **SMALL,
     params:
-        **job("study"),
+        **job("describe_study"),
     message:
         "Describe the study to its pages"
     shell:
-        JOBS["study"].command("study")
+        JOBS["describe_study"].command
 
 
-rule record_provenance:
+rule provenance:
     output:
         provenance=f"{RESULTS}/provenance.json",
     log:
@@ -66,10 +66,10 @@ rule record_provenance:
     message:
         "Record what makes the study"
     shell:
-        JOBS["provenance"].command("provenance")
+        JOBS["provenance"].command
 
 
-rule build_site:
+rule site:
     input:
         pages_and_figures,
         tables=table_files(study.all_tables),
@@ -91,4 +91,4 @@ rule build_site:
     message:
         "Site of all pages"
     shell:
-        JOBS["site"].command("site")
+        JOBS["site"].command

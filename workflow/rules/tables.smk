@@ -3,7 +3,7 @@
 PARTS = f"{RESULTS}/tables/models"
 
 
-rule tabulate_chains:
+rule chain_table:
     input:
         reference=reference_of_chains,
         files=chains_and_budgets,
@@ -13,23 +13,23 @@ rule tabulate_chains:
         budgets=f"{PARTS}/{{model}}/budgets.csv",
         mixing=f"{PARTS}/{{model}}/mixing.csv",
     log:
-        f"{RESULTS}/logs/chain-table/{{model}}.log",
+        f"{RESULTS}/logs/chain_table/{{model}}.log",
     conda:
         CONDA
     resources:
         mem_mb=megabytes(1000),
         runtime=minutes(60),
     params:
-        **job("chain-table"),
+        **job("chain_table"),
         rows=rows_of_chains,
         results=subpath(output[0], ancestor=4),
     message:
         "Metrics of all chains of {wildcards.model}"
     shell:
-        JOBS["chain-table"].command("chain-table")
+        JOBS["chain_table"].command
 
 
-rule tabulate_baselines:
+rule baseline_table:
     input:
         reference=unless_reused("baselines/{model}", f"{RESULTS}/reference/{{model}}.npy"),
         baselines=unless_reused("baselines/{model}", f"{RESULTS}/baselines/{{model}}.npy"),
@@ -37,21 +37,21 @@ rule tabulate_baselines:
         exact=f"{PARTS}/{{model}}/baselines.csv",
         starts=f"{PARTS}/{{model}}/starts.csv",
     log:
-        f"{RESULTS}/logs/baseline-table/{{model}}.log",
+        f"{RESULTS}/logs/baseline_table/{{model}}.log",
     conda:
         CONDA
     resources:
         **SMALL,
     params:
-        **job("baseline-table"),
-        rows=lambda wildcards: json.dumps(reuse.rows(f"baselines/{wildcards.model}")),
+        **job("baseline_table"),
+        rows=lambda wildcards: text_of(reuse.rows(f"baselines/{wildcards.model}")),
     message:
         "Metrics of exact samples and start points of {wildcards.model}"
     shell:
-        JOBS["baseline-table"].command("baseline-table")
+        JOBS["baseline_table"].command
 
 
-rule try_intervals:
+rule intervals:
     output:
         intervals=f"{PARTS}/{{model}}/intervals.csv",
     log:
@@ -66,16 +66,16 @@ rule try_intervals:
     message:
         "Intervals over data sets of {wildcards.model}"
     shell:
-        JOBS["intervals"].command("intervals")
+        JOBS["intervals"].command
 
 
-rule join_table:
+rule joined_table:
     input:
         parts=parts_of_table,
     output:
         table=f"{RESULTS}/tables/{{joined}}.csv",
     log:
-        f"{RESULTS}/logs/{{joined}}-table.log",
+        f"{RESULTS}/logs/joined_table/{{joined}}.log",
     wildcard_constraints:
         joined=any_of(JOINED),
     conda:
@@ -83,51 +83,51 @@ rule join_table:
     resources:
         **SMALL,
     params:
-        **job("joined-table"),
-        rows=lambda wildcards: json.dumps(reuse.rows(*JOINED[wildcards.joined])),
+        **job("joined_table"),
+        rows=lambda wildcards: text_of(reuse.rows(*JOINED[wildcards.joined]), is_ordered=True),
     message:
         "Table {wildcards.joined}"
     shell:
-        JOBS["joined-table"].command("joined-table")
+        JOBS["joined_table"].command
 
 
-rule tabulate_study:
+rule study_tables:
     input:
         parts=expand(f"{PARTS}/{{model}}/{{name}}.csv", name=MEASURED, model=study.model_ids),
     output:
         tables=table_files(study.tables),
     log:
-        f"{RESULTS}/logs/study-tables.log",
+        f"{RESULTS}/logs/study_tables.log",
     conda:
         CONDA
     resources:
         **SMALL,
     params:
-        **job("study-tables"),
+        **job("study_tables"),
         directory=subpath(output[0], parent=True),
     message:
         "Tables of the study"
     shell:
-        JOBS["study-tables"].command("study-tables")
+        JOBS["study_tables"].command
 
 
-if study.analysis_tables:
+if study.derived_tables:
 
-    rule analyse_study:
+    rule analysis_tables:
         input:
             given=table_files(study.analysed_tables),
         output:
-            tables=table_files(study.analysis_tables),
+            tables=table_files(study.derived_tables),
         log:
-            f"{RESULTS}/logs/analysis-tables.log",
+            f"{RESULTS}/logs/analysis_tables.log",
         conda:
             CONDA
         resources:
             **SMALL,
         params:
-            **job("analysis-tables"),
+            **job("analysis_tables"),
             directory=subpath(output[0], parent=True),
         message:
             "Ranking of the algorithms and the chapter's claims"
         shell:
-            JOBS["analysis-tables"].command("analysis-tables")
+            JOBS["analysis_tables"].command

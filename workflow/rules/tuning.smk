@@ -3,17 +3,17 @@
 SEARCH = f"{RESULTS}/tuning/{{model}}/{{algorithm}}"
 
 
-rule search_settings:
+rule search:
     input:
         precomputed=precomputed_files,
     output:
         table=f"{SEARCH}.csv",
         best=f"{SEARCH}.json",
     log:
-        f"{RESULTS}/logs/tuning/{{model}}/{{algorithm}}.log",
+        f"{RESULTS}/logs/search/{{model}}/{{algorithm}}.log",
     wildcard_constraints:
-        model=any_of(study.tuning["models"]),
-        algorithm=any_of(study.tuning["algorithms"]),
+        model=any_of(model for model, _ in study.searches),
+        algorithm=any_of(name for _, name in study.searches),
     conda:
         CONDA
     resources:
@@ -26,10 +26,10 @@ rule search_settings:
     message:
         "Search settings of {wildcards.algorithm} on {wildcards.model}"
     shell:
-        JOBS["search"].command("search")
+        JOBS["search"].command
 
 
-rule tabulate_searches:
+rule tuning_tables:
     input:
         trials=[f"{RESULTS}/tuning/{m}/{a}.csv" for m, a in study.searches],
         best=[f"{RESULTS}/tuning/{m}/{a}.json" for m, a in study.searches],
@@ -38,15 +38,15 @@ rule tabulate_searches:
         summary=f"{RESULTS}/tuning/summary.csv",
         settings=f"{RESULTS}/tuning/settings.yaml",
     log:
-        f"{RESULTS}/logs/tuning-tables.log",
+        f"{RESULTS}/logs/tuning_tables.log",
     conda:
         CONDA
     resources:
         **SMALL,
     params:
-        **job("tuning-tables"),
+        **job("tuning_tables"),
         directory=subpath(output[0], parent=True),
     message:
         "Settings found, and how far the study's own are from them"
     shell:
-        JOBS["tuning-tables"].command("tuning-tables")
+        JOBS["tuning_tables"].command

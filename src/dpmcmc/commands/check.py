@@ -6,7 +6,8 @@ import yaml
 
 from dpmcmc import registry
 from dpmcmc.configuration.entries import load_class, read_algorithm, read_model
-from dpmcmc.configuration.yaml_files import ConfigError, check_type, listed, read_yaml
+from dpmcmc.configuration.keys import Algorithm
+from dpmcmc.configuration.yaml_files import ConfigError, converted, listed, read_yaml
 from dpmcmc.data_files import DataFile, Split, data_set
 from dpmcmc.evaluation.checking.data import check_data
 from dpmcmc.evaluation.checking.models import check_model
@@ -68,15 +69,17 @@ def check_of_sampler(name, settings):
     cls = registry.load(registry.resolve("sampler", name))
     if cls.is_private:
         keys = {"accountant": "certified"} | keys
-    entry = read_algorithm(name.rpartition(":")[2], {"sampler": name} | keys, ["."])
-    check_type(settings, entry.schema(), entry.id)
+    entry = read_algorithm(
+        name.rpartition(":")[2], converted({"sampler": name} | keys, Algorithm), ["."]
+    )
+    converted(settings, entry.schema(), entry.id)
     return check_sampler(with_precomputed(built(entry.id, entry.spec(settings))))
 
 
 def check_of_move(name, settings):
     """Checks of a move with settings."""
     reference, cls = load_class("move", name, name.rpartition(":")[2], ["."])
-    check_type(settings, schema(cls), cls.__name__)
+    converted(settings, schema(cls), cls.__name__)
     return check_move(built(cls.__name__, {"class": reference} | settings))
 
 

@@ -12,8 +12,8 @@ import msgspec
 
 from dpmcmc import registry
 from dpmcmc.accounting.accountants import accountant, accountants
-from dpmcmc.configuration.keys import MODEL_KEYS, Algorithm
-from dpmcmc.configuration.yaml_files import ConfigError, check_type, listed
+from dpmcmc.configuration.keys import MODEL_KEYS, Algorithm, ModelKeys, settings_in
+from dpmcmc.configuration.yaml_files import ConfigError, converted, listed
 from dpmcmc.data_files import DataError, DataFile, Split, model_of
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.private_start import check_kinds
@@ -125,33 +125,39 @@ def check_sizes(settings, where):
 
 
 def read_model(name, entry, folders, study_seed=0):
-    """A model's entry, checked, and its data if they are in a file; raises a ConfigError.
+    """A model's entry, a dict, checked, and its data if they are in a file; raises a ConfigError.
 
     The class and the data are looked for in the folders; the seed decides which rows are held out.
     """
     where = f"models.{name}"
-    reference, cls = load_class("model", entry["kind"], f"{where}.kind", folders)
+    keys = converted(entry, ModelKeys, where)
+    reference, cls = load_class("model", keys.kind, f"{where}.kind", folders)
     if taken := [word for word in MODEL_KEYS if word in annotations(cls)]:
         raise ConfigError(
             f"{where}.kind: {cls.__name__} has a field {listed(taken)}, which an entry has for "
             "something else; it must have another name"
         )
-    settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
+    settings = settings_in(entry)
 
     def build(**of_data):
-        check_type(settings | of_data, schema(cls), where)
+        converted(settings | of_data, schema(cls), where)
         check_sizes(settings, where)
         return cls(**settings, **of_data)
 
     data = None
     with refusing(f"{where}."):
-        if "data" in entry:
-            model, data = read_data(name, entry, build, cls, folders, study_seed)
+        if keys.data:
+            if "num_rows" in settings:
+                raise ConfigError(
+                    f"{where}.num_rows: must not be given with data, which have their own number "
+                    "of rows; to remove what an extended file says, set it to null"
+                )
+            model, data = read_data(name, keys, build, cls, folders, study_seed)
             settings["num_rows"] = model.num_rows
         else:
-            if of_data := entry.keys() & {"columns", "held_out"}:
-                key = min(of_data)
-                raise ConfigError(f"{where}.{key}: needs the key data, a file")
+            for key in ("columns", "held_out"):
+                if getattr(keys, key):
+                    raise ConfigError(f"{where}.{key}: needs the key data, a file")
             if not simulates(cls):
                 raise ConfigError(
                     f"{where}: {cls.__name__} has no simulate, so missing key data: a file"
@@ -164,29 +170,24 @@ def read_model(name, entry, folders, study_seed=0):
             model = build()
         json.dumps([model.dimension, model.num_rows, model.data_shape])
     spec = {"class": reference} | settings
-    kind = reference_kind(entry, model, where)
-    more = entry.get("data_sets"), entry.get("settings_of")
-    return ModelEntry(name, entry.get("label", name), model, spec, data, kind, *more)
+    kind = reference_kind(keys.reference, model, where)
+    label = keys.label or name
+    return ModelEntry(name, label, model, spec, data, kind, keys.data_sets, keys.settings_of)
 
 
-def read_data(name, entry, build, cls, folders, study_seed):
+def read_data(name, keys, build, cls, folders, study_seed):
     """Model of an entry with a data file, which says how many rows there are, and `data` of it."""
     where = f"models.{name}"
-    if "num_rows" in entry:
-        raise ConfigError(
-            f"{where}.num_rows: must not be given with data, which have their own number of rows; "
-            "to remove what an extended file says, set it to null"
-        )
     if "num_rows" not in annotations(cls):
         raise ConfigError(f"{where}.data: {cls.__name__} must have a field num_rows to take data")
-    path = Path(os.path.relpath(registry.beside(entry["data"], folders)))
-    held_out = {key: entry[key] for key in ("held_out",) if key in entry}
-    split = Split(entry["held_out"], study_seed) if held_out else None
+    path = Path(os.path.relpath(registry.beside(keys.data, folders)))
+    split = Split(keys.held_out, study_seed) if keys.held_out else None
     try:
         file = DataFile(path)
-        model, columns = model_of(file, lambda n: build(num_rows=n), entry.get("columns"), split)
+        model, columns = model_of(file, lambda n: build(num_rows=n), keys.columns, split)
     except DataError as error:
         raise ConfigError(f"{where}.data: {error}") from None
+    held_out = {"held_out": keys.held_out} if keys.held_out else {}
     return model, {"file": path.as_posix(), "columns": columns, "digest": file.digest} | held_out
 
 
@@ -195,11 +196,11 @@ def simulates(cls):
     return cls.simulate is not Model.simulate
 
 
-def reference_kind(entry, model, where):
+def reference_kind(given, model, where):
     """How the reference sample is drawn: as the entry says, else in the most exact way there is."""
     is_exact = type(model).sample_posterior is not Model.sample_posterior
     possible = ["exact"] * is_exact + ["grid"] * (model.dimension == 2) + ["long-run", "normal"]
-    kind = entry.get("reference", possible[0])
+    kind = given or possible[0]
     if kind not in possible:
         raise ConfigError(
             f"{where}.reference: {kind} is not possible for {type(model).__name__} (exact needs "
@@ -209,43 +210,44 @@ def reference_kind(entry, model, where):
 
 
 def read_algorithm(name, entry, folders):
-    """An algorithm's entry, but for its settings checked; raises a ConfigError.
+    """The `AlgorithmEntry` of an `Algorithm`, checked without its settings; raises a ConfigError.
 
     Files that it names are looked for in the folders.
     """
     where = f"algorithms.{name}"
-    sampler, cls = load_class("sampler", entry["sampler"], f"{where}.sampler", folders)
+    sampler, cls = load_class("sampler", entry.sampler, f"{where}.sampler", folders)
     move = None
     if "move" in annotations(cls):
-        if "move" not in entry:
+        if entry.move is None:
             valid = listed(registry.names("move"))
             raise ConfigError(f"{where}: missing key move; valid values: {valid}")
-        move, move_class = load_class("move", entry["move"], f"{where}.move", folders)
+        move, move_class = load_class("move", entry.move, f"{where}.move", folders)
         if shared := annotations(cls).keys() & annotations(move_class).keys():
             raise ConfigError(
-                f"{where}.move: {entry['move']} and {entry['sampler']} have both a setting "
+                f"{where}.move: {entry.move} and {entry.sampler} have both a setting "
                 f"{listed(shared)}; one of them must have another name"
             )
-    elif "move" in entry:
+    elif entry.move is not None:
         raise ConfigError(f"{where}.move: {cls.__name__} takes no move")
     start = None
-    if "start" in entry:
-        start, of_start = load_class("sampler", entry["start"], f"{where}.start", folders)
+    if entry.start is not None:
+        start, of_start = load_class("sampler", entry.start, f"{where}.start", folders)
         with refusing(f"{where}."):
             check_kinds(cls, of_start)
     priced_by = None
     if cls.is_private:
-        if "accountant" not in entry:
+        if entry.accountant is None:
             raise ConfigError(
                 f"{where}: missing key accountant; valid values: {listed(accountants())}"
             )
-        priced_by = find_accountant(entry["accountant"], f"{where}.accountant", folders)
-    elif "accountant" in entry:
+        priced_by = find_accountant(entry.accountant, f"{where}.accountant", folders)
+    elif entry.accountant is not None:
         raise ConfigError(
             f"{where}.accountant: {cls.__name__} is not private, so it takes no accountant"
         )
-    found = {"id": name, "sampler": sampler, "move": move, "start": start}
-    return AlgorithmEntry(**{"label": name} | entry | found | {"accountant": priced_by})
+    found = {"sampler": sampler, "move": move, "start": start, "accountant": priced_by}
+    found |= {"id": name, "label": entry.label or name}
+    return AlgorithmEntry(**msgspec.structs.asdict(entry) | found)
 
 
 def find_accountant(name, where, folders):
@@ -269,7 +271,7 @@ def check_settings(algorithm, model, settings, where):
         Keys that lead to the settings, as messages name them.
 
     """
-    check_type(settings, algorithm.schema(), where)
+    converted(settings, algorithm.schema(), where)
     check_sizes(settings, where)
     with refusing(f"{where}."):
         sampler = registry.build(algorithm.spec(settings))

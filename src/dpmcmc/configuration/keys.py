@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dpmcmc.configuration.yaml_files import Some
+from dpmcmc.configuration.yaml_files import Some, short
 from dpmcmc.settings import Seed
 
 ID = Meta(
@@ -19,7 +19,8 @@ ID = Meta(
 Id = Annotated[str, ID]
 Label = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(min_length=1, max_length=1000)]
-UNIQUE = Meta(min_length=1, extra={"unique": True})  # no entry twice
+Names = Annotated[list[str], Some]
+Ids = Annotated[list[Id], Some]
 
 
 def whole(low, high):
@@ -27,17 +28,29 @@ def whole(low, high):
     return Annotated[int, Meta(ge=low, le=high)]
 
 
-class Table(Struct, forbid_unknown_fields=True):
+class Keys(Struct, omit_defaults=True):
+    """Keys of a map; no list of texts in it has one of them twice."""
+
+    def __post_init__(self):
+        for key in self.__struct_fields__:
+            value = getattr(self, key)
+            for names in value.values() if isinstance(value, dict) else [value]:
+                is_texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+                if is_texts and len(set(names)) < len(names):
+                    raise ValueError(f"{key} lists an entry twice: {short(names)}")
+
+
+class Table(Keys, forbid_unknown_fields=True):
     """A map that has these keys and no others."""
 
 
-class Model(Struct):
-    """An entry of `models`; all other keys are settings."""
+class ModelKeys(Keys):
+    """Keys of an entry of `models`; all others are settings."""
 
     kind: str
     label: Label = None
     data: Annotated[str, Some] = None
-    columns: Annotated[list[Label], UNIQUE] = None
+    columns: Annotated[list[Label], Some] = None
     held_out: Annotated[float, Meta(gt=0, lt=1)] = None
     reference: str = None
     data_sets: whole(1, 10_000) = None
@@ -58,13 +71,22 @@ class Algorithm(Table):
     powers_of_n: dict[str, Annotated[float, Meta(ge=-4, le=4)]] = {}
 
 
-class Entries(Struct, kw_only=True):
-    """Keys of a study's file that a release reads."""
+class Entries(Struct, kw_only=True, omit_defaults=True):
+    """Keys of a study's file that a release reads.
+
+    Settings of a model stand beside its keys, so `dpmcmc.configuration.entries.read_model` reads
+    these.
+    """
 
     study: Id
     seed: Seed
-    models: Annotated[dict[Id, Model], Some]
+    models: Annotated[dict[Id, dict[str, Any]], Some]
     algorithms: Annotated[dict[Id, Algorithm], Some]
 
 
-MODEL_KEYS = Model.__struct_fields__  # those that are no settings
+MODEL_KEYS = ModelKeys.__struct_fields__  # those that are no settings
+
+
+def settings_in(entry):
+    """Settings in an entry of `models`: all keys that are not of `ModelKeys`."""
+    return {key: value for key, value in entry.items() if key not in MODEL_KEYS}

@@ -5,7 +5,7 @@ import reprlib
 import sys
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 import msgspec
 import yaml
@@ -89,11 +89,11 @@ def read_config(path):
     return config
 
 
-# -- Checking -------------------------------------------------------------------------------------
+# -- Types ----------------------------------------------------------------------------------------
 
 
-def check_type(value, kind, where=""):
-    """Raise a ConfigError for the first part of a value that is not of its type.
+def converted(value, kind, where=""):
+    """A value as its type.
 
     Parameters
     ----------
@@ -103,25 +103,44 @@ def check_type(value, kind, where=""):
         A msgspec Struct, whose fields are the keys of a map, or any other type that msgspec knows.
     where : str
         Keys that lead to the value, as messages name them.
+
+    Raises
+    ------
+    ConfigError
+        For the first part of the value that is not of its type.
     """
-    bare = bare_type(kind)
-    origin, parts = get_origin(bare) or bare, get_args(bare) or (Any, Any)
-    if origin in (Union, UnionType):
-        bares = {part: bare_type(part) for part in parts}
-        likely = [p for p in parts if (get_origin(bares[p]) is list) == isinstance(value, list)]
-        exact = [part for part in likely if bares[part] is type(value)]
-        if exact or len(likely) == 1:
-            return check_type(value, (exact or likely)[0], where)
-    if hasattr(bare, "__struct_fields__") and isinstance(value, dict):
-        return check_keys(value, bare, where)
-    if isinstance(value, dict) and origin in (dict, Any):
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(explained(value, kind, where, str(error))) from None
+
+
+def explained(value, kind, where, problem):
+    """Message for a value that msgspec refuses: the first part that is wrong, and what is valid."""
+    kind = member_for(value, kind)
+    bare, place = bare_type(kind), where or "config"
+    parts = []
+    if isinstance(value, dict) and hasattr(bare, "__struct_fields__"):
+        fields = {field.encode_name: field for field in msgspec.structs.fields(bare)}
+        unknown = [key for key in value if key not in fields]
+        if unknown and bare.__struct_config__.forbid_unknown_fields:
+            return f"{place}: unknown key {listed(unknown)}; valid keys: {listed(fields)}"
+        if missing := [key for key in fields if fields[key].required and key not in value]:
+            return f"{place}: missing key {listed(missing)}"
+        parts = [(value[key], fields[key].type, f".{key}") for key in fields if key in value]
+    elif isinstance(value, dict) and get_origin(bare) is dict:
         for key, entry in value.items():
-            check_type(key, parts[0], where)
-            check_type(entry, parts[1], f"{where}.{named(key)}")
-    elif isinstance(value, list) and origin in (list, Any):
-        for i, entry in enumerate(value):
-            check_type(entry, parts[0], f"{where}[{i}]")
-    check_value(value, kind, where or "config")
+            of_key, of_entry = get_args(bare)
+            parts += [(key, of_key, ""), (entry, of_entry, f".{named(key)}")]
+    elif isinstance(value, list) and get_origin(bare) is list:
+        parts = [(entry, *get_args(bare), f"[{i}]") for i, entry in enumerate(value)]
+    for part, its_kind, its_place in parts:
+        try:
+            msgspec.convert(part, its_kind)
+        except msgspec.ValidationError as error:
+            its_place = (where + its_place).removeprefix(".")
+            return explained(part, its_kind, its_place, str(error))
+    return f"{place}: {in_words(problem, value, kind)}"
 
 
 def bare_type(kind):
@@ -129,19 +148,18 @@ def bare_type(kind):
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
-def check_keys(value, struct, where):
-    """Check a map whose keys are the fields of a Struct."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
-    unknown = [key for key in value if key not in fields]
-    if unknown and struct.__struct_config__.forbid_unknown_fields:
-        raise ConfigError(
-            f"{where or 'config'}: unknown key {listed(unknown)}; valid keys: {listed(fields)}"
-        )
-    if missing := [key for key, field in fields.items() if field.required and key not in value]:
-        raise ConfigError(f"{where or 'config'}: missing key {listed(missing)}")
-    for key, field in fields.items():
-        if key in value:
-            check_type(value[key], field.type, f"{where}.{key}".removeprefix("."))
+def member_for(value, kind):
+    """The member of a union that a value is meant for; a type that is no union."""
+    if get_origin(bare_type(kind)) not in (Union, UnionType):
+        return kind
+    is_list = isinstance(value, list)
+    members = [
+        member
+        for member in get_args(bare_type(kind))
+        if (get_origin(bare_type(member)) is list) == is_list
+    ]
+    exact = [member for member in members if bare_type(member) is type(value)]
+    return (exact or members or [kind])[0]
 
 
 WORDS = {
@@ -155,28 +173,23 @@ WORDS = {
 }
 
 
-def check_value(value, kind, where):
-    """Check a value alone, the parts of which are right."""
-    is_number = isinstance(value, int | float)
-    if is_number and not abs(value) <= sys.float_info.max:
-        raise ConfigError(f"{where}: must be a finite number, not {short(value)}")
+def in_words(problem, value, kind):
+    """What msgspec has against a value, whose parts are right."""
+    if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:
+        return f"must be a finite number, not {short(value)}"
     try:
         msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        problem = re.sub(" - at .*|, got .*", "", str(error))
-        if get_origin(kind) is Literal:
-            problem = f"unknown value {short(value)}; valid values: {listed(get_args(kind))}"
-        elif "regex" in problem:
-            problem = f"{short(value)} {kind.__metadata__[0].description}"
-        else:
-            types = problem.partition("`")[2].partition("`")[0]
-            words = " or ".join(WORDS.get(name, name) for name in types.split(" | "))
-            problem = problem.replace(f"Expected `{types}`", f"must be {words}")
-            problem += f", not {short(value)}"
-        raise ConfigError(f"{where}: {problem}") from None
-    is_set = any((limit.extra or {}).get("unique") for limit in getattr(kind, "__metadata__", ()))
-    if is_set and len(set(value)) < len(value):
-        raise ConfigError(f"{where}: lists an entry twice: {short(value)}")
+    except msgspec.ValidationError as error:  # of the member of a union alone
+        problem = str(error)
+    if get_origin(kind) is Literal:
+        return f"unknown value {short(value)}; valid values: {listed(get_args(kind))}"
+    if "regex" in problem:
+        return f"{short(value)} {kind.__metadata__[0].description}"
+    expected = re.match("Expected `(.*?)`([^,]*)", problem)
+    if not expected:
+        return problem
+    words = " or ".join(WORDS.get(name, name) for name in expected[1].split(" | "))
+    return f"must be {words}{expected[2]}, not {short(value)}"
 
 
 def check_known(names, known, where, what):

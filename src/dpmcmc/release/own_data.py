@@ -8,7 +8,8 @@ from dpmcmc import registry
 from dpmcmc.commands import check as of_classes
 from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.configuration.entries import read_model
-from dpmcmc.configuration.yaml_files import ConfigError, check_known, listed
+from dpmcmc.configuration.keys import ModelKeys
+from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, listed
 from dpmcmc.data_files import DataFile
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.files import JobError
@@ -46,8 +47,9 @@ def read_entry(file, ids):
         raise ConfigError(f"{file}: give the id of one model: {listed(config['models'])}")
     check_known(ids, config["models"], "model", "model")
     (model,) = ids
-    import_own(config["models"][model], f"models.{model}", folders)
-    return read_model(model, config["models"][model], folders)
+    entry, where = config["models"][model], f"models.{model}"
+    import_own(converted(entry, ModelKeys, where), where, folders)
+    return read_model(model, entry, folders)
 
 
 def rows_and_ledger(entry):

@@ -16,8 +16,8 @@ from dpmcmc.configuration.entries import (
     load_class,
     read_algorithm,
 )
-from dpmcmc.configuration.keys import MODEL_KEYS, Entries
-from dpmcmc.configuration.yaml_files import ConfigError, check_known, check_type
+from dpmcmc.configuration.keys import Entries, ModelKeys, settings_in
+from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted
 from dpmcmc.models.model import Model
 from dpmcmc.release.ledger import real_path
 
@@ -64,13 +64,14 @@ def read_part(file, model, algorithm, rows=None):
         For what is unknown, missing or out of range.
     """
     config, folders = read_study(None, [Path(file)])
-    check_type(config, Entries)
-    check_known([model], config["models"], "--model", "model")
-    check_known([algorithm], config["algorithms"], "--algorithm", "algorithm")
-    import_own(config["models"][model], f"models.{model}", folders)
-    import_own(config["algorithms"][algorithm], f"algorithms.{algorithm}", folders)
-    entry = read_entry(model, config["models"][model], folders, rows)
-    of_algorithm = read_algorithm(algorithm, config["algorithms"][algorithm], folders)
+    entries = converted(config, Entries)
+    check_known([model], entries.models, "--model", "model")
+    check_known([algorithm], entries.algorithms, "--algorithm", "algorithm")
+    keys = converted(entries.models[model], ModelKeys, f"models.{model}")
+    import_own(keys, f"models.{model}", folders)
+    import_own(entries.algorithms[algorithm], f"algorithms.{algorithm}", folders)
+    entry = read_entry(model, keys, settings_in(entries.models[model]), folders, rows)
+    of_algorithm = read_algorithm(algorithm, entries.algorithms[algorithm], folders)
     if not of_algorithm.is_private:
         raise ConfigError(
             f"--algorithm: {algorithm} is not private, as {of_algorithm.sampler_class.__name__} "
@@ -78,11 +79,11 @@ def read_part(file, model, algorithm, rows=None):
         )
     of_algorithm = msgspec.structs.replace(of_algorithm, accountant=ACCOUNTANT)
     settings = of_algorithm.settings_on(model)
-    columns = config["models"][model].get("columns") or entry.model.columns
+    columns = keys.columns or entry.model.columns
     if entry.data:
         check_columns(columns, entry.model, f"models.{model}")
     files = own_files(entry.spec)
-    part = Part(str(file), config["study"], entry, of_algorithm, settings, list(columns), files)
+    part = Part(str(file), entries.study, entry, of_algorithm, settings, list(columns), files)
     check_settings(of_algorithm, entry, settings, part.where)
     return part._replace(files=part.files + own_files(of_algorithm.spec(settings)))
 
@@ -93,7 +94,7 @@ def import_own(entry, where, folders):
     Such a file may read data while it is imported.
     """
     for key in ("kind", "sampler", "move", "start"):
-        name = str(entry.get(key, ""))
+        name = getattr(entry, key, None) or ""
         if not name.rpartition(":")[0].endswith(".py"):
             continue
         try:
@@ -128,27 +129,26 @@ def check_columns(columns, model, where):
         raise ConfigError(f"{where}.columns: must be the {takes} of {name}, not {len(columns)}")
 
 
-def read_entry(name, entry, folders, rows):
+def read_entry(name, keys, settings, folders, rows):
     """A model's entry with its declared rows."""
     where = f"models.{name}"
-    reference, cls = load_class("model", entry["kind"], f"{where}.kind", folders)
-    settings = {key: value for key, value in entry.items() if key not in MODEL_KEYS}
+    reference, cls = load_class("model", keys.kind, f"{where}.kind", folders)
     path = None
-    if "data" in entry:
+    if keys.data:
         # Its rows are declared: they are public, and known before the data are opened.
-        if "held_out" in entry:
+        if keys.held_out:
             raise ConfigError(f"{where}.held_out: a release holds out no rows; remove this key")
-        if "num_rows" in entry:
+        if "num_rows" in settings:
             raise ConfigError(f"{where}.num_rows: must not be given with data; --rows says it")
-        settings["num_rows"] = rows
-        path = real_path(registry.beside(entry["data"], folders))
+        settings = settings | {"num_rows": rows}
+        path = real_path(registry.beside(keys.data, folders))
     try:
         model = cls(**settings)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from None
     check_sizes({key: value for key, value in settings.items() if key != "num_rows"}, where)
     spec = {"class": reference} | settings
-    return ModelEntry(name, entry.get("label", name), model, spec, path, *[None] * 3)
+    return ModelEntry(name, keys.label or name, model, spec, path, *[None] * 3)
 
 
 def own_files(spec):

@@ -17,10 +17,12 @@ loads neither pandas nor SciPy.
 """
 
 from itertools import product
-from typing import NamedTuple, NewType
+from typing import Annotated, Any, NamedTuple, NewType
 
 import numpy as np
 
+from dpmcmc.configuration.keys import Label, Table, Text
+from dpmcmc.configuration.yaml_files import Some
 from dpmcmc_studies.analysis.intervals import Estimate, median_contrast
 
 METRICS = ("mmd", "mean_error", "covariance_error")
@@ -37,6 +39,16 @@ Metric = NewType("Metric", str)
 Share = NewType("Share", float)
 
 
+class Claim(Table):
+    """A claim that is held against the tables."""
+
+    section: Label
+    statement: Text
+    rule: str
+    of: Annotated[list[Annotated[dict[str, Any], Some]], Some]
+    label: Text = None  # in the figure, where the statement needs the one before it
+
+
 class Comparison(NamedTuple):
     """One difference of medians that a claim speaks of."""
 
@@ -48,7 +60,7 @@ class Comparison(NamedTuple):
 
 def entries(claim):
     """Arguments of the comparisons of a claim, a dict each: all combinations of its lists."""
-    for given in claim["of"]:
+    for given in claim.of:
         values = [value if isinstance(value, list) else [value] for value in given.values()]
         for combination in product(*values):
             yield dict(zip(given, combination, strict=True))
@@ -205,7 +217,7 @@ def evaluate(claims, tables):
 
     Parameters
     ----------
-    claims : list of dict
+    claims : list of Claim
         Those of the configuration.
     tables : dict of str to DataFrame
         `chains`, `baselines`, `gains` from `gains_on_start` by metric, `accounting` (or None), and
@@ -228,14 +240,14 @@ def evaluate(claims, tables):
         comparisons = [
             one._replace(counts=one.counts or one.side == "against")
             for entry in entries(claim)
-            for one in RULES[claim["rule"]](tables, **entry)
+            for one in RULES[claim.rule](tables, **entry)
         ]
         sides = [one.side for one in comparisons if one.counts]
         judged.append(
             {
                 "claim": number,
-                "section": claim["section"],
-                "statement": claim["statement"],
+                "section": claim.section,
+                "statement": claim.statement,
                 "comparisons": len(sides),
                 "left_out": len(comparisons) - len(sides),
                 **{side: sides.count(side) for side in SIDES},

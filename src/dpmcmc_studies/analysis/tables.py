@@ -17,13 +17,14 @@ from dpmcmc_studies.frames import read_csv, whole
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
 
-def study_tables(spec, **parts):
+def study_tables(models, swept, **parts):
     """All tables of a study, by name.
 
     Parameters
     ----------
-    spec : dict
-        From `dpmcmc_studies.study.study.Study.study_tables`.
+    models : list of study_specs.Model
+    swept : list of str
+        Columns of what sweeps vary.
     **parts : list of paths
         One CSV a model each: chains, timings, baselines, starts, budgets and mixing.
 
@@ -34,8 +35,8 @@ def study_tables(spec, **parts):
     tables = {name: concatenate(paths) for name, paths in parts.items()}
     tables["chains"] = whole(tables["chains"], "changed_decisions")
     tables["budgets"] = whole(tables["budgets"], "allowed_iterations")
-    tables["models"] = models_table(spec["models"])
-    chains, mixing = (compared(tables[name], spec["swept"]) for name in ("chains", "mixing"))
+    tables["models"] = models_table(models)
+    chains, mixing = (compared(tables[name], swept) for name in ("chains", "mixing"))
     if len(chains):
         tables["summary"] = summarise(chains, tables["baselines"], tables["starts"], mixing)
     return tables
@@ -63,7 +64,7 @@ def analysis_tables(
         From an algorithm that stands in for another to that one's id.
     swept : list of str
         Columns of what sweeps vary.
-    claims : list of dict
+    claims : list of Claim
         Those of the configuration that are judged.
     chains_per_sample : int
         Chains that a row of `chains` is of.
@@ -127,17 +128,17 @@ def models_table(models):
     """Table 5.1: dimension d, rows n, n0, curvature or sharpness a, prior variance, reference."""
     rows = []
     for entry in models:
-        settings = entry["settings"]
+        settings = entry.settings
         rows.append(
             {
-                "model": entry["model"],
+                "model": entry.model,
                 "kind": settings["class"].rpartition(":")[2],
-                "d": entry["d"],
+                "d": entry.d,
                 "n": settings.get("num_rows"),
                 "n0": settings.get("tempered_rows"),
                 "a": settings.get("curvature", settings.get("sharpness")),
                 "prior_variance": settings.get("prior_variance"),
-                "reference": entry["reference"],
+                "reference": entry.reference,
             }
         )
     return pd.DataFrame(rows).astype({"n0": "Int64"})

@@ -8,41 +8,42 @@ from dpmcmc.accounting.costs import Price, preparation_noise
 from dpmcmc.files import JobError, read_json, write_json
 from dpmcmc.precomputed import with_noise
 from dpmcmc_studies.jobs.samplers import build_sampler
+from dpmcmc_studies.study import specs
 
 MAX_ITERATIONS = 10**7  # a chain is held in memory
 
 
-def budget(spec, output):
+def budget(spec: specs.Budget, output):
     """Work out how many iterations epsilon and delta allow, or what epsilon they cost, as JSON.
 
     With the noise of a preparation, where that is left to the budget: the key `noise_scale`.
     """
     row = {
-        "model": spec["model"],
-        "algorithm": spec["algorithm"],
-        "epsilon": spec.get("epsilon"),
+        "model": spec.model,
+        "algorithm": spec.algorithm,
+        "epsilon": spec.epsilon,
         "target_delta": None,
-        "accountant": spec["accountant"] and name_in_tables(spec["accountant"]),
-        "chains_per_sample": spec["chains_per_sample"],
-        "iterations": spec.get("iterations"),
+        "accountant": spec.accountant and name_in_tables(spec.accountant),
+        "chains_per_sample": spec.chains_per_sample,
+        "iterations": spec.iterations,
         "allowed_iterations": None,
         "spent_epsilon": None,
         "delta": None,
     }
-    if spec["accountant"] is not None:
-        noise = noise_of(spec)
+    if spec.accountant is not None:
+        noise = noise_of(spec, spec.epsilon)
         price = price_of(spec, noise)
-        cost = given_epsilon(spec, price) if "epsilon" in spec else given_iterations(spec, price)
-        row |= {"target_delta": spec["delta"]} | cost | noise
-    write_json(row | spec["varied"], output)
+        cost = given_iterations(spec, price) if spec.epsilon is None else given_epsilon(spec, price)
+        row |= {"target_delta": spec.delta} | cost | noise
+    write_json(row | spec.varied, output)
 
 
-def noise_of(spec):
+def noise_of(spec, epsilon):
     """Noise of a preparation that has all of a budget, as `{"noise_scale": 1 / mu}`; {} without."""
-    if "epsilon" not in spec or not build_sampler(spec).prepares:
+    if epsilon is None or not build_sampler(spec).prepares:
         return {}
-    budget = spec["num_rows"], spec["epsilon"], spec["delta"], spec["accountant"]
-    return {"noise_scale": preparation_noise(*budget, chains=spec["chains_per_sample"])}
+    budget = spec.num_rows, epsilon, spec.delta, spec.accountant
+    return {"noise_scale": preparation_noise(*budget, chains=spec.chains_per_sample)}
 
 
 def given_epsilon(spec, price):
@@ -50,28 +51,30 @@ def given_epsilon(spec, price):
 
     Free ones are given too.
     """
-    chains, epsilon = spec["chains_per_sample"], spec["epsilon"]
-    if "iterations" in spec:
-        total = chains * spec["iterations"]
-        if price.delta(total, epsilon) > spec["delta"]:
+    chains, epsilon = spec.chains_per_sample, spec.epsilon
+    if spec.iterations is not None:
+        total = chains * spec.iterations
+        if price.delta(total, epsilon) > spec.delta:
             raise JobError(
-                f"{spec['algorithm']} on {spec['model']} costs more than epsilon {epsilon:g}; "
+                f"{spec.algorithm} on {spec.model} costs more than epsilon {epsilon:g}; "
                 "leave out its noise_scale, which then follows from epsilon"
             )
-        spent = price.epsilon(total, spec["delta"], at_most=epsilon)
+        spent = price.epsilon(total, spec.delta, at_most=epsilon)
         return {"spent_epsilon": spent, "delta": ten_digits(price.delta(total, epsilon))}
-    allowed = price.iterations(epsilon, spec["delta"], limit=chains * (MAX_ITERATIONS + 1))
-    iterations = min(allowed // chains, spec.get("max_iterations", allowed))
+    allowed = price.iterations(epsilon, spec.delta, limit=chains * (MAX_ITERATIONS + 1))
+    iterations = allowed // chains
+    if spec.max_iterations is not None:
+        iterations = min(iterations, spec.max_iterations)
     if iterations > MAX_ITERATIONS:
         raise JobError(
-            f"{spec['algorithm']} on {spec['model']} at epsilon {epsilon:g} may run for "
+            f"{spec.algorithm} on {spec.model} at epsilon {epsilon:g} may run for "
             f"{iterations} iterations, above the limit of {MAX_ITERATIONS}; use less noise"
         )
     total = chains * iterations
     return {
         "iterations": iterations,
         "allowed_iterations": allowed,
-        "spent_epsilon": price.epsilon(total, spec["delta"], at_most=epsilon)
+        "spent_epsilon": price.epsilon(total, spec.delta, at_most=epsilon)
         if total < allowed
         else epsilon,
         "delta": ten_digits(price.delta(total, epsilon)),
@@ -80,8 +83,8 @@ def given_epsilon(spec, price):
 
 def given_iterations(spec, price):
     """Epsilon that the iterations of all chains of a sample cost, and the delta at it."""
-    total = spec["chains_per_sample"] * spec["iterations"]
-    spent = price.epsilon(total, spec["delta"])
+    total = spec.chains_per_sample * spec.iterations
+    spent = price.epsilon(total, spec.delta)
     delta = ten_digits(price.delta(total, spent)) if spent < inf else None
     return {"spent_epsilon": spent, "delta": delta}
 
@@ -93,35 +96,35 @@ def ten_digits(delta):
 
 def price_of(spec, budget):
     """Price of the iterations of the spec's sampler, by its accountant; with a budget's noise."""
-    size = spec["num_rows"], spec["accountant"], spec["likelihood_power"], spec["chains_per_sample"]
+    size = spec.num_rows, spec.accountant, spec.likelihood_power, spec.chains_per_sample
     sampler = with_noise(build_sampler(spec), budget)
     return Price(sampler, *size)
 
 
-def certification(spec, budget, fingerprint, output):
+def certification(spec: specs.Certification, budget, fingerprint, output):
     """Price a cell's iterations by another accountant, with what that would allow, as CSV."""
-    published, chains = read_json(budget), spec["chains_per_sample"]
+    published, chains = read_json(budget), spec.chains_per_sample
     price = price_of(spec, published)
-    bound = spec["epsilon"], spec["delta"]
+    bound = spec.epsilon, spec.delta
     row = {key: published[key] for key in ("model", "algorithm", "epsilon", "accountant")} | {
         "chains_per_sample": chains,
         "iterations": published["iterations"],
         "allowed_iterations": published["allowed_iterations"],
         "certified_iterations": price.iterations(*bound, limit=chains * (MAX_ITERATIONS + 1)),
-        "certified_epsilon": price.epsilon(chains * published["iterations"], spec["delta"]),
+        "certified_epsilon": price.epsilon(chains * published["iterations"], spec.delta),
     }
     write_rows([row], fingerprint, output)
 
 
-def accounting_curve(spec, fingerprint, output):
+def accounting_curve(spec: specs.AccountingCurve, fingerprint, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
-    keys = {key: spec[key] for key in ("model", "algorithm")}
-    keys["accountant"] = name_in_tables(spec["accountant"])
+    keys = {"model": spec.model, "algorithm": spec.algorithm}
+    keys["accountant"] = name_in_tables(spec.accountant)
     price = cache(lambda noise: price_of(spec, dict(noise)))  # one, unless a preparation's differs
     rows = []
-    for epsilon in spec["epsilons"]:
-        noise = noise_of(spec | {"epsilon": epsilon})
-        allowed = price(tuple(noise.items())).iterations(epsilon, spec["delta"])
+    for epsilon in spec.epsilons:
+        noise = noise_of(spec, epsilon)
+        allowed = price(tuple(noise.items())).iterations(epsilon, spec.delta)
         rows.append(keys | {"epsilon": epsilon, "iterations": allowed})
     write_rows(rows, fingerprint, output)
 

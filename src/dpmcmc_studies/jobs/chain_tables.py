@@ -16,6 +16,7 @@ from dpmcmc.files import read_json, read_npy, read_npz, reading
 from dpmcmc.random_streams import generator
 from dpmcmc_studies.frames import FINGERPRINT, read_csv, whole, write_csv
 from dpmcmc_studies.jobs.data import held_out
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
 
 TABLES = ("chains", "timings", "budgets", "mixing")
@@ -25,7 +26,9 @@ INTERVAL = (0.05, 0.95)  # quantiles
 AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a sample's chains
 
 
-def chain_table(spec, rows, results, reference, chains, timings, budgets, mixing):
+def chain_table(
+    spec: specs.ChainTable, rows: specs.Rows, results, reference, chains, timings, budgets, mixing
+):
     """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
 
     Chains that share a budget are one sample: a row of `chains`, whose `seed` is its number. Rows
@@ -33,10 +36,9 @@ def chain_table(spec, rows, results, reference, chains, timings, budgets, mixing
 
     Parameters
     ----------
-    spec : dict
-        From `dpmcmc_studies.study.study.Study.chain_table`.
-    rows : dict
-        From `dpmcmc_studies.jobs.reuse.Reuse.rows`, of the cells.
+    spec : specs.ChainTable
+    rows : specs.Rows
+        Of the cells.
     results : path
         Directory of the study's results, with chains and budgets.
     reference : path or None
@@ -45,12 +47,12 @@ def chain_table(spec, rows, results, reference, chains, timings, budgets, mixing
         Tables that are written.
     """
     committed = {}
-    if any(taken for _, taken in rows["parts"].values()):
-        committed = {name: read_csv(Path(rows["tables"], f"{name}.csv")) for name in TABLES}
+    if any(taken for _, taken in rows.parts.values()):
+        committed = {name: read_csv(Path(rows.tables, f"{name}.csv")) for name in TABLES}
     by_cell = {name: dict(list(table.groupby(FINGERPRINT))) for name, table in committed.items()}
     given, records = Given(spec, results, reference), {name: [] for name in TABLES}
-    for algorithm, run, stream, seeds in spec["cells"]:
-        now, taken = rows["parts"][f"chains/{spec['model']}/{algorithm}/{run}"]
+    for algorithm, run, stream, seeds in spec.cells:
+        now, taken = rows.parts[f"chains/{spec.model}/{algorithm}/{run}"]
         if taken:
             of_cell = {name: by_cell[name][taken].to_dict("records") for name in TABLES}
         else:
@@ -69,8 +71,7 @@ class Given:
 
     Parameters
     ----------
-    spec : dict
-        From `dpmcmc_studies.study.study.Study.chain_table`.
+    spec : specs.ChainTable
     results, reference : path
     """
 
@@ -80,7 +81,7 @@ class Given:
     @cached_property
     def model(self):
         """The model."""
-        return registry.build(self.spec["model_entry"])
+        return registry.build(self.spec.model_entry)
 
     @cached_property
     def reference(self):
@@ -94,11 +95,11 @@ class Given:
 
     def budget(self, algorithm, run):
         """What a cell may spend."""
-        return read_json(self.results / f"budgets/{self.spec['model']}/{algorithm}/{run}.json")
+        return read_json(self.results / f"budgets/{self.spec.model}/{algorithm}/{run}.json")
 
     def chains(self, algorithm, run, seeds):
         """`ChainFile` of each seed of a cell, in order."""
-        directory = self.results / "chains" / self.spec["model"]
+        directory = self.results / "chains" / self.spec.model
         return [read_chain(directory, algorithm, run, seed) for seed in seeds]
 
 
@@ -116,7 +117,7 @@ def cell_rows(given, algorithm, run, stream, seeds):
     """
     spec, found = given.spec, given.chains(algorithm, run, seeds)
     cost = given.budget(algorithm, run)
-    m = spec["chains_per_sample"]
+    m = spec.chains_per_sample
     samples = [
         sample_row(given, found[number * m : (number + 1) * m], algorithm, stream, number)
         for number in range(len(found) // m)
@@ -132,7 +133,7 @@ def cell_rows(given, algorithm, run, stream, seeds):
     cell = {key: record[key] for key in ("model", "algorithm", "epsilon", "iterations")}
     # Chains of several data sets do not agree, and need not.
     kept = np.array([chain.kept for chain in found])
-    r_hat = math.nan if "data_sets" in spec else split_r_hat(kept)
+    r_hat = math.nan if spec.data_sets else split_r_hat(kept)
     rows = samples, timings, [budget], [cell | {"r_hat": r_hat} | found[0].varied]
     return dict(zip(TABLES, rows, strict=True))
 
@@ -154,8 +155,8 @@ def sample_row(given, part, algorithm, stream, number):
     reference = of_seed(spec, given.reference, number)
     kept = np.array([chain.kept for chain in part])
     draws = np.concatenate(kept)
-    rng = generator(spec["study_seed"], "bandwidth", spec["model"], algorithm, stream, number)
-    metrics = compare(rng, draws, reference, model, **spec["mmd"], held_out=given.held_out)
+    rng = generator(spec.study_seed, "bandwidth", spec.model, algorithm, stream, number)
+    metrics = compare(rng, draws, reference, model, **spec.mmd, held_out=given.held_out)
     has_diverged = math.isinf(metrics["mean_error"])
     ess = 0.0 if has_diverged else effective_sample_size(kept)
     of_draws = {"kept_draws": len(draws), "ess": ess}
@@ -179,10 +180,10 @@ def of_data_set(spec, model, draws, number):
     The interval has 90 % of the draws in its middle, and should hold the theta of the data. That of
     a component with a draw that is not finite holds nothing.
     """
-    if "data_sets" not in spec:
+    if not spec.data_sets:
         return {}
     covered = math.nan
-    theta = truth(spec, model, "data", number % spec["data_sets"])
+    theta = truth(spec, model, "data", number % spec.data_sets)
     if theta is not None and len(draws) > 1:
         low, high = np.quantile(np.where(np.isfinite(draws), draws, np.nan), INTERVAL, axis=0)
         covered = float(((low <= theta) & (theta <= high)).mean())

@@ -17,40 +17,39 @@ from dpmcmc.precomputed import with_noise
 from dpmcmc.random_streams import chain_streams, start_point
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc_studies.jobs.samplers import build_sampler
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import of_seed
 
 STARTED = time.perf_counter()
 
 
-def chain(spec, dataset, reference, budget, precomputed, output):
+def chain(spec: specs.Chain, dataset, reference, budget, precomputed, output):
     """Run one chain; positions (k, d), is_accepted (k,), start (d,), and a JSON record, as .npz.
 
     With `stored_draws` in the spec the positions are thinned to at most so many.
     """
-    model = registry.build(spec["model_entry"])
+    model = registry.build(spec.model_entry)
     sampler = build_sampler(spec, precomputed)
     imported = time.process_time()
-    study_seed, model_id, seed = spec["study_seed"], spec["model"], spec["seed"]
+    study_seed, model_id, seed = spec.study_seed, spec.model, spec.seed
     data = of_seed(spec, read_npy(dataset), seed)
     with reading(dataset):
         target = Target(model, data)
-    rng = chain_streams(study_seed, model_id, spec["algorithm"], spec["run"], seed)
+    rng = chain_streams(study_seed, model_id, spec.algorithm, spec.run, seed)
     sample = of_seed(spec, read_npy(reference), seed)
-    start = start_point(study_seed, model_id, model, sample, seed, spec.get("start_sd"))
+    start = start_point(study_seed, model_id, model, sample, seed, spec.start_sd)
     cost = read_json(budget)
     sampler = with_noise(sampler, cost)
     loaded = time.process_time()
 
     try:
-        result = run_chain(
-            sampler, target, rng, start, cost["iterations"], spec.get("stored_draws")
-        )
+        result = run_chain(sampler, target, rng, start, cost["iterations"], spec.stored_draws)
     except NotImplementedError as error:  # of a model without exact draws, say
-        raise JobError(f"{spec['algorithm']} on {model_id}: {error}") from None
+        raise JobError(f"{spec.algorithm} on {model_id}: {error}") from None
 
     record = {
         "model": model_id,
-        "algorithm": spec["algorithm"],
+        "algorithm": spec.algorithm,
         "epsilon": cost["epsilon"],
         "delta": cost["target_delta"],
         "seed": seed,
@@ -79,7 +78,7 @@ def chain(spec, dataset, reference, budget, precomputed, output):
             start=result.start,
             record=json.dumps(record),
             changed=json.dumps(changed),
-            varied=json.dumps(spec["varied"]),
+            varied=json.dumps(spec.varied),
             timing=json.dumps(timing),
         )
 

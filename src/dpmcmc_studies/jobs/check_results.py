@@ -19,20 +19,12 @@ from dpmcmc.files import JobError, replacing
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
 from dpmcmc_studies.jobs.chain_tables import Given, sample_row
 from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_studies
-from dpmcmc_studies.jobs.reuse import KEYS, Reuse
+from dpmcmc_studies.jobs.reuse import FILES, KEYS, Reuse
 from dpmcmc_studies.study.loading import load_study, study_files
 
 CHAINS = 20  # that are run of a study, unless more are asked for
 MOST_SECONDS = 2.0  # CPU time of a chain that is run, in the median of its cell
 MOST_NAMED = 3  # rows that differ, of a column
-# Where a run has the rows of a part, and in which tables they are committed.
-FILES = {
-    "baselines": ("tables/models/{}/baselines.csv", "tables/models/{}/starts.csv"),
-    "intervals": ("tables/models/{}/intervals.csv",),
-    "accounting": ("accounting/{}.csv",),
-    "audit": ("audit/{}.csv",),
-    "certified": ("certified/{}.csv",),
-}
 
 
 def check_results(studies, chains=CHAINS, renew=False):

@@ -4,11 +4,13 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from dpmcmc import registry
 from dpmcmc.files import JobError, read_npy, replacing
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.random_streams import generator
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import of_each, of_seed, truth
 
 # Modules that few data sets and references need, imported by name when they do: they bring pandas
@@ -21,22 +23,22 @@ REFERENCES = {
 }
 
 
-def dataset(spec, output):
+def dataset(spec: specs.Dataset, output):
     """Simulate or read the data set of a model, as .npy, in the order that passes read fastest.
 
     With `data_sets` in the spec there are so many, along a first axis.
     """
-    data = read(spec) if "data" in spec else of_each(spec, lambda *i: simulate(spec, "data", *i))
+    data = read(spec) if spec.data else of_each(spec, lambda *i: simulate(spec, "data", *i))
     with replacing(output) as file:
         np.save(file, data)
 
 
 def simulate(spec, purpose, *number):
     """A data set of a model, from a stream of its own; of several the one with a number."""
-    model = registry.build(spec["model_entry"])
-    is_drawn = number or spec.get("theta") == "prior"
+    model = registry.build(spec.model_entry)
+    is_drawn = number or spec.theta == "prior"
     theta = truth(spec, model, purpose, *number) if is_drawn else None
-    return model.dataset(generator(spec["study_seed"], purpose, spec["model"], *number), theta)
+    return model.dataset(generator(spec.study_seed, purpose, spec.model, *number), theta)
 
 
 def read(spec):
@@ -46,29 +48,26 @@ def read(spec):
 
 def held_out(spec):
     """Rows of that file which are held out of the data set, (k, p); None for a model without."""
-    return from_data_file(spec, "held_out_rows") if "held_out" in spec.get("data", {}) else None
+    return from_data_file(spec, "held_out_rows") if spec.data and spec.data.held_out else None
 
 
 def from_data_file(spec, function):
     """Call a function of `data_files` on a model's file, if it is the one that was configured."""
-    files, entry = import_module(FILES), spec["data"]
-    split = None
-    if "held_out" in entry:
-        split = files.Split(entry["held_out"], spec["study_seed"])
+    files, entry = import_module(FILES), spec.data
+    split = files.Split(entry.held_out, spec.study_seed) if entry.held_out else None
     try:
-        file = files.DataFile(entry["file"])
-        if file.digest == entry["digest"]:
-            model = registry.build(spec["model_entry"])
-            return getattr(files, function)(model, file, entry["columns"], split)
+        file = files.DataFile(entry.file)
+        if file.digest == entry.digest:
+            model = registry.build(spec.model_entry)
+            return getattr(files, function)(model, file, entry.columns, split)
     except files.DataError as error:
-        raise JobError(f"model {spec['model']}: {error}") from None
+        raise JobError(f"model {spec.model}: {error}") from None
     raise JobError(
-        f"model {spec['model']}: {entry['file']} has changed since the workflow was started; "
-        "run it again"
+        f"model {spec.model}: {entry.file} has changed since the workflow was started; run it again"
     )
 
 
-def reference(spec, dataset, output, committed=None):
+def reference(spec: specs.Reference, dataset, output, committed=None):
     """Draw the reference sample of each posterior, (draws, d), as .npy; or take a committed one."""
     if committed:
         with replacing(output) as file:
@@ -79,13 +78,13 @@ def reference(spec, dataset, output, committed=None):
         np.save(file, draws)
 
 
-def baselines(spec, dataset, output):
+def baselines(spec: specs.Baselines, dataset, output):
     """Draw further samples of each posterior, (samples, draws, d), as .npy."""
-    count = spec["samples"]
+    count = spec.samples
 
     def samples(*number):
-        if "reference" in spec:  # one run for them all, whose draws are in random order
-            more = spec | {"draws": count * spec["draws"]}
+        if spec.reference:  # one run for them all, whose draws are in random order
+            more = replace(spec, draws=count * spec.draws)
             return np.split(draw_posterior(more, dataset, "baseline", *number), count)
         return [draw_posterior(spec, dataset, "baseline", *number, i) for i in range(count)]
 
@@ -96,11 +95,11 @@ def baselines(spec, dataset, output):
 
 def draw_posterior(spec, dataset, purpose, *labels):
     """Draws of a model's posterior, from a stream of their own; the first label is the data set."""
-    rng = generator(spec["study_seed"], purpose, spec["model"], *labels)
+    rng = generator(spec.study_seed, purpose, spec.model, *labels)
     data = read_npy(dataset)
     if labels:
         data = of_seed(spec, data, labels[0])
-    return draw_reference(rng, spec, registry.build(spec["model_entry"]), data)
+    return draw_reference(rng, spec, registry.build(spec.model_entry), data)
 
 
 def draw_reference(rng, spec, model, data):
@@ -112,9 +111,9 @@ def draw_reference(rng, spec, model, data):
         If the model has no exact draws, or a run for others did not converge.
     """
     try:
-        if "reference" not in spec:
-            return model.sample_posterior(rng, data, spec["draws"])
-        module = import_module(REFERENCES[spec["reference"]])
-        return module.sample(rng, Target(model, data), spec["draws"])
+        if not spec.reference:
+            return model.sample_posterior(rng, data, spec.draws)
+        module = import_module(REFERENCES[spec.reference])
+        return module.sample(rng, Target(model, data), spec.draws)
     except (NotImplementedError, JobError) as error:
-        raise JobError(f"model {spec['model']}: {error}") from None
+        raise JobError(f"model {spec.model}: {error}") from None

@@ -1,18 +1,30 @@
 """Fingerprints of results: digests of the settings and the source that their values depend on.
 
-A part of a study's results is what one job makes, or the rows of one cell. Parts have names:
-`reference/MODEL`, `baselines/MODEL`, `chains/MODEL/ALGORITHM/RUN`, `intervals/MODEL`,
-`accounting/ALGORITHM/ACCOUNTANT`, `certified/MODEL/ALGORITHM/RUN`, `audit/CASE` and `kept/PAGE`.
+A part of a study's results is what one job makes, or the rows of one cell. The name of a part is
+its kind and its ids with "/" between: `baselines/MODEL`, say (see `PARTS`).
 Labels, prose and pages are in no fingerprint. Nor are the bytes of data files, since fingerprints
 are published.
 """
 
 import hashlib
-import json
 from functools import cached_property
 from types import SimpleNamespace
 
-from dpmcmc_studies.jobs.table import JOBS, digest_of
+from msgspec import to_builtins
+
+from dpmcmc_studies.jobs.table import JOBS, digest_of, text_of
+
+CELL = ["model", "algorithm", "run"]
+# Kinds of parts: ids in their names, and jobs that their values depend on.
+PARTS = {
+    "reference": (["model"], ["dataset", "reference"]),
+    "baselines": (["model"], ["dataset", "reference", "baselines", "baseline_table"]),
+    "chains": (CELL, ["dataset", "reference", "budget", "chain"]),
+    "intervals": (["model"], ["intervals"]),
+    "accounting": (["algorithm", "accountant"], ["accounting_curve"]),
+    "certified": (CELL, ["budget", "certification"]),
+    "audit": (["case"], ["audit_case"]),
+}
 
 
 class Fingerprints:
@@ -22,7 +34,7 @@ class Fingerprints:
 
     Parameters
     ----------
-    study : Study
+    study : StudyConfig
     """
 
     def __init__(self, study):
@@ -32,7 +44,8 @@ class Fingerprints:
     def __getitem__(self, part):
         if part not in self._known:
             kind, *ids = part.split("/", 3)  # a run may have dashes and slashes
-            self._known[part] = getattr(self, f"_{kind}")(*ids)
+            made = self._kept(*ids) if kind == "kept" else self._of_jobs(kind, ids)
+            self._known[part] = made
         return self._known[part]
 
     @cached_property
@@ -48,34 +61,19 @@ class Fingerprints:
             *(f"audit/{case}" for case in study.audited_cases),
         ]
 
-    def _reference(self, model):
-        return self._of(["dataset", "reference"], {"model": model})
-
-    def _baselines(self, model):
-        names = ["dataset", "reference", "baselines", "baseline-table"]
-        return self._of(names, {"model": model})
-
-    def _intervals(self, model):
-        return self._of(["intervals"], {"model": model})
-
-    def _accounting(self, algorithm, accountant):
-        return self._of(["accounting-curve"], {"algorithm": algorithm, "accountant": accountant})
-
-    def _certified(self, model, algorithm, run):
-        return self._of(["budget", "certification"], of_cell(model, algorithm, run))
-
-    def _audit(self, case):
-        return self._of(["audit-case"], {"case": case})
-
-    def _chains(self, model, algorithm, run):
-        study, of = self.study, SimpleNamespace(**of_cell(model, algorithm, run), seed=0)
-        jobs = [
-            ("precomputed", SimpleNamespace(precomputed=name))
-            for name in study.precomputed_by(algorithm)
-        ]
-        jobs += [(name, of) for name in ("dataset", "reference", "budget", "chain")]
-        table = study.chain_table(model, [study.cell(of)])
-        return fingerprint(study, jobs, [table], [JOBS["chain-table"].source(study, of)])
+    def _of_jobs(self, kind, ids):
+        study, (keys, names) = self.study, PARTS[kind]
+        of = SimpleNamespace(**dict(zip(keys, ids, strict=True)), seed=0)
+        jobs = [(JOBS[name], of) for name in names]
+        if kind == "chains":
+            needed = study.precomputed_by(of.algorithm)
+            jobs[:0] = [(JOBS["precompute"], SimpleNamespace(precomputed=name)) for name in needed]
+        settings = [job.settings(study, its) for job, its in jobs]
+        sources = [job.source(study, its) for job, its in jobs]
+        if kind == "chains":
+            settings.append(to_builtins(study.chain_table(of.model, [study.cell(of)])))
+            sources.append(JOBS["chain_table"].source(study, of))
+        return joined(settings, sources)
 
     def _kept(self, page):
         notebook = self.study.notebooks[page]
@@ -88,23 +86,8 @@ class Fingerprints:
         settings, sources = zip(*of_parts, strict=True)
         return joined(settings, [*sources, digest_of(*map(str, notebook.kept.values()))])
 
-    def _of(self, names, of):
-        return fingerprint(self.study, [(name, SimpleNamespace(**of)) for name in names])
-
-
-def of_cell(model, algorithm, run):
-    """Wildcards of a cell."""
-    return {"model": model, "algorithm": algorithm, "run": run}
-
-
-def fingerprint(study, jobs, settings=(), sources=()):
-    """Fingerprint of jobs, pairs of a name in the table and its wildcards, and of what is more."""
-    of_jobs = [JOBS[name].settings(study, of) for name, of in jobs if JOBS[name].spec]
-    source_of_jobs = [JOBS[name].source(study, of) for name, of in jobs]
-    return joined([*of_jobs, *settings], [*source_of_jobs, *sources])
-
 
 def joined(settings, sources):
     """A fingerprint: eight hexadecimal digits of each digest."""
-    texts = (json.dumps(part, sort_keys=True) for part in (settings, sources))
+    texts = map(text_of, (settings, sources))
     return "-".join(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts)

@@ -5,16 +5,19 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from msgspec import to_builtins
+
 from dpmcmc.files import JobError, read_json, replacing, write_json
 from dpmcmc_studies.jobs.table import SITE
+from dpmcmc_studies.study.description import StudyDescription
 
 
-def describe_study(spec, output):
+def describe_study(spec: StudyDescription, output):
     """Write what notebooks and pages know of the study, as JSON."""
-    write_json(spec, output)
+    write_json(to_builtins(spec), output)
 
 
-def notebook(spec, notebook, failed, committed, executed, page):
+def notebook(spec: dict, notebook, failed, committed, executed, page):
     """Execute a notebook with the parameters of the spec; write it, and its page in Markdown.
 
     A notebook that makes no page is kept, with its traceback, under the name `failed`. Where a
@@ -36,7 +39,7 @@ def notebook(spec, notebook, failed, committed, executed, page):
             raise JobError(f"{notebook}: {error}; the notebook as executed is {failed}") from None
 
 
-def provenance(spec, output):
+def provenance(spec: dict, output):
     """Record what made the study."""
     from dpmcmc_studies.reporting.provenance import record
 

@@ -10,14 +10,18 @@ from functools import cached_property
 from pathlib import Path
 
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
-from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc_studies.jobs.fingerprints import PARTS, Fingerprints
+from dpmcmc_studies.study import specs
 
 # Columns of a table, beside its kind, that say which part a row belongs to.
-KEYS = {
-    "baselines": ["model"],
-    "intervals": ["model"],
-    "accounting": ["algorithm", "accountant"],
-    "audit": ["case"],
+KEYS = {kind: PARTS[kind][0] for kind in ("baselines", "intervals", "accounting", "audit")}
+# Where a run has the rows of a part, and in which tables they are committed.
+FILES = {
+    "baselines": ("tables/models/{}/baselines.csv", "tables/models/{}/starts.csv"),
+    "intervals": ("tables/models/{}/intervals.csv",),
+    "accounting": ("accounting/{}.csv",),
+    "audit": ("audit/{}.csv",),
+    "certified": ("certified/{}.csv",),
 }
 MOST_NAMED = 5  # parts in a line
 
@@ -27,7 +31,7 @@ class Reuse:
 
     Parameters
     ----------
-    study : Study
+    study : StudyConfig
     directory : Path, optional
         Committed results; without, nothing is reused.
     anew : iterable of str
@@ -53,11 +57,11 @@ class Reuse:
         return was if was and (self.is_assumed or was == self.fingerprints[part]) else None
 
     def rows(self, *parts):
-        """Settings of a job of tables: {"tables": directory, "parts": {part: [now, taken]}}."""
-        return {
-            "tables": str(Path(self.directory, "tables")) if self.directory else "",
-            "parts": {part: [self.fingerprints[part], self.found(part)] for part in parts},
-        }
+        """Which rows of parts a job of tables takes."""
+        return specs.Rows(
+            tables=str(Path(self.directory, "tables")) if self.directory else "",
+            parts={part: specs.Part(self.fingerprints[part], self.found(part)) for part in parts},
+        )
 
     def file(self, part):
         """Committed file or directory of a part that a run takes; else an empty text."""

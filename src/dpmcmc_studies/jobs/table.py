@@ -10,50 +10,69 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from dpmcmc import registry
 
 SITE = Path(__file__).parents[1] / "reporting/site"  # settings of Sphinx, and templates
 
 
 class Job(NamedTuple):
-    """A kind of job. `of` has the fields of a rule's wildcards: model, algorithm, run, seed, ...
+    """A kind of job. Its rule, command, log, function and method of the study have its name.
 
     Options of its command are the parameters of its function, and fields of its rule: `spec` is
-    JSON and stands first, all others are paths; +, * and ? after a name take several, any or one
-    that may be missing. `output` is all that a rule writes.
+    JSON and stands first, all others are paths or texts; +, * and ? after a name take several, any
+    or one that may be missing. `output` is all that a rule writes.
     """
 
-    function: str  # module and function below dpmcmc_studies.jobs
+    name: str
+    module: str  # of its function, below dpmcmc_studies.jobs
     reads: str  # options that are fields of the rule's input
     writes: str  # likewise of its output
     given: str = ""  # likewise of its parameters; `rows` is JSON
-    spec: callable = None  # (study, of) -> settings, a dict; None: it has none
+    of: str | None = None  # parameters of the study's method of its settings; None: it has none
     modules: callable = None  # (study, of) -> modules and files that its settings do not name
     is_ordered: bool = False  # keys of its settings stay in the order of the configuration
 
+    def spec(self, study, of):
+        """Its settings; `of` has the fields of its rule's wildcards: model, algorithm, run, ..."""
+        given = [study.cell(of) if key == "cell" else getattr(of, key) for key in self.of.split()]
+        return getattr(study, self.name)(*given)
+
     def settings(self, study, of):
         """Its settings as JSON: the same for the same settings in another order."""
-        return json.dumps(self.spec(study, of), sort_keys=not self.is_ordered)
+        return text_of(self.spec(study, of), self.is_ordered)
 
     def source(self, study, of):
         """Digest of the source that the result depends on."""
-        modules = modules_of(self.spec(study, of)) if self.spec else []
+        modules = [] if self.of is None else modules_of(msgspec.to_builtins(self.spec(study, of)))
         modules += self.modules(study, of) if self.modules else []
-        return digest_of(f"dpmcmc_studies.jobs.{self.function.partition('.')[0]}", *modules)
+        return digest_of(f"dpmcmc_studies.jobs.{self.module}", *modules)
 
-    def command(self, name):
-        """Command line of the job for the shell of its rule."""
+    @property
+    def options(self):
+        """Options of its command."""
+        return ["spec"] * (self.of is not None) + f"{self.reads} {self.given} {self.writes}".split()
+
+    @property
+    def command(self):
+        """Command line for the shell of its rule."""
+        fields = ("input", self.reads), ("params", self.given), ("output", self.writes)
         options = [
-            f"--{option.rstrip('+*?')} {{{field}.{option.rstrip('+*?')}:q}}"
-            for field, options in (("input", self.reads), ("params", self.given))
-            for option in options.split()
+            f"--{option} {{{field if option == field else f'{field}.{option}'}:q}}"
+            for field, names in fields
+            for option in (name.rstrip("+*?") for name in names.split())
         ]
-        for option in self.writes.split():
-            field = "output" if option == "output" else f"output.{option}"
-            options.append(f"--{option} {{{field}:q}}")
-        spec = ["--spec @/dev/stdin"] if self.spec else []
-        end = "<<< {params.spec:q} > {log:q} 2>&1" if self.spec else "> {log:q} 2>&1"
-        return " ".join(["python -m dpmcmc_studies", name, *spec, *options, end])
+        spec, text = ["--spec @/dev/stdin"], ["<<< {params.spec:q}"]
+        if self.of is None:
+            spec, text = [], []
+        command = ["python -m dpmcmc_studies", self.name, *spec, *options, *text]
+        return " ".join([*command, "> {log:q} 2>&1"])
+
+
+def text_of(spec, is_ordered=False):
+    """JSON of settings; with keys in their order, or else in alphabetical order."""
+    return json.dumps(msgspec.to_builtins(spec), sort_keys=not is_ordered)
 
 
 # -- Modules that a job's result depends on, beside that of its function ---------------------------
@@ -64,12 +83,13 @@ def modules_of(spec):
     from dpmcmc.accounting.accountants import module_name
     from dpmcmc_studies.jobs.data import REFERENCES
 
-    parts = [spec, *(cell for cell in spec.get("cells", []) if isinstance(cell, dict))]
-    entries = [spec, spec.get("model_entry", {})]
-    entries += [entry for part in parts for entry in registry.nested(part.get("sampler", {}))]
+    parts = [spec, spec.get("twin", {}), spec.get("budget", {})]
+    parts += [cell for cell in spec.get("cells", []) if isinstance(cell, dict)]
+    entries = [entry for part in parts for entry in registry.nested(part)]
     modules = [registry.module_of(entry["class"]) for entry in entries if "class" in entry]
     modules += [module_name(part["accountant"]) for part in parts if part.get("accountant")]
-    return modules + [REFERENCES[kind] for kind in REFERENCES if kind == spec.get("reference")]
+    kinds = [part.get("reference") for part in parts]
+    return modules + [REFERENCES[kind] for kind in REFERENCES if kind in kinds]
 
 
 def file_reader(study, of, key="file"):
@@ -111,90 +131,54 @@ def site_files(study, of):
 # -- The table -------------------------------------------------------------------------------------
 
 
-def by(method, *fields):
-    """Settings that a method of the study gives for some fields of `of`, or for its cell."""
-
-    def spec(study, of):
-        given = [study.cell(of) if name == "cell" else getattr(of, name) for name in fields]
-        return getattr(study, method)(*given)
-
-    return spec
-
-
-def search(study, of):
-    """Settings of a search, with the digest of its source, of which journal to go on with."""
-    spec = study.search(of.model, of.algorithm)
-    return spec | {"source": digest_of("dpmcmc_studies.jobs.tuning", *modules_of(spec))}
-
-
-JOBS = {
-    "dataset": Job("data.dataset", "", "output", spec=by("dataset", "model"), modules=file_reader),
-    "reference": Job(
-        "data.reference", "dataset?", "output", "committed?", by("reference", "model")
-    ),
-    "baselines": Job("data.baselines", "dataset", "output", spec=by("baselines", "model")),
-    "precomputed": Job(
-        "samplers.precompute",
-        "",
-        "output",
-        spec=lambda study, of: {"class": study.precomputed[of.precomputed]},
-    ),
-    "budget": Job("budgets.budget", "", "output", spec=by("budget", "cell")),
-    "certification": Job(
-        "budgets.certification", "budget", "output", "fingerprint", by("certification", "cell")
-    ),
-    "accounting-curve": Job(
-        "budgets.accounting_curve",
-        "",
-        "output",
-        "fingerprint",
-        by("accounting_curve", "algorithm", "accountant"),
-    ),
-    "chain": Job(
-        "chains.chain",
-        "dataset reference budget precomputed*",
-        "output",
-        spec=by("chain", "cell", "seed"),
-    ),
-    "chain-table": Job(
-        "chain_tables.chain_table",
+TABLE = [
+    Job("dataset", "data", "", "output", of="model", modules=file_reader),
+    Job("reference", "data", "dataset?", "output", "committed?", "model"),
+    Job("baselines", "data", "dataset", "output", of="model"),
+    Job("precompute", "samplers", "", "output", of="precomputed"),
+    Job("budget", "budgets", "", "output", of="cell"),
+    Job("certification", "budgets", "budget", "output", "fingerprint", "cell"),
+    Job("accounting_curve", "budgets", "", "output", "fingerprint", "algorithm accountant"),
+    Job("chain", "chains", "dataset reference budget precomputed*", "output", of="cell seed"),
+    Job(
+        "chain_table",
+        "chain_tables",
         "reference?",
         "chains timings budgets mixing",
         "rows results",
-        by("chain_table", "model"),
+        "model",
         held_out_reader,
     ),
-    "baseline-table": Job(
-        "baseline_tables.baseline_table",
+    Job(
+        "baseline_table",
+        "baseline_tables",
         "reference? baselines?",
         "exact starts",
         "rows",
-        by("baseline_table", "model"),
+        "model",
         held_out_reader,
     ),
-    "study-tables": Job("tables.study_tables", "parts+", "", "directory", by("study_tables")),
-    "analysis-tables": Job("tables.analysis_tables", "given+", "", "directory", by("analysis")),
-    "intervals": Job("coverage.intervals", "", "output", "fingerprint", by("intervals", "model")),
-    "joined-table": Job("tables.joined_table", "parts*", "output", "rows"),
-    "audit-case": Job("audits.audit_case", "", "output", "fingerprint", by("audited_case", "case")),
-    "search": Job("tuning.search", "precomputed*", "table best", "journal", search),
-    "tuning-tables": Job("tuning.tuning_tables", "trials+ best+", "", "directory"),
-    "study": Job("reports.describe_study", "", "output", spec=by("description"), is_ordered=True),
-    "provenance": Job(
-        "reports.provenance", "", "output", spec=lambda study, of: {"config": study.config}
-    ),
-    "notebook": Job(
-        "reports.notebook",
+    Job("study_tables", "tables", "parts+", "", "directory", ""),
+    Job("analysis_tables", "tables", "given+", "", "directory", ""),
+    Job("intervals", "coverage", "", "output", "fingerprint", "model"),
+    Job("joined_table", "tables", "parts*", "output", "rows"),
+    Job("audit_case", "audits", "", "output", "fingerprint", "case"),
+    Job("search", "tuning", "precomputed*", "table best", "source journal", "model algorithm"),
+    Job("tuning_tables", "tuning", "trials+ best+", "", "directory"),
+    Job("describe_study", "reports", "", "output", of="", is_ordered=True),
+    Job("provenance", "reports", "", "output", of=""),
+    Job(
+        "notebook",
+        "reports",
         "notebook",
         "executed page",
         "failed committed?",
-        lambda study, of: (
-            study.notebooks[of.notebook].parameters | {"results": f"results/{study.name}"}
-        ),
+        "notebook",
         notebook_modules,
     ),
-    "site": Job("reports.site", "", "page readme", "results", modules=site_files),
-}
+    Job("site", "reports", "", "page readme", "results", modules=site_files),
+]
+JOBS = {job.name: job for job in TABLE}
 
 
 @cache

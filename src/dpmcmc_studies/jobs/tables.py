@@ -3,23 +3,25 @@
 from pathlib import Path
 
 import pandas as pd
+from msgspec.structs import asdict
 
 from dpmcmc_studies.analysis import tables
 from dpmcmc_studies.frames import FINGERPRINT, committed_rows, read_csv, write_csv
+from dpmcmc_studies.study import specs, study_specs
 
 
-def study_tables(spec, parts, directory):
+def study_tables(spec: study_specs.StudyTables, parts, directory):
     """Put the tables of all models together, and summarise them, in a directory."""
     by_name = {}
     for path in map(Path, parts):
         by_name.setdefault(path.stem, []).append(path)
-    write_tables(tables.study_tables(spec, **by_name), directory)
+    write_tables(tables.study_tables(spec.models, spec.swept, **by_name), directory)
 
 
-def analysis_tables(spec, given, directory):
+def analysis_tables(spec: study_specs.AnalysisTables, given, directory):
     """Rank the algorithms and judge the claims, in a directory."""
     frames = {Path(path).stem: read_csv(path) for path in given}
-    write_tables(tables.analysis_tables(**frames, **spec), directory)
+    write_tables(tables.analysis_tables(**frames, **asdict(spec)), directory)
 
 
 def write_tables(tables, directory):
@@ -28,14 +30,14 @@ def write_tables(tables, directory):
         write_csv(table, Path(directory, f"{name}.csv"))
 
 
-def joined_table(parts, rows, output):
+def joined_table(parts, rows: specs.Rows, output):
     """Put tables of the same columns together; parts whose fingerprint is committed from there."""
     name, made = Path(output).stem, iter(parts)
     frames = [
-        committed_rows(rows["tables"], name, taken).assign(**{FINGERPRINT: now})
+        committed_rows(rows.tables, name, taken).assign(**{FINGERPRINT: now})
         if taken
         else read_csv(next(made))
-        for now, taken in rows["parts"].values()
+        for now, taken in rows.parts.values()
     ]
     table = pd.concat(frames, ignore_index=True)
     columns = [*table.columns.drop(FINGERPRINT), FINGERPRINT]

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import optuna
 import pandas as pd
+from msgspec.structs import replace
 from optuna.distributions import FloatDistribution
 
 from dpmcmc import registry
@@ -32,6 +33,7 @@ from dpmcmc_studies.jobs.budgets import noise_of, price_of
 from dpmcmc_studies.jobs.chains import mean
 from dpmcmc_studies.jobs.data import draw_reference, simulate
 from dpmcmc_studies.jobs.samplers import build_sampler
+from dpmcmc_studies.study import study_specs
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
 WORST_MMD = 2.0  # stands for that of a trial without chains; the kernel's is at most sqrt(2)
@@ -39,42 +41,42 @@ RANGE = (1e-12, 1e9)  # of settings, as the configuration takes them
 SMALLEST_BATCH = 16  # of DP Barker; below that, sampling has little left to work with
 # What trials depend on no more: more of them continue a search.
 LATER = ("trials", "finalists", "confirming_seeds")
-KEYS = ("model", "algorithm", "epsilon")
 HEADER = """\
 # Settings found by `snakemake tune` on data simulated apart, for `--configfile` after the study's
 # own file. They were chosen for the least MMD on those data: judge them on others.
 """
 
 
-def search(spec, precomputed, journal, table, best):
+def search(spec: study_specs.Search, precomputed, source, journal, table, best):
     """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
 
     Parameters
     ----------
-    spec : dict
-        From `dpmcmc_studies.study.Study.search`, with the digest of the source.
+    spec : study_specs.Search
     precomputed : list of path
         What the sampler needs beside its settings.
+    source : str
+        Digest of the source: a search that other code has begun is not continued.
     journal : path
         The finished trials; those of the same search are taken up.
     table, best : path
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
     runner, space = Runner(spec, precomputed), search_space(spec)
-    searched = {key: value for key, value in spec.items() if key not in LATER}
-    searched = json.loads(json.dumps(searched))  # as a journal has it
-    trials = finished_trials(journal, searched)[: spec["trials"]]
+    searched = msgspec.to_builtins(spec) | {"source": source}
+    searched["tuning"] = {k: v for k, v in searched["tuning"].items() if k not in LATER}
+    trials = finished_trials(journal, searched)[: spec.tuning.trials]
     if trials:
         print(f"{len(trials)} trials taken up from {journal}", flush=True)
-    for number in range(len(trials), spec["trials"]):
-        labels = "tuning-search", spec["model"], spec["algorithm"], number
-        (seed,) = seed_sequence(spec["study_seed"], *labels).generate_state(1)
+    for number in range(len(trials), spec.tuning.trials):
+        labels = "tuning-search", spec.budget.model, spec.budget.algorithm, number
+        (seed,) = seed_sequence(spec.twin.study_seed, *labels).generate_state(1)
         factors = suggest(space, trials, int(seed))
         settings = scaled(spec, factors)
         trial = {"factors": factors, "settings": settings} | runner.measure(settings)
         trials.append(trial | {"violation": violation(spec, trial)})
         write_json({"search": searched, "trials": trials}, journal)
-        print(progress(trials, spec["trials"]), flush=True)
+        print(progress(trials, spec.tuning.trials), flush=True)
     write_csv(trial_table(spec, trials), table)
     write_json(confirmed(spec, runner, trials), best)
 
@@ -84,11 +86,13 @@ class Runner:
 
     def __init__(self, spec, precomputed):
         self.spec, self.precomputed = spec, precomputed
-        self.model = registry.build(spec["model_entry"])
-        data = simulate(spec, "tuning-data")
-        rng = generator(spec["study_seed"], "tuning-reference", spec["model"])
+        self.study_seed, self.chains = spec.twin.study_seed, spec.budget.chains_per_sample
+        self.labels = spec.budget.model, spec.budget.algorithm
+        self.model = registry.build(spec.twin.model_entry)
+        data = simulate(spec.twin, "tuning-data")
+        rng = generator(self.study_seed, "tuning-reference", spec.twin.model)
         self.target = Target(self.model, data)
-        self.reference = draw_reference(rng, spec, self.model, data)
+        self.reference = draw_reference(rng, spec.twin, self.model, data)
 
     def measure(self, settings, purpose="tuning", seeds=None):
         """Iterations that settings are allowed, and of chains by each seed what decides.
@@ -102,32 +106,30 @@ class Runner:
             iterations; mmd and clip_fraction, lists with one entry a chain, None where it is too
             short to have one.
         """
-        entry = registry.with_settings(self.spec["sampler"], settings)
-        spec, chains = self.spec | {"sampler": entry}, self.spec["chains_per_sample"]
-        seeds = seeds or spec["seeds"]
+        entry = registry.with_settings(self.spec.budget.sampler, settings)
+        budget, seeds = replace(self.spec.budget, sampler=entry), seeds or self.spec.tuning.seeds
         try:
-            limit, noise = chains * spec["max_iterations"], noise_of(spec)
-            price = price_of(spec, noise)
-            iterations = price.iterations(spec["epsilon"], spec["delta"], limit) // chains
+            limit, noise = self.chains * budget.max_iterations, noise_of(budget, budget.epsilon)
+            price = price_of(budget, noise)
+            iterations = price.iterations(budget.epsilon, budget.delta, limit) // self.chains
         except (ArithmeticError, ValueError) as error:  # no cost, or refused by the sampler
             print(f"not tried: {settings}: {error}", flush=True)
             return {"iterations": 0, "mmd": [None] * seeds, "clip_fraction": [None] * seeds}
-        sampler = with_noise(build_sampler(spec, self.precomputed), noise)
+        sampler = with_noise(build_sampler(budget, self.precomputed), noise)
         samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]
         mmd, clip_fraction = (list(values) for values in zip(*samples, strict=True))
         return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
 
     def sample(self, sampler, iterations, purpose, seed):
         """MMD and clip fraction of the chains of one sample; None where they are too short."""
-        spec, m = self.spec, self.spec["chains_per_sample"]
+        m = self.chains
         if iterations < 1:
             return None, None
         seeds = range(m * seed, m * seed + m)
         chains = [self.chain(sampler, iterations, purpose, number) for number in seeds]
-        labels = f"{purpose}-bandwidth", spec["model"], spec["algorithm"], seed
         draws = np.concatenate([kept_draws(chain.positions) for chain in chains])
-        rng = generator(spec["study_seed"], *labels)
-        mmd = compare(rng, draws, self.reference, self.model, **spec["mmd"])["mmd"]
+        rng = generator(self.study_seed, f"{purpose}-bandwidth", *self.labels, seed)
+        mmd = compare(rng, draws, self.reference, self.model, **self.spec.mmd)["mmd"]
         ratios, gradients = (
             mean(np.concatenate([getattr(chain, name) for chain in chains]))
             for name in ("clip_fraction", "gradient_clip_fraction")
@@ -138,14 +140,12 @@ class Runner:
 
     def chain(self, sampler, iterations, purpose, seed):
         """One chain of the search."""
-        spec = self.spec
-        labels = (spec["model"], spec["algorithm"], seed)
-        rng = three_streams(seed_sequence(spec["study_seed"], purpose, *labels))
-        start_rng = generator(spec["study_seed"], f"{purpose}-start", spec["model"], seed)
+        rng = three_streams(seed_sequence(self.study_seed, purpose, *self.labels, seed))
+        start_rng = generator(self.study_seed, f"{purpose}-start", self.labels[0], seed)
         start = self.model.start_point(start_rng, self.reference)
         # Far from the settings that make sense, numbers overflow; such proposals are rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return run_chain(sampler, self.target, rng, start, iterations, spec.get("stored_draws"))
+            return run_chain(sampler, self.target, rng, start, iterations, self.spec.stored_draws)
 
 
 # -- What is tried ------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def search_space(spec):
     A setting stays within what the schema takes, and a batch within the data set.
     """
     space = {}
-    for key, factor in sorted(spec["factors"].items()):  # the order decides what is tried
-        own = spec["settings"][key]
+    for key, factor in sorted(spec.tuning.factors.items()):  # the order decides what is tried
+        own = spec.settings[key]
         smallest, largest = (min(own), max(own)) if isinstance(own, list) else (own, own)
         lowest, highest, _ = setting_range(spec, key)
         low, high = max(1 / factor, lowest / smallest), min(factor, highest / largest)
@@ -172,20 +172,20 @@ def setting_range(spec, key):
 
     The study's own is always within.
     """
-    chain = spec["sampler"].get("chain", spec["sampler"])  # of one with a start of its own
+    chain = spec.budget.sampler.get("chain", spec.budget.sampler)  # of one with a start of its own
     entries = [chain, chain.get("move")]
     fields = [annotations(registry.load(entry["class"])) for entry in entries if entry]
     field = msgspec.json.schema(next(kinds[key] for kinds in fields if key in kinds))
     is_whole = field.get("type") == "integer"
     limits = (field["minimum"], field["maximum"]) if is_whole else RANGE
     if key == "batch_size":
-        limits = min(SMALLEST_BATCH, spec["settings"][key]), spec["num_rows"]
+        limits = min(SMALLEST_BATCH, spec.settings[key]), spec.budget.num_rows
     return *limits, is_whole
 
 
 def scaled(spec, factors):
     """The study's own settings, times the factors, to three digits."""
-    settings = dict(spec["settings"])
+    settings = dict(spec.settings)
     for key, factor in factors.items():
         lowest, highest, is_whole = setting_range(spec, key)
         own = np.multiply(settings[key], factor)
@@ -231,7 +231,7 @@ def violation(spec, trial):
     """By how much the median clip fraction is above its limit; 1 for a trial without an MMD."""
     if median(trial["mmd"]) is None:
         return 1.0
-    return median(trial["clip_fraction"]) - spec["largest_clip_fraction"]
+    return median(trial["clip_fraction"]) - spec.tuning.largest_clip_fraction
 
 
 def median(values):
@@ -281,9 +281,15 @@ def outcome(trial):
     }
 
 
+def keys_of(spec):
+    """First columns of tables."""
+    budget = spec.budget
+    return {"model": budget.model, "algorithm": budget.algorithm, "epsilon": budget.epsilon}
+
+
 def trial_table(spec, trials):
     """One row a trial."""
-    keys = {key: spec[key] for key in KEYS}
+    keys = keys_of(spec)
     return pd.DataFrame(
         keys | {"trial": number} | outcome(trial) | {"is_feasible": trial["violation"] <= 0}
         for number, trial in enumerate(trials, start=1)
@@ -298,10 +304,10 @@ def final_choice(spec, runner, trials):
     """
     results = {}
     for number in sorted(best_trials(trials), key=bool):  # the study's own first
-        if len(results) == spec["finalists"]:
+        if len(results) == spec.tuning.finalists:
             break
         settings = trials[number]["settings"]
-        result = runner.measure(settings, "tuning-final", spec["confirming_seeds"])
+        result = runner.measure(settings, "tuning-final", spec.tuning.confirming_seeds)
         if violation(spec, result) <= 0:
             results[number] = median(result["mmd"])
             print(f"finalist {number + 1}: MMD {results[number]:.4f}", flush=True)
@@ -318,15 +324,15 @@ def confirmed(spec, runner, trials):
     """
 
     def measure(settings):
-        measured = runner.measure(settings, "tuning-confirm", spec["confirming_seeds"])
+        measured = runner.measure(settings, "tuning-confirm", spec.tuning.confirming_seeds)
         return {"settings": settings} | measured
 
     number = final_choice(spec, runner, trials)
-    own, best = measure(spec["settings"]), None
+    own, best = measure(spec.settings), None
     if number is not None:
         settings = trials[number]["settings"]
-        best = own if settings == spec["settings"] else measure(settings)
-    row = {key: spec[key] for key in KEYS} | {
+        best = own if settings == spec.settings else measure(settings)
+    row = keys_of(spec) | {
         "trials": len(trials),
         "feasible_trials": sum(trial["violation"] <= 0 for trial in trials),
         "best_trial": None if number is None else number + 1,
@@ -338,7 +344,7 @@ def confirmed(spec, runner, trials):
     difference = Estimate(None, None, None)
     if None not in (row["own_mmd"], row["best_mmd"]):
         row["ratio"] = row["own_mmd"] / row["best_mmd"]
-        labels = ("tuning", spec["model"], spec["algorithm"])
+        labels = ("tuning", spec.budget.model, spec.budget.algorithm)
         difference = median_contrast(labels, [best["mmd"]], [own["mmd"]])
     return {"row": row | difference.columns("difference"), "settings": best and best["settings"]}
 

@@ -8,7 +8,7 @@ def capped(study, budgets):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     budgets : DataFrame
         Rows of that table.
 

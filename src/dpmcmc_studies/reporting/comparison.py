@@ -8,7 +8,7 @@ def nearest(study, summary, models):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     summary : DataFrame
         Table `summary` of the study, of the algorithms that are compared.
     models : list of str

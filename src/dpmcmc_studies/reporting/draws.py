@@ -15,7 +15,7 @@ def sample_draws(study, model, algorithm, run, sample):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     model, algorithm : str
         Ids.
     run : str
@@ -32,7 +32,7 @@ def sample_draws(study, model, algorithm, run, sample):
 
 def run_of(study, row):
     """Run of a row of the table `chains`, as it stands in paths."""
-    settings = study.algorithms[row["algorithm"]]["settings"][row["model"]]
+    settings = study.algorithms[row["algorithm"]].settings[row["model"]]
     varied = {key: row[key] for key in settings if pd.notna(row.get(key))}
     epsilon = row.get("epsilon")
     stop = (None, int(row["iterations"])) if pd.isna(epsilon) else (epsilon, None)

@@ -1,4 +1,4 @@
-"""Outputs of a page's cells: prose and tables. Figures are shown by `Study.show`."""
+"""Outputs of a page's cells: prose and tables. Figures are shown by `StudyResults.show`."""
 
 from IPython.display import HTML, Markdown, display
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jinja2
 import pandas as pd
+from msgspec import convert
 
 from dpmcmc.files import read_json
 from dpmcmc_studies.analysis.claims import ABSENT
@@ -20,6 +21,7 @@ from dpmcmc_studies.reporting.recommendation import (
     recommendations,
 )
 from dpmcmc_studies.reporting.words import NUMBER, about_seeds, markdown_table
+from dpmcmc_studies.study.description import StudyDescription
 from dpmcmc_studies.study.notebooks import ANSWER_MARKS
 from dpmcmc_studies.study.tables import TABLES
 
@@ -39,30 +41,30 @@ def front_page(directory):
         not there is left out.
     """
     directory = Path(directory)
-    study = read_json(directory / "study.json")
+    study = convert(read_json(directory / "study.json"), StudyDescription)
     tables = {name: directory / f"tables/{name}.csv" for name in TABLES}
     tables = {name: path for name, path in tables.items() if path.exists()}
-    values = {"own_answer": own_answer(directory, study["notebooks"])}
+    values = {"own_answer": own_answer(directory, study.notebooks)}
     if "ranking" in tables:
         ranking = joined(lambda name: read_csv(tables[name]), tables)
-        labels = study["models"], study["algorithms"]
+        labels = study.models, study.algorithms
         best = problems(ranking)
-        warning = about_seeds(study["seeds"] // study["chains_per_sample"])
+        warning = about_seeds(study.seeds // study.chains_per_sample)
         values["headline"] = warning + headline(best)
         values["answers"] = recommendations(*labels, best)
         values["problem_table"] = problem_table(*labels, best)
-        values["algorithms"] = described(study["algorithms"], ranking)
+        values["algorithms"] = described(study.algorithms, ranking)
     if "claims" in tables:
         values["claim_table"] = claim_table(
-            with_labels(read_csv(tables["claims"]), study.get("claim_labels"))
+            with_labels(read_csv(tables["claims"]), study.claim_labels)
         )
     site = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)
     site.filters["numbered"] = number_of_figure
     template = site.from_string(TEMPLATE.read_text(encoding="utf-8"))
     figures = [
-        {"name": figure, "caption": caption, "page": name, "title": notebook["title"]}
-        for name, notebook in study["notebooks"].items()
-        for figure, caption in notebook["figures"].items()
+        {"name": figure, "caption": caption, "page": name, "title": notebook.title}
+        for name, notebook in study.notebooks.items()
+        for figure, caption in notebook.figures.items()
     ]
     return template.render(
         study=study,

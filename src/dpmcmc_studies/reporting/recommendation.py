@@ -104,9 +104,9 @@ def problem_table(models, algorithms, solved):
     """
     rows = [
         {
-            "posterior": models[row["model"]]["label"],
+            "posterior": models[row["model"]].label,
             "ε": f"{row['epsilon']:g}",
-            "use, or closest": listing([algorithms[name]["label"] for name in row["best"]]) or "–",
+            "use, or closest": listing([algorithms[name].label for name in row["best"]]) or "–",
             "MMD": interval(*(row[name] for name in ("mmd", "mmd_low", "mmd_high"))),
             "iterations": number(row["iterations"], ",.0f"),
             "seconds": number(row["seconds"], ".2f"),
@@ -136,9 +136,9 @@ def worth(row):
 def described(algorithms, ranking):
     """What the algorithms are that are ranked: items of Markdown."""
     return [
-        f"- **{entry['label']}**"
-        + (f" (accounting: {accountant_label(entry['accountant'])})" if entry["accountant"] else "")
-        + (f": {entry['about']}" if entry["about"] else ".")
+        f"- **{entry.label}**"
+        + (f" (accounting: {accountant_label(entry.accountant)})" if entry.accountant else "")
+        + (f": {entry.about}" if entry.about else ".")
         for name, entry in algorithms.items()
         if (ranking["algorithm"] == name).any()
     ]
@@ -159,7 +159,7 @@ def recommendations(models, algorithms, solved):
 
 def heading(model):
     """Label and number of rows of a model of `study.json`, in Markdown; the rows stand once."""
-    label, rows = model["label"], f"n = {model['num_rows']:,}"
+    label, rows = model.label, f"n = {model.num_rows:,}"
     return f"**{label}**." if label.endswith(rows) else f"**{label}**, {rows}."
 
 
@@ -191,7 +191,7 @@ def stretch(algorithms, rows):
     found = {}
     for row in rows:
         for name in row["best"]:
-            found.setdefault(algorithms[name]["label"], []).append(row["epsilon"])
+            found.setdefault(algorithms[name].label, []).append(row["epsilon"])
     if not found:
         return f"{at}, **no algorithm is usable**, and none is closer than never moving."
     names = sorted(found, key=lambda name: -len(found[name]))

@@ -2,10 +2,10 @@
 
 import base64
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import msgspec
 import numpy as np
 from IPython.display import display
 
@@ -15,96 +15,65 @@ from dpmcmc.files import JobError, read_json, read_npy, read_npz, replacing
 from dpmcmc.likelihoods.target import Target
 from dpmcmc_studies.frames import read_csv, write_csv
 from dpmcmc_studies.reporting.figures import style
+from dpmcmc_studies.study.description import (
+    AlgorithmDescription,
+    ModelDescription,
+    StudyDescription,
+)
 
 KEPT = {".csv": read_csv, ".npz": read_npz}  # readers of what pages keep of chains
 
 
-@dataclass(frozen=True)
-class Study:
-    """Tables, labels, colours and models of a study; a notebook opens with `Study.load(results)`.
+class StudyResults(StudyDescription, frozen=True):
+    """A finished study: its description, tables, chains and figures.
 
-    Attributes
-    ----------
-    results : str
-        Directory of the study's results.
-    study, title : str
-        Its name in paths, and on pages.
-    seed, seeds : int
-        From which random streams derive; chains a cell.
-    fewer_seeds : dict of str to int
-        Chains of cells that have fewer, by model, algorithm and run with "/" between.
-    chains_per_sample : int
-        Chains that share a budget and make one sample.
-    delta_times_n : float
-        n delta, of the bound (epsilon, delta).
-    models, algorithms : dict of str to dict
-        What runs, by id, in the order of the configuration: labels, entries and so on.
-    tables : list of str
-        Names of the tables.
-    claim_labels : dict of str to str
-        What stands for the statements of some claims in the figure, by number.
-    notebooks : dict of str to dict
-        Titles, questions and figures, in the order of reading.
-    remarks : list of str
-        What to bear in mind when reading the study.
-    related : dict of str to dict
-        Other studies by name: their `title`, and the `difference`.
+    A notebook opens with `StudyResults.load(results)`; `results` is the directory of the results.
     """
 
     results: str
-    study: str = ""
-    title: str = ""
-    seed: int = 0
-    seeds: int = 0
-    fewer_seeds: dict = field(default_factory=dict)
-    chains_per_sample: int = 1
-    delta_times_n: float = 0.0
-    models: dict = field(default_factory=dict)
-    algorithms: dict = field(default_factory=dict)
-    tables: list = field(default_factory=list)
-    claim_labels: dict = field(default_factory=dict)
-    notebooks: dict = field(default_factory=dict)
-    remarks: list = field(default_factory=list)
-    related: dict = field(default_factory=dict)
 
     @classmethod
     def load(cls, results):
         """The study whose results are in a directory; sets the style of all figures too."""
         style.use_style()
-        return cls(results, **read_json(Path(results, "study.json")))
+        described = read_json(Path(results, "study.json"))
+        return msgspec.convert(described | {"results": str(results)}, cls)
 
     def table(self, name):
         """Table of the study."""
         return read_csv(f"{self.results}/tables/{name}.csv")
 
+    def _algorithm(self, algorithm):
+        return self.algorithms.get(algorithm, AlgorithmDescription())
+
     def model_label(self, model):
         """Name of a model in titles."""
-        return self.models.get(model, {}).get("label") or model
+        return self.models.get(model, ModelDescription()).label or model
 
     def algorithm_label(self, algorithm):
         """Name of an algorithm in legends."""
-        return self.algorithms.get(algorithm, {}).get("label") or algorithm
+        return self._algorithm(algorithm).label or algorithm
 
     def algorithm_colour(self, algorithm):
         """Colour of an algorithm, the same in every figure."""
-        return self.algorithms.get(algorithm, {}).get("colour") or style.NEUTRAL
+        return self._algorithm(algorithm).colour or style.NEUTRAL
 
     def clips_ratios(self, algorithm):
         """Whether clip fractions of an algorithm are of log-likelihood ratios, not of statistics.
 
         A sampler whose steps are free has clipped the statistics of the rows, once.
         """
-        return not self.algorithms.get(algorithm, {}).get("has_free_steps", False)
+        return not self._algorithm(algorithm).has_free_steps
 
     @property
     def stand_ins(self):
         """Algorithms that stand in place of others, by the ids of those."""
-        standing = {name: entry.get("in_place_of") for name, entry in self.algorithms.items()}
-        return {original: name for name, original in standing.items() if original}
+        standing = {entry.in_place_of: name for name, entry in self.algorithms.items()}
+        return {original: name for original, name in standing.items() if original}
 
     def delta_text(self, models):
         """Delta of some models: a number if it is one, else as a share of n, in Markdown."""
-        deltas = {f"{self.delta_times_n / self.models[model]['num_rows']:.2g}" for model in models}
+        deltas = {f"{self.delta_times_n / self.models[model].num_rows:.2g}" for model in models}
         if len(deltas) > 1:
             return f"{self.delta_times_n:g} / *n*"
         return "".join(deltas).replace("e-0", "e-")
@@ -112,7 +81,7 @@ class Study:
     def target(self, model):
         """Posterior of a model of the study, with its data memory-mapped."""
         data = read_npy(f"{self.results}/data/{model}.npy")
-        return Target(registry.build(self.models[model]["entry"]), data)
+        return Target(registry.build(self.models[model].entry), data)
 
     def reference(self, model):
         """Reference sample of a model of the study, (size, d)."""
@@ -120,10 +89,10 @@ class Study:
 
     def held_out(self, model):
         """Rows held out of the data set of a model, (k, p), from its file."""
-        data = self.models[model]["data"]
-        split = Split(data["held_out"], self.seed)
-        built = registry.build(self.models[model]["entry"])
-        return held_out_rows(built, DataFile(data["file"]), data["columns"], split)
+        data = self.models[model].data
+        split = Split(data.held_out, self.seed)
+        built = registry.build(self.models[model].entry)
+        return held_out_rows(built, DataFile(data.file), data.columns, split)
 
     @property
     def num_samples(self):
@@ -132,7 +101,7 @@ class Study:
 
     def sampler(self, algorithm, model, **changes):
         """Sampler of an algorithm with its settings on a model, some of them changed."""
-        entries = self.algorithms[algorithm]["entries"]
+        entries = self.algorithms[algorithm].entries
         if model not in entries:
             raise ValueError(f"{algorithm} does not run on {model} in the study {self.study}")
         return registry.build(entries[model] | changes)
@@ -168,7 +137,7 @@ class Study:
 
     def check_declared(self, name, key, what):
         """Raise an error for a name that no notebook declares."""
-        if not any(name in notebook.get(key, ()) for notebook in self.notebooks.values()):
+        if not any(name in getattr(notebook, key) for notebook in self.notebooks.values()):
             raise ValueError(f"{name} is not among {what}, by its metadata")
 
     def link(self, notebook, text):
@@ -181,7 +150,7 @@ class Study:
         self.check_declared(name, "figures", "the figures of the notebook")
         captions = {}
         for notebook in self.notebooks.values():
-            captions |= notebook["figures"]
+            captions |= notebook.figures
         style.save(figure, f"{self.results}/figures", name)
         plt.close(figure)
         path = Path(self.results, "figures", f"{name}.png")

@@ -11,7 +11,7 @@ def remarks(study):
     """Remarks of a study, and the studies that it is related to: Markdown, empty without them."""
     lines = [f"- {remark}" for remark in study.remarks]
     lines += [
-        f"- [{other['title']}](../../{name}/README.md): {other['difference']}"
+        f"- [{other.title}](../../{name}/README.md): {other.difference}"
         for name, other in study.related.items()
     ]
     return "\n\n## What to bear in mind\n\n" + "\n".join(lines) if lines else ""
@@ -22,7 +22,7 @@ def first_places(study, ranking):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     ranking : DataFrame
         Table `ranking` of the study.
     """
@@ -48,7 +48,7 @@ def ranking_table(study, ranking):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     ranking : DataFrame
         From `dpmcmc_studies.reporting.recommendation.joined`.
     """

@@ -81,7 +81,7 @@ def by_epsilon(study, table, column, spec, keys=("model", "algorithm")):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     table : DataFrame
         With `keys`, `epsilon` and that column; the median of a cell that has several rows.
     column, spec : str

@@ -2,6 +2,8 @@
 
 from numbers import Integral
 
+from msgspec.structs import replace
+
 DIGITS = 3  # of a carried setting
 
 
@@ -13,11 +15,10 @@ def carried(entry, models):
 
     Parameters
     ----------
-    entry : dict
-        Of the configuration.
+    entry : Algorithm
     models : dict of str to ModelEntry
     """
-    settings, powers = entry.get("settings", {}), entry.get("powers_of_n", {})
+    settings, powers = entry.settings, entry.powers_of_n
     more = {}
     for name, model in models.items():
         if model.settings_of in settings:
@@ -27,7 +28,7 @@ def carried(entry, models):
                 for key, value in settings[model.settings_of].items()
             }
             more[name] = scaled | settings.get(name, {})
-    return entry | {"settings": settings | more} if more else entry
+    return replace(entry, settings=settings | more)
 
 
 def times(value, factor):

@@ -34,9 +34,9 @@ def check_all_settings(study):
 
 def check_seeds(study):
     """Chains must make whole samples."""
-    given = {"seeds": study.config["seeds"]}
-    for i, entry in enumerate(study.config["runs"]):
-        given[f"runs[{i}].max_seeds"] = entry.get("max_seeds", 0)
+    given = {"seeds": study.config.seeds}
+    for i, entry in enumerate(study.config.runs):
+        given[f"runs[{i}].max_seeds"] = entry.max_seeds or 0
     for where, seeds in given.items():
         if seeds % study.chains_per_sample:
             raise ConfigError(
@@ -47,11 +47,11 @@ def check_seeds(study):
 
 def check_models(study):
     """Models whose settings others have must be known, and have settings of their own."""
-    for name, entry in study.config["models"].items():
+    for name, entry in study.models.items():
         where = f"models.{name}.settings_of"
-        if other := entry.get("settings_of"):
-            check_known([other], study.config["models"], where, "model")
-            if "settings_of" in study.config["models"][other]:
+        if other := entry.settings_of:
+            check_known([other], study.models, where, "model")
+            if study.models[other].settings_of:
                 raise ConfigError(f"{where}: {other} itself has settings of another model")
         if study.chains_per_sample > 1 and study.has_data_sets(name):
             raise ConfigError(
@@ -74,15 +74,15 @@ def read_curves(study, folders):
 
     Curves must be of a known model and of algorithms with settings on it.
     """
-    curves = study.config.get("accounting_curves")
+    curves = study.config.accounting_curves
     if curves is None:
         return {}
-    model, where = curves["model"], "accounting_curves"
+    model, where = curves.model, "accounting_curves"
     check_known([model], study.models, f"{where}.model", "model")
-    if not curves["epsilons"]["from"] < curves["epsilons"]["to"]:
+    if not curves.epsilons.low < curves.epsilons.high:
         raise ConfigError(f"{where}.epsilons: from must be less than to")
     references = {}
-    for name, accountants in curves["curves"].items():
+    for name, accountants in curves.curves.items():
         algorithm = study.algorithms.get(name)
         if algorithm is None or model not in algorithm.settings or not algorithm.is_private:
             raise ConfigError(f"{where}.curves: {name} has no settings for model {model}")
@@ -100,10 +100,12 @@ def read_curves(study, folders):
 
 def check_intervals(study):
     """Models and algorithms of intervals must be known, and run together at an epsilon."""
-    entry = study.config.get("intervals", {})
-    for key, known in (("models", study.models), ("algorithms", study.algorithms)):
-        check_known(entry.get(key, []), known, f"intervals.{key}", key.removesuffix("s"))
-    for model in entry.get("models", []):
+    entry = study.config.intervals
+    if entry is None:
+        return
+    check_known(entry.models, study.models, "intervals.models", "model")
+    check_known(entry.algorithms, study.algorithms, "intervals.algorithms", "algorithm")
+    for model in entry.models:
         if not study.interval_cells(model):
             raise ConfigError(
                 f"intervals.models: no algorithm of intervals.algorithms runs on {model} by epsilon"
@@ -112,15 +114,17 @@ def check_intervals(study):
 
 def check_tuning(study):
     """Each algorithm must have settings for some model, and of each pair one must be searched."""
-    models, names = study.tuning["models"], study.tuning["algorithms"]
+    if study.config.tuning is None:
+        return
+    models, names = study.config.tuning.models, study.config.tuning.algorithms
     check_known(models, study.models, "tuning.models", "model")
     check_known(names, study.algorithms, "tuning.algorithms", "algorithm")
     if bool(models) != bool(names):
         raise ConfigError("tuning: models and algorithms go together; one of these keys is missing")
     schemas = [algorithm.schema().__struct_fields__ for algorithm in study.algorithms.values()]
     known = dict.fromkeys(key for fields in schemas for key in fields)
-    check_known(study.tuning.get("fixed", {}), names, "tuning.fixed", "algorithm")
-    factors = study.tuning.get("factors", {})
+    check_known(study.config.tuning.fixed, names, "tuning.fixed", "algorithm")
+    factors = study.config.tuning.factors
     check_known(factors, known, "tuning.factors", "key")
     for model in models:
         cls = type(study.models[model].model)

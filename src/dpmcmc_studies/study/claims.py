@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dpmcmc.configuration.yaml_files import Some, check_known, check_type
+from dpmcmc.configuration.yaml_files import Some, check_known, converted
 from dpmcmc_studies.analysis.claims import METRICS, RULES
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
@@ -28,19 +28,18 @@ def check_claims(claims, models, algorithms, accountants):
 
     Parameters
     ----------
-    claims : list of dict
-        As the schema of the configuration has them.
+    claims : list of Claim
     models, algorithms, accountants : iterable of str
         Valid ids.
     """
     valid = {"Model": models, "Algorithm": algorithms, "Accountant": accountants, "Metric": METRICS}
     kinds = {kind: Literal[tuple(ids)] for kind, ids in valid.items()} | {"Share": Share}
     for i, claim in enumerate(claims):
-        check_known([claim["rule"]], RULES, f"claims[{i}].rule", "rule")
+        check_known([claim.rule], RULES, f"claims[{i}].rule", "rule")
         fields = [
             (name, kinds[kind] | Annotated[list[kinds[kind]], Some], *[None] * is_optional)
-            for name, kind, is_optional in arguments(claim["rule"])
+            for name, kind, is_optional in arguments(claim.rule)
         ]
         struct = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
-        for j, given in enumerate(claim["of"]):
-            check_type(given, struct, f"claims[{i}].of[{j}]")
+        for j, given in enumerate(claim.of):
+            converted(given, struct, f"claims[{i}].of[{j}]")

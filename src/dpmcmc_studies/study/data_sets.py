@@ -12,16 +12,16 @@ from dpmcmc.random_streams import generator
 def of_each(spec, function):
     """What a function returns for each data set, by its number, stacked on a first axis.
 
-    Without `data_sets` in the spec the function takes no number, and there is no such axis.
+    Without several data sets the function takes no number, and there is no such axis.
     """
-    if "data_sets" not in spec:
+    if not spec.data_sets:
         return function()
-    return np.stack([function(i) for i in range(spec["data_sets"])])
+    return np.stack([function(i) for i in range(spec.data_sets)])
 
 
 def of_seed(spec, arrays, seed):
     """What belongs to the data set of the chain with a seed: data sets take turns."""
-    return arrays[seed % spec["data_sets"]] if "data_sets" in spec else arrays
+    return arrays[seed % spec.data_sets] if spec.data_sets else arrays
 
 
 def truth(spec, model, purpose, *number):
@@ -32,12 +32,12 @@ def truth(spec, model, purpose, *number):
     """
     if not model.is_generative:
         return None
-    if model.true_theta is not None and spec.get("theta") != "prior":
+    if model.true_theta is not None and spec.theta != "prior":
         return model.true_theta
-    rng = generator(spec["study_seed"], f"{purpose}-theta", spec["model"], *number)
+    rng = generator(spec.study_seed, f"{purpose}-theta", spec.model, *number)
     return model.sample_prior(rng)
 
 
 def numbered(spec, seed):
     """Column `data_set`, where there are several: that of the chain with a seed."""
-    return {"data_set": int(seed) % spec["data_sets"]} if "data_sets" in spec else {}
+    return {"data_set": int(seed) % spec.data_sets} if spec.data_sets else {}

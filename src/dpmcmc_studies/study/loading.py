@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.configuration.yaml_files import ConfigError, merged, read_config
-from dpmcmc_studies.study.study import Study
+from dpmcmc_studies.study.study import StudyConfig
 
 DEFAULT = "config.yaml"
 
@@ -24,12 +24,13 @@ def load_study(root, files=(), overrides=None):
     Raises
     ------
     ConfigError
-        For a file that cannot be read, a key given twice, and all that `Study` refuses.
+        For a file that cannot be read, a key given twice, and all that `StudyConfig` refuses.
     """
     config, folders = read_study(root, files or [Path(root, DEFAULT)])
-    study = Study(merged(config, overrides or {}), root, folders)
+    config = merged(config, overrides or {})
+    study = StudyConfig(config, root, folders)
     if files or overrides:
-        check_name(study.config, root)
+        check_name(config, root)
     return study
 
 

@@ -27,6 +27,7 @@ workflow is parsed; it stays clear of everything slow.
 
 import ast
 import json
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -36,9 +37,8 @@ import msgspec
 from dpmcmc.configuration.keys import Table
 from dpmcmc.configuration.yaml_files import (
     ConfigError,
-    check_keys,
     check_known,
-    check_type,
+    converted,
     listed,
     named,
 )
@@ -52,6 +52,10 @@ FILE_NAME = msgspec.Meta(
     pattern=r"^[\w.-]+\Z",
     description="is not a valid name; it may have letters, digits, -, . and _",
 )
+
+
+LARGEST = sys.float_info.max
+FINITE = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class Figure(Table):
@@ -92,7 +96,7 @@ def study_notebooks(study, folders):
 
     Parameters
     ----------
-    study : Study
+    study : StudyConfig
         With all but its notebooks.
     folders : list of path
         Where notebooks are looked for, the first one first.
@@ -102,12 +106,12 @@ def study_notebooks(study, folders):
     ConfigError
     """
     notebooks, drawn_by, tables = {}, {}, study.all_tables
-    for entry, given in study.config.get("notebooks", {}).items():
+    for entry, given in study.config.notebooks.items():
         name = entry.removesuffix(".ipynb").rpartition("/")[2]
         notebook = read_notebook(study, tables, entry, given, find(entry, folders))
         if notebook is None:
             continue
-        check_type(name, Annotated[str, FILE_NAME], f"notebooks.{entry}")
+        converted(name, Annotated[str, FILE_NAME], f"notebooks.{entry}")
         if name in notebooks:
             raise ConfigError(f"notebooks.{entry}: there is another notebook named {name}")
         for figure in notebook.figures:
@@ -130,16 +134,16 @@ def read_notebook(study, tables, entry, given, path):
     """A notebook as the study has it; None where it has nothing to show."""
     title, question, declared, values = read_source(path)
     where = f"notebooks.{entry}"
-    kinds = {name: {int: float}.get(type(v), type(v)) for name, v in values.items()}
+    kinds = {name: {int: FINITE, float: FINITE}.get(type(v), type(v)) for name, v in values.items()}
     fields = [(name, Any if v is None else kinds[name], None) for name, v in values.items()]
-    check_keys(given, msgspec.defstruct("Parameters", fields, forbid_unknown_fields=True), where)
+    converted(given, msgspec.defstruct("Parameters", fields, forbid_unknown_fields=True), where)
     values |= given
     for kind, known, running in (
         ("models", study.models, study.model_ids),
         ("algorithms", study.algorithms, study.algorithm_ids),
     ):
         for name in getattr(declared, kind):
-            check_type(values[name], str | list[str], f"{where}.{name}")
+            converted(values[name], str | list[str], f"{where}.{name}")
             check_known(ids_in(values, [name]), known, f"{where}.{name}", kind.removesuffix("s"))
             if isinstance(values[name], list):
                 values[name] = [id for id in values[name] if id in running]
@@ -189,8 +193,7 @@ def read_source(path):
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path} is not a notebook ({type(error).__name__}: {error})") from None
     where = f"{path}, metadata.dpmcmc"
-    check_type(declared, Declared, where)
-    declared = msgspec.convert(declared, Declared)
+    declared = converted(declared, Declared, where)
     for key in ("models", "algorithms", "data", "chains"):
         known = declared.models if key in ("data", "chains") else defaults
         check_known(getattr(declared, key), known, f"{where}.{key}", "parameter")

@@ -33,6 +33,11 @@ class Run(NamedTuple):
     max_seeds: int | None = None  # chains, where the study has more; None: as many as it has
 
     @property
+    def is_compared(self):
+        """Whether it has an epsilon and is of no sweep, so that algorithms can be ranked by it."""
+        return self.epsilon is not None and not self.varied
+
+    @property
     def seed_label(self):
         """What seeds are hashed from: chains of a sweep share it, and so their random numbers."""
         if self.epsilon is not None:
@@ -57,20 +62,20 @@ def check_runs(entries, models, algorithms):
     """Raise a ConfigError for a model or algorithm that is unknown, or cannot run so."""
     for i, entry in enumerate(entries):
         where = f"runs[{i}]"
-        check_known(entry["models"], models, f"{where}.models", "model")
-        check_known(entry["algorithms"], algorithms, f"{where}.algorithms", "algorithm")
-        if not entry.keys() & {"epsilons", "iterations"}:
+        check_known(entry.models, models, f"{where}.models", "model")
+        check_known(entry.algorithms, algorithms, f"{where}.algorithms", "algorithm")
+        if not (entry.epsilons or entry.iterations):
             raise ConfigError(f"{where}: needs one of the keys epsilons, iterations")
-        if "iterations" in entry and "max_iterations" in entry:
+        if entry.iterations and entry.max_iterations:
             raise ConfigError(f"{where}.max_iterations: goes with epsilons, not with iterations")
-        for name in entry["algorithms"]:
+        for name in entry.algorithms:
             check_stop(entry, algorithms[name], where)
-            if "epsilons" in entry and not algorithms[name].is_private:
+            if entry.epsilons and not algorithms[name].is_private:
                 raise ConfigError(
                     f"{where}.epsilons: {name} is not private, so it has no epsilon; "
                     "give iterations"
                 )
-        for key in entry.get("vary", {}):
+        for key in entry.vary:
             if key in COLUMNS:
                 raise ConfigError(
                     f"{where}.vary.{key}: is a column of the tables; rename the field"
@@ -79,7 +84,7 @@ def check_runs(entries, models, algorithms):
 
 def check_stop(entry, algorithm, where):
     """Raise a ConfigError unless epsilons go with iterations just where these are free."""
-    if "epsilons" not in entry or algorithm.has_free_steps == ("iterations" in entry):
+    if not entry.epsilons or algorithm.has_free_steps == bool(entry.iterations):
         return
     if algorithm.has_free_steps:
         raise ConfigError(
@@ -102,15 +107,13 @@ def all_cells(entries):
     """
     cells = {}
     for entry in entries:
-        epsilons = [float(epsilon) for epsilon in entry.get("epsilons", [])]
-        stops = list(product(epsilons or [None], entry.get("iterations", [None])))
-        vary = entry.get("vary", {})
-        more = [entry.get(key) for key in ("start_sd", "max_iterations", "max_seeds")]
+        stops = list(product(entry.epsilons or [None], entry.iterations or [None]))
+        more = entry.start_sd, entry.max_iterations, entry.max_seeds
         runs = [
-            Run(*stop, dict(zip(vary, values, strict=True)), *more)
-            for stop, values in product(stops, list(product(*vary.values())))
+            Run(*stop, dict(zip(entry.vary, values, strict=True)), *more)
+            for stop, values in product(stops, list(product(*entry.vary.values())))
         ]
-        for model, algorithm, run in product(entry["models"], entry["algorithms"], runs):
+        for model, algorithm, run in product(entry.models, entry.algorithms, runs):
             other = cells.setdefault(Cell(model, algorithm, run.path), run)
             if other != run:
                 raise ConfigError(

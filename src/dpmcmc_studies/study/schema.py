@@ -10,17 +10,19 @@ import msgspec
 from msgspec import Meta
 
 from dpmcmc.configuration.keys import (
-    UNIQUE,
     Entries,
     Id,
+    Ids,
     Label,
+    Names,
     Table,
     Text,
     whole,
 )
 from dpmcmc.configuration.yaml_files import Some
+from dpmcmc.settings import Positive
+from dpmcmc_studies.analysis.claims import Claim
 
-Ids = Annotated[list[Id], UNIQUE]
 Colour = Annotated[
     str,
     Meta(
@@ -48,10 +50,12 @@ class Run(Table):
 
     models: Ids
     algorithms: Ids
-    epsilons: Annotated[list[Epsilon], Some] = None
-    iterations: Annotated[list[whole(1, 100_000_000)], Some] = None
-    vary: Annotated[dict[str, Annotated[list[Id | float], Some]], Some] = None
-    start_sd: Annotated[float, Meta(gt=0)] = None
+    epsilons: Annotated[list[Epsilon], Some] = ()
+    iterations: Annotated[list[whole(1, 100_000_000)], Some] = ()
+    vary: Annotated[dict[str, Annotated[list[Id | int | float], Some]], Some] = msgspec.field(
+        default_factory=dict
+    )
+    start_sd: Positive = None
     max_iterations: Iterations = None
     max_seeds: Seeds = None
 
@@ -69,17 +73,7 @@ class Curves(Table):
 
     model: Id
     epsilons: Range
-    curves: dict[Id, Annotated[list[str], UNIQUE]]
-
-
-class Claim(Table):
-    """A claim that is held against the tables."""
-
-    section: Label
-    statement: Text
-    rule: str
-    of: Annotated[list[Annotated[dict[str, Any], Some]], Some]
-    label: Text = None  # in the figure, where the statement needs the one before it
+    curves: dict[Id, Names]
 
 
 class Audit(Table):
@@ -110,10 +104,10 @@ class Tuning(Table):
     largest_clip_fraction: Share
     max_iterations: whole(2, 10_000_000)
     factors: Annotated[dict[str, Annotated[float, Meta(gt=1, le=1_000_000)]], Some]
-    fixed: dict[Id, Annotated[list[str], UNIQUE]] = msgspec.field(default_factory=dict)
+    fixed: dict[Id, Names] = msgspec.field(default_factory=dict)
     theta: Literal["prior"] = None
-    models: Ids = None
-    algorithms: Ids = None
+    models: Ids = ()
+    algorithms: Ids = ()
 
 
 class Config(Entries, kw_only=True, forbid_unknown_fields=True):
@@ -127,15 +121,15 @@ class Config(Entries, kw_only=True, forbid_unknown_fields=True):
     runs: Annotated[list[Run], Some]
     colours: dict[Id, Colour] = msgspec.field(default_factory=dict)
     data_sets: whole(1, 10_000) = None
-    chains_per_sample: whole(1, 1000) = None
+    chains_per_sample: whole(1, 1000) = 1
     max_iterations: Iterations = None
     stored_draws: whole(2, 10_000_000) = None
     accounting_curves: Curves = None
-    notebooks: dict[str, dict[str, Any]] = None
-    remarks: list[Text] = None
-    related: dict[Id, Text] = None
+    notebooks: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    remarks: list[Text] = ()
+    related: dict[Id, Text] = msgspec.field(default_factory=dict)
     title: Label = None
-    claims: list[Claim] = None
+    claims: list[Claim] = ()
     audit: Audit = None
     intervals: Intervals = None
     tuning: Tuning = None

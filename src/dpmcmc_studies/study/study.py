@@ -1,13 +1,17 @@
 """A validated configuration: what runs, its tables and its pages."""
 
 from copy import copy
+from itertools import product
 from pathlib import Path
+
+from msgspec import UNSET
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.configuration.entries import read_algorithm, read_model
-from dpmcmc.configuration.yaml_files import check_type, read_config
+from dpmcmc.configuration.yaml_files import converted, read_config
 from dpmcmc.settings import precomputed
 from dpmcmc_studies.analysis.claims import entries
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.carried import carried
 from dpmcmc_studies.study.checks import (
     check_all_settings,
@@ -20,6 +24,13 @@ from dpmcmc_studies.study.checks import (
 )
 from dpmcmc_studies.study.claims import check_claims
 from dpmcmc_studies.study.colours import colours_of
+from dpmcmc_studies.study.description import (
+    AlgorithmDescription,
+    ModelDescription,
+    PageDescription,
+    RelatedStudy,
+    StudyDescription,
+)
 from dpmcmc_studies.study.job_settings import JobSettings
 from dpmcmc_studies.study.notebooks import study_notebooks
 from dpmcmc_studies.study.runs import Cell, all_cells, check_runs
@@ -29,13 +40,13 @@ from dpmcmc_studies.study.schema import Config
 MEASURED = ("chains", "timings", "baselines", "starts", "budgets", "mixing")
 
 
-class Study(JobSettings):
+class StudyConfig(JobSettings):
     """A validated configuration.
 
     Parameters
     ----------
     config : dict
-        As `dpmcmc_studies.study.loading.read_study` has it.
+        As `dpmcmc.configuration.catalogue.read_study` has it.
     root : path
         Top of the checkout.
     folders : list of path, optional
@@ -43,6 +54,8 @@ class Study(JobSettings):
 
     Attributes
     ----------
+    config : Config
+        The keys of the file, with their types.
     models : dict of str to ModelEntry
     algorithms : dict of str to AlgorithmEntry
     runs : dict of Cell to Run
@@ -58,32 +71,30 @@ class Study(JobSettings):
     """
 
     def __init__(self, config, root, folders=None):
-        check_type(config, Config)
-        self.config = config
-        self.name, self.root = config["study"], root
-        self.title = config.get("title", self.name)
+        self.config = config = converted(config, Config)
+        self.name, self.root = config.study, root
+        self.title = config.title or self.name
         folders = folders or [root]
         self.models = {
-            name: read_model(name, entry, folders, config["seed"])
-            for name, entry in config["models"].items()
+            name: read_model(name, entry, folders, config.seed)
+            for name, entry in config.models.items()
         }
         check_models(self)
         self.algorithms = {
             name: read_algorithm(name, carried(entry, self.models), folders)
-            for name, entry in config["algorithms"].items()
+            for name, entry in config.algorithms.items()
         }
-        self.colours = colours_of(list(self.algorithms), config.get("colours", {}))
+        self.colours = colours_of(list(self.algorithms), config.colours)
         check_seeds(self)
-        check_runs(config["runs"], self.models, self.algorithms)
-        self.runs = all_cells(config["runs"])
+        check_runs(config.runs, self.models, self.algorithms)
+        self.runs = all_cells(config.runs)
         self.cells = list(self.runs)
-        self.tuning = {"models": [], "algorithms": []} | config.get("tuning", {})
         check_tuning(self)
         check_all_settings(self)
         check_places(self.algorithms)
         self.accounting_curves = read_curves(self, folders)
         check_intervals(self)
-        check_claims(config.get("claims", []), self.models, self.algorithms, accountants())
+        check_claims(config.claims, self.models, self.algorithms, accountants())
         self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
 
     # -- What there is ---------------------------------------------------------------------------
@@ -91,7 +102,7 @@ class Study(JobSettings):
     @property
     def seeds(self):
         """Indices of the chains of a cell that has no fewer."""
-        return range(self.config["seeds"])
+        return range(self.config.seeds)
 
     def seeds_of(self, cell):
         """Indices of the chains of a cell."""
@@ -100,7 +111,7 @@ class Study(JobSettings):
     @property
     def chains_per_sample(self):
         """Chains that share a budget and make one sample: those of so many successive seeds."""
-        return self.config.get("chains_per_sample", 1)
+        return self.config.chains_per_sample
 
     @property
     def model_ids(self):
@@ -130,14 +141,13 @@ class Study(JobSettings):
             for name, algorithm in self.algorithms.items()
             if algorithm.in_place_of == cell.algorithm
             and cell._replace(algorithm=name) in self.runs
-            and self.runs[cell].epsilon is not None
-            and not self.runs[cell].varied
+            and self.runs[cell].is_compared
         ]
 
     @property
     def is_comparison(self):
         """Whether algorithms run at an epsilon, outside of a sweep, so that they can be ranked."""
-        return any(run.epsilon is not None and not run.varied for run in self.runs.values())
+        return any(run.is_compared for run in self.runs.values())
 
     @property
     def is_clipping_swept(self):
@@ -150,7 +160,7 @@ class Study(JobSettings):
     @property
     def claims(self):
         """Claims that are judged: all, unless they name models none of which runs."""
-        claims = self.config.get("claims", [])
+        claims = self.config.claims
         given = {value for claim in claims for entry in entries(claim) for value in entry.values()}
         named = given & self.models.keys()
         return claims if not named or named & set(self.model_ids) else []
@@ -160,7 +170,7 @@ class Study(JobSettings):
         """Classes of what is computed once a study for samplers that run: {name: module:class}."""
         return {
             cls.__name__: f"{module_of(cls, self.algorithms[name])}:{cls.__name__}"
-            for name in [*self.algorithm_ids, *self.tuning["algorithms"]]
+            for name in [*self.algorithm_ids, *(name for _, name in self.searches)]
             for cls in precomputed(self.algorithms[name].sampler_class).values()
         }
 
@@ -178,22 +188,20 @@ class Study(JobSettings):
     @property
     def audited_cases(self):
         """Cases of the audit, by id."""
-        return self.config.get("audit", {}).get("cases", [])
+        return self.config.audit.cases if self.config.audit else []
 
     @property
     def interval_models(self):
         """Models on which intervals are tried."""
-        return self.config.get("intervals", {}).get("models", [])
+        return self.config.intervals.models if self.config.intervals else []
 
     def interval_cells(self, model):
         """Cells of a model whose intervals are tried."""
-        algorithms = self.config["intervals"]["algorithms"]
+        algorithms = self.config.intervals.algorithms
         return [
             cell
             for cell in self.cells_of(model)
-            if cell.algorithm in algorithms
-            and self.runs[cell].epsilon is not None
-            and not self.runs[cell].varied
+            if cell.algorithm in algorithms and self.runs[cell].is_compared
         ]
 
     @property
@@ -202,8 +210,9 @@ class Study(JobSettings):
 
         An algorithm is searched on the models that it has settings for.
         """
-        models, names = self.tuning["models"], self.tuning["algorithms"]
-        return [(m, a) for m in models for a in names if m in self.algorithms[a].settings]
+        tuning, settings = self.config.tuning, self.algorithms
+        pairs = product(tuning.models, tuning.algorithms) if tuning else []
+        return [(model, name) for model, name in pairs if model in settings[name].settings]
 
     # -- What is published ------------------------------------------------------------------------
 
@@ -234,7 +243,7 @@ class Study(JobSettings):
         return [name for name in names if name in self.all_tables]
 
     @property
-    def analysis_tables(self):
+    def derived_tables(self):
         """Tables that follow from those."""
         claims = ["claims", "claim-comparisons"] * bool(self.claims)
         claims += [f"{name}-certified" for name in claims if self.replaced_cells]
@@ -249,56 +258,65 @@ class Study(JobSettings):
         more = {"accounting": self.accounting_curves, "certified": self.replaced_cells}
         more |= {"audit": self.audited_cases, "intervals": self.interval_models}
         made = [name for name, jobs in more.items() if jobs]
-        return [*self.tables, *made, *self.analysis_tables]
+        return [*self.tables, *made, *self.derived_tables]
 
-    def description(self):
+    def describe_study(self):
         """What notebooks and pages know of the study, beside its tables."""
-        models, algorithms = {}, {}
-        for name in self.model_ids:
-            entry = self.models[name]
-            models[name] = {"label": entry.label, "dimension": entry.model.dimension}
-            models[name] |= {"num_rows": entry.model.num_rows, "entry": entry.spec}
-            if entry.data is not None:
-                models[name]["data"] = entry.public_data
-            if entry.model.parameter_names:
-                models[name]["parameter_names"] = list(entry.model.parameter_names)
-        for name in self.algorithm_ids:
-            entry = self.algorithms[name]
-            replaced = self.algorithms.get(entry.in_place_of, entry)
-            on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]
-            algorithms[name] = {
-                "label": entry.label,
-                "about": entry.about or replaced.about,
-                "colour": self.colours[name],
-                "sampler": entry.sampler_class.__name__,
-                "accountant": entry.accountant and name_in_tables(entry.accountant),
-                "in_place_of": entry.in_place_of,
-                "has_free_steps": entry.has_free_steps,
-                "settings": {model: entry.settings_on(model) for model in on},
-                "entries": {model: entry.spec(entry.settings_on(model)) for model in on},
-            }
         counts = {"/".join(cell): len(self.seeds_of(cell)) for cell in self.cells}
-        return {
-            "study": self.name,
-            "title": self.title,
-            **{key: self.config[key] for key in ("seed", "seeds", "delta_times_n")},
-            "fewer_seeds": {path: n for path, n in counts.items() if n < len(self.seeds)},
-            "chains_per_sample": self.chains_per_sample,
-            "models": models,
-            "algorithms": algorithms,
-            "tables": self.all_tables,
-            "claim_labels": {
-                number: claim["label"]
+        return StudyDescription(
+            study=self.name,
+            title=self.title,
+            seed=self.config.seed,
+            seeds=self.config.seeds,
+            delta_times_n=self.config.delta_times_n,
+            fewer_seeds={path: n for path, n in counts.items() if n < len(self.seeds)},
+            chains_per_sample=self.chains_per_sample,
+            models={name: described_model(self.models[name]) for name in self.model_ids},
+            algorithms={name: self._described_algorithm(name) for name in self.algorithm_ids},
+            tables=self.all_tables,
+            claim_labels={
+                str(number): claim.label
                 for number, claim in enumerate(self.claims, start=1)
-                if "label" in claim
+                if claim.label
             },
-            "remarks": self.config.get("remarks", []),
-            "related": {
-                name: {"title": title_of(name, self.root), "difference": text}
-                for name, text in self.config.get("related", {}).items()
+            remarks=self.config.remarks,
+            related={
+                name: RelatedStudy(title_of(name, self.root), text)
+                for name, text in self.config.related.items()
             },
-            "notebooks": {name: described(page) for name, page in self.notebooks.items()},
-        }
+            notebooks={
+                name: PageDescription(page.title, page.question, page.figures, list(page.kept))
+                for name, page in self.notebooks.items()
+            },
+        )
+
+    def _described_algorithm(self, name):
+        entry = self.algorithms[name]
+        on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]
+        return AlgorithmDescription(
+            label=entry.label,
+            about=entry.about or self.algorithms.get(entry.in_place_of, entry).about,
+            colour=self.colours[name],
+            sampler=entry.sampler_class.__name__,
+            accountant=entry.accountant and name_in_tables(entry.accountant),
+            in_place_of=entry.in_place_of,
+            has_free_steps=entry.has_free_steps,
+            settings={model: entry.settings_on(model) for model in on},
+            entries={model: entry.spec(entry.settings_on(model)) for model in on},
+        )
+
+
+def described_model(entry):
+    """Description of a model's entry; with no digest of its data."""
+    names = entry.model.parameter_names
+    return ModelDescription(
+        label=entry.label,
+        dimension=entry.model.dimension,
+        num_rows=entry.model.num_rows,
+        entry=entry.spec,
+        data=specs.DataFile(**entry.public_data) if entry.data else UNSET,
+        parameter_names=list(names) if names else UNSET,
+    )
 
 
 def module_of(cls, algorithm):
@@ -313,9 +331,3 @@ def title_of(name, root):
         if path.is_file() and (config := read_config(path)).get("study") == name:
             return config.get("title", name)
     return name
-
-
-def described(page):
-    """What pages know of one of them."""
-    given = {key: getattr(page, key) for key in ("title", "question", "figures")}
-    return given | {"kept": list(page.kept)}

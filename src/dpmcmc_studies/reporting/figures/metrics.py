@@ -56,7 +56,7 @@ def metric_panels(study, chains, metrics, models, baselines=None, starts=None, c
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
         Whose labels and colours are taken.
     chains : DataFrame
         Rows of the table `chains` that have an epsilon.
@@ -115,7 +115,7 @@ def models_figure(study, chains, metric):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     chains : DataFrame
         Rows of the table `chains`, of one algorithm, that have an epsilon.
     metric : str
@@ -154,7 +154,7 @@ def clipping_panels(study, chains, baselines):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     chains, baselines : DataFrame
         Rows of the table `chains` that have a clip bound, and the table `baselines`.
     """

@@ -36,7 +36,7 @@ def start_points_figure(study, targets, references, starts):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     targets : dict of str to Target
         By model id.
     references : dict of str to (size, 2) array

@@ -124,7 +124,7 @@ def times_exact_map(study, ranking, most_columns=MOST_COLUMNS):
 
     Parameters
     ----------
-    study : Study
+    study : StudyResults
     ranking : DataFrame
         Table `ranking` of the study.
     most_columns : int
