@@ -108,7 +108,8 @@ OPENING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Results
 
 def open_folders(app, error):
     """Let the folder of a README open with it."""
-    for docname in app.env.found_docs if error is None else ():
+    is_made = error is None and app.builder.format == "html"
+    for docname in app.env.found_docs if is_made else ():
         if os.path.basename(docname) == "README":
             page = Path(app.outdir, docname).with_name("index.html")
             page.write_text(OPENING, encoding="utf-8")
