@@ -1,7 +1,9 @@
 """The site of docs/: made without a warning, whole, and of use from a folder, without a network."""
 
 import re
+import shutil
 import sys
+import tempfile
 
 import browser
 import pytest
@@ -21,9 +23,12 @@ def site(tmp_path_factory):
     def make(directory):
         command = [sys.executable, "-m", "sphinx", "--quiet", "--conf-dir", SETTINGS]
         command += ["--doctree-dir", directory / "doctrees"]
-        run(ROOT, *command, "--fail-on-warning", "docs", directory / "site")
         only_local = ["--builder", "linkcheck", "--define", "linkcheck_ignore=https?://"]
-        run(ROOT, *command, *only_local, "docs", directory / "links")
+        with tempfile.TemporaryDirectory(dir=ROOT, prefix=".pages-") as folder:
+            for pages in (ROOT / "docs", SETTINGS / "pages"):
+                shutil.copytree(pages, folder, dirs_exist_ok=True)
+            run(ROOT, *command, "--fail-on-warning", folder, directory / "site")
+            run(ROOT, *command, *only_local, folder, directory / "links")
 
     return once(tmp_path_factory, "site", make) / "site"
 
