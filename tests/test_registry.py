@@ -40,42 +40,6 @@ def write(directory, name="mine.py", imports="", speed=2.0):
     return path
 
 
-def test_classes_of_the_package_are_told_by_their_kind():
-    assert names("model").keys() == {
-        "Banana",
-        "Circle",
-        "Gaussian",
-        "GaussianMixture",
-        "LogisticRegression",
-        "RandomGaussian",
-        "RobustRegression",
-        "Softmax",
-    }
-    assert names("sampler") == {
-        "DPBarker": "dpmcmc.samplers.dp_barker",
-        "DPHMC": "dpmcmc.samplers.dp_hmc",
-        "DPPenalty": "dpmcmc.samplers.dp_penalty",
-        "DPSGHMC": "dpmcmc.samplers.sghmc",
-        "DPSGLD": "dpmcmc.samplers.dp_sgld",
-        "DPSGNHT": "dpmcmc.samplers.dp_sgnht",
-        "ExactPosterior": "dpmcmc.samplers.exact_posterior",
-        "FullDataDPBarker": "dpmcmc.samplers.dp_barker",
-        "HMC": "dpmcmc.samplers.hmc",
-        "Metropolis": "dpmcmc.samplers.metropolis",
-        "MinibatchBarker": "dpmcmc.samplers.minibatch_barker",
-        "MinibatchDPPenalty": "dpmcmc.samplers.minibatch_dp_penalty",
-        "NoisyNewton": "dpmcmc.samplers.noisy_newton",
-        "NoisyStatistics": "dpmcmc.samplers.noisy_statistics",
-        "PrivateAnswer": "dpmcmc.samplers.private_answer",
-        "PrivateStart": "dpmcmc.samplers.private_start",
-        "SGHMC": "dpmcmc.samplers.sghmc",
-        "StartPoint": "dpmcmc.samplers.start_point",
-        "SubsampledHMC": "dpmcmc.samplers.subsampled_hmc",
-    }
-    moves = {"GaussianWalk", "GuidedWalk", "OneComponentWalk"}
-    assert names("move") == dict.fromkeys(moves, "dpmcmc.samplers.moves")
-
-
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_every_name_leads_to_its_class(kind):
     for name in names(kind):
