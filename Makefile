@@ -59,10 +59,12 @@ check-results: .venv/ready
 	$(DPMCMC) check-results $(STUDY)
 
 docs: .venv/ready
-	rm -rf docs/api results/site
+	rm -rf .pages results/site
+	cp -r docs .pages
+	cp src/dpmcmc_studies/reporting/site/pages/* .pages
 	.venv/bin/sphinx-build --quiet --fail-on-warning --conf-dir src/dpmcmc_studies/reporting/site \
-	    --doctree-dir results/.doctrees docs results/site
-	rm -rf results/.doctrees
+	    --doctree-dir .pages/.doctrees .pages results/site
+	rm -r .pages
 
 install-release: .venv/ready
 	.venv/bin/pip install --quiet --require-hashes --requirement envs/release.txt

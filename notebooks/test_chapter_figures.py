@@ -3,14 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import SMALL_MODELS
 
 from accounting_curves import accounting_panels, best_accounting_figure
 from clipped_chains import most_clipped
-from dpmcmc.likelihoods.target import Target
 from dpmcmc_studies.reporting.study import StudyResults
 from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
-from leapfrog_frames import trajectory_figure
 
 STUDY = StudyResults(
     results="",
@@ -19,14 +16,6 @@ STUDY = StudyResults(
         "dp-penalty": AlgorithmDescription(),
     },
 )
-
-
-def test_each_frame_of_a_trajectory_has_more_of_it():
-    model = SMALL_MODELS["circle"]
-    target = Target(model, model.simulate(np.random.default_rng(1)))
-    reference = model.sample_posterior(np.random.default_rng(2), target.data, 50)
-    figure = trajectory_figure(target, reference, reference[:13], "#009E73")
-    assert [len(axis.lines[0].get_xdata()) for axis in figure.axes] == list(range(3, 14, 2))
 
 
 @pytest.mark.parametrize("accountants", [["zcdp", "gaussian"], ["gaussian"]])

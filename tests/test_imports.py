@@ -68,7 +68,8 @@ ALLOWED |= {
 # Libraries that all modules of dpmcmc may import, and those of some; dpmcmc_studies may any.
 LIGHT = {"llvmlite", "numpy", "numba", "scipy", "msgspec", "dp_accounting", "yaml"}
 OF_SOME = {
-    "arviz": {"dpmcmc.evaluation.inference_data", "dpmcmc.release.statement"},
+    "arviz": {"dpmcmc.evaluation.inference_data"},
+    "xarray": {"dpmcmc.evaluation.inference_data", "dpmcmc.release.statement"},
     "jax": {"dpmcmc.likelihoods.jax"},
     "opendp": {"dpmcmc.release.noise"},
     "randomgen": {"dpmcmc.release.streams"},

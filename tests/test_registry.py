@@ -40,15 +40,6 @@ def write(directory, name="mine.py", imports="", speed=2.0):
     return path
 
 
-def test_classes_of_the_package_are_told_by_their_kind():
-    known = {"model": "Banana", "sampler": "DPPenalty", "move": "GuidedWalk"}
-    for kind, name in known.items():
-        assert [of for of in registry.KINDS if name in names(of)] == [kind]
-    assert names("sampler")["DPSGHMC"] == "dpmcmc.samplers.sghmc"
-    bases = {"Model", "RowsModel", "ExponentialFamily", "Sampler", "OneShot", "Move"}
-    assert not bases & {name for kind in registry.KINDS for name in names(kind)}
-
-
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_every_name_leads_to_its_class(kind):
     for name in names(kind):

@@ -130,7 +130,7 @@ def test_the_extra_has_what_commands_for_people_import():
     _, libraries = imported(*modules, "dpmcmc.release.inside")
     found = {canonicalize_name(library.split()[0]) for library in libraries}
     # Models of JAX have an extra of their own; notebooks alone need IPython.
-    assert found - {"jax", "ipython"} <= present and found >= {"opendp", "arviz"}
+    assert found - {"jax", "ipython"} <= present and found >= {"opendp", "xarray"}
 
 
 def test_nobody_is_told_to_install_a_name_of_a_package_index():

@@ -153,7 +153,7 @@ class Classification:
                 row = {"what": title, "accuracy": f"{medians['accuracy']:.4f}"}
                 rows.append(row | {"MMD": f"{medians['mmd']:.3f}"})
             classifiers = {
-                "scikit-learn, without privacy": baseline,
+                "L-BFGS, without privacy": baseline,
                 "The most frequent class": majority,
             }
             for title, accuracy in classifiers.items():

@@ -147,7 +147,7 @@ class Radon:
 
     @cached_property
     def fitted(self):
-        """Accuracy of scikit-learn on the houses held out."""
+        """Accuracy of softmax regression without privacy on the houses held out."""
         return baseline(self.train, self.held_out)
 
     @cached_property
@@ -163,7 +163,7 @@ class Radon:
         printed : dict of str to list of [float, float]
             Accuracy and standard deviation by algorithm: normal prior, then uniform.
         printed_baseline : [float, float]
-            The same of scikit-learn.
+            The same of softmax regression by scikit-learn.
         printed_alone : dict of str to [float, float]
             The same of samplers that do not run here.
         not_recorded : int
@@ -204,11 +204,11 @@ class Radon:
         rows = []
         for label, of in (("all houses", houses), ("without floors not recorded", recorded)):
             found = over_splits(baseline, of)
-            row = {"sampler": f"scikit-learn, {label}"}
+            row = {"sampler": f"L-BFGS, {label}"}
             row |= {"accuracy": f"{found.mean:.4f} (15 splits)", "sd": f"{found.sd:.4f}"}
             rows.append(row | as_printed(printed))
         held_out = {
-            "scikit-learn, the houses held out here": self.fitted,
+            "L-BFGS, the houses held out here": self.fitted,
             "The most frequent class": self.of_majority,
         }
         rows += [{"sampler": name, "accuracy": f"{of:.4f}"} for name, of in held_out.items()]

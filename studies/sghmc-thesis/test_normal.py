@@ -172,7 +172,3 @@ def test_printed_chains_are_held_against_the_limits_and_the_actual_mean(page):
     text = page.about_table()
     assert f"Naive; printed {4535:.4g}" in text and "**71,707 ± 5,079 is what" in text
     assert "Naive 25.00 %; Friction 25.00 %" in text
-
-
-def test_numbers_are_of_any_size():
-    assert [*map(normal.number, (0.12345, 1234.5, normal.ENDLESS))] == ["0.1235", "1,234", "∞"]

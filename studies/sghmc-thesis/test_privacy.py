@@ -96,12 +96,3 @@ def test_an_added_row_moves_sums_over_batches_of_a_fixed_size_twice_as_far():
     after = [sum(batch) for batch in combinations([*rows, 1.0], b)]
     moved = [value for value in after if value not in before]
     assert before == {-2.0} and set(moved) == {0.0} and len(moved) / len(after) == b / 5
-
-
-def test_printed_epsilons_have_the_colours_of_their_accountants():
-    panels = {"δ": ([1e-6, 1e-5], {"PLD": [2, 1], "Rényi": [3, 2]}, {"Rényi": [4, 5]})}
-    figure = privacy.accountant_panels(panels)
-    (axis,) = figure.axes
-    assert [line.get_color() for line in axis.lines][1] == axis.lines[2].get_color()
-    assert axis.get_ylim()[0] == 0 and axis.get_ylim()[1] > 5
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["PLD", "Rényi", "Thesis"]

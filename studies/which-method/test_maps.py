@@ -4,14 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc_studies.reporting.figures.strips import closest_algorithms
 from dpmcmc_studies.reporting.study import StudyResults
 from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
 from maps import (
-    CELL,
     best_methods,
-    cells_table,
-    curves_figure,
     families,
     front_sentences,
     gain_of_search,
@@ -125,25 +121,6 @@ def test_chains_that_the_study_cuts_short_are_counted_and_so_are_those_that_did_
     assert text.startswith("No chain ran in 3 of these") and "1 of the 3 cells" in text
 
 
-def test_the_map_has_a_frame_around_what_is_usable_and_the_curves_a_line_a_method():
-    best = best_methods(with_families(ranking(), STUDY.models))
-    axis = map_figure(STUDY, best).axes[0]
-    frames = [p for p in axis.patches if not p.get_fill()]
-    assert len(frames) == 1 and len(axis.texts) == len(best)
-    table = with_families(ranking(), STUDY.models)
-    *lines, usable = curves_figure(STUDY, table, 1.0).axes[0].get_lines()
-    assert {line.get_label() for line in lines} == {"Noisy Newton", "DP penalty"}
-    assert list(usable.get_ydata()) == [3, 3]
-
-
-def test_of_many_methods_the_curves_have_the_eight_that_lie_least_behind():
-    table = with_families(ranking(), STUDY.models)
-    chain = table[table["algorithm"] == "chain"]
-    more = [chain.assign(algorithm=f"m{i}", mmd=chain["mmd"] * (12 - i)) for i in range(9)]
-    drawn = closest_algorithms(pd.concat([table, *more]), CELL)
-    assert drawn == ["release", "chain", *(f"m{i}" for i in range(3, 9))]
-
-
 def test_a_cell_where_nothing_is_closer_than_never_moving_is_grey_and_has_no_method():
     table = with_families(ranking(), STUDY.models)
     stuck = table["n"] == 1000
@@ -212,13 +189,3 @@ def test_a_smaller_bound_is_given_with_what_it_gains():
         "- Noisy Newton, Normal mean, d = 3, n = 1,000: a `row_radius` of 3.92 in place of 5.16 "
         "lowers the MMD from 0.24 to 0.19."
     )
-
-
-def test_all_cells_are_ordered_by_rows_epsilon_and_mmd():
-    cells = with_families(with_kinds(STUDY, ranking()), STUDY.models)
-    rows = cells_table(
-        STUDY, cells.assign(share_first=np.nan, mean_error=0.5, seconds=1.0, iterations=9)
-    )
-    assert [row["n"] for row in rows] == ["1,000"] * 4 + ["10,000"] * 4 + ["100,000"] * 4
-    assert [row["method"] for row in rows[2:4]] == ["DP penalty", "Noisy Newton"]
-    assert rows[2]["times exact"] == "20.0" and rows[2]["first on"] == "–"

@@ -260,45 +260,6 @@ def test_claims_speak_of_curves_that_the_study_has(config):
             assert len(set(entry.values())) == len(entry)
 
 
-def test_the_claims_are_those_of_the_chapter(config):
-    """What each says is less than what."""
-    found = [
-        (claim.section, claim.rule, *next(iter(claims.entries(claim))).values())
-        for claim in given_claims(config)
-    ]
-    assert found == [
-        ("6.1", "fewer_iterations", "dp-penalty", "zcdp", "gaussian"),
-        ("6.1", "fewer_iterations", "minibatch-dp-penalty", "rdp", "published-pld"),
-        ("6.2", "undetectable_below", 0.2),
-        ("6.3", "lower", "flat-banana-2d", "dp-penalty", "minibatch-dp-penalty"),
-        ("6.3", "lower", "flat-banana-10d", "dp-barker", "minibatch-dp-penalty"),
-        (
-            "6.3",
-            "closer_when_tempered",
-            "flat-banana-2d",
-            "tempered-banana-2d",
-            "minibatch-dp-penalty",
-            "dp-penalty",
-        ),
-        ("Conclusions", "lower", "tempered-banana-2d", "dp-hmc", "minibatch-dp-penalty"),
-        ("6.3", "lower", "tempered-banana-2d", "dp-hmc", "dp-penalty"),
-        ("6.3", "lower", "flat-banana-2d", "dp-penalty", "dp-hmc"),
-        ("6.3", "lower", "correlated-gauss-2d", "dp-hmc", "dp-penalty"),
-        ("6.3", "equal", "narrow-banana-2d", "dp-hmc", "dp-penalty"),
-        ("Conclusions", "lower", "gauss-30d", "dp-penalty-ocu-gwmh", "dp-penalty"),
-        ("Conclusions", "not_lower", "flat-banana-2d", "dp-penalty-ocu-gwmh", "dp-penalty"),
-        ("6.3", "falls_with_epsilon", "flat-banana-2d", "dp-penalty"),
-        ("6.3", "does_not_fall", "narrow-banana-2d", "dp-penalty"),
-        ("Conclusions", "above_baselines", "gauss-30d", "dp-penalty"),
-        ("6.3", "clips_less_than", "flat-banana-2d", "dp-penalty", 0.1),
-    ]
-    # How many comparisons of what is there: seventeen claims, each of so many entries.
-    counts = [len(list(claims.entries(claim))) for claim in given_claims(config)]
-    assert counts == [2, 1, 1, 5, 2, 6, 6, 4, 4, 2, 2, 2, 6, 16, 5, 9, 27]
-    assert len({claim.statement for claim in given_claims(config)}) == len(given_claims(config))
-    assert claims.SHARE == 0.8
-
-
 def test_a_list_stands_for_each_of_its_entries():
     of = [
         {"model": ["m", "n"], "lower": "a", "higher": ["b", "c"]},

@@ -99,7 +99,7 @@ def test_they_are_the_numbers_of_arviz_to_the_last_digit():
 
         for x in chains_of_many_kinds():
             mine = [bulk_size(x), tail_size(x)]
-            theirs = [arviz.ess(x), arviz.ess(x, method="tail")]
+            theirs = [arviz.ess(x), arviz.ess(x, method="tail", prob=(0.05, 0.95))]
             if len(x) > 1:
                 mine.append(r_hat(x))
                 theirs.append(arviz.rhat(x))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from row_models import LogisticRows
 
-from dpmcmc import registry
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian, RandomGaussian, is_covariance
@@ -121,19 +120,6 @@ def test_what_is_allowed_is_kept_as_it_is(cls):
     fields = msgspec.structs.fields(schema(cls))
     required = {field.name for field in fields if field.required}
     assert required <= set(SETTINGS[cls]) <= {field.name for field in fields}
-
-
-def test_the_models_of_the_package_are_found_by_name_and_no_base_class_is():
-    assert set(registry.names("model")) == {
-        "Banana",
-        "Circle",
-        "Gaussian",
-        "GaussianMixture",
-        "LogisticRegression",
-        "RandomGaussian",
-        "RobustRegression",
-        "Softmax",
-    }
 
 
 def test_what_a_model_need_not_have_is_missed_in_one_line():

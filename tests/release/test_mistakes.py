@@ -232,7 +232,7 @@ MISTAKES = {
         ["--start", "0"],
         "draws are not finite",
     ),
-    "no ArviZ": (GAUSSIAN, STATISTICS, ["without", "arviz"], "arviz"),
+    "no xarray": (GAUSSIAN, STATISTICS, ["without", "xarray"], "xarray"),
     "no h5netcdf": (GAUSSIAN, STATISTICS, ["without", "h5netcdf"], "h5netcdf"),
     "no pyarrow for a Parquet file": (
         GAUSSIAN | {"data": "data.parquet"},

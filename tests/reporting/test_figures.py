@@ -93,28 +93,6 @@ def test_lines_and_boxes_lie_within_the_axes_and_are_named(of):
     assert len(panels.legends[0].get_texts()) == 1
 
 
-def test_fractions_are_drawn_in_percent():
-    figure = metrics.metric_panels(
-        STUDY, chains_table({4.0: [0.5, 0.5]}), ["clip_fraction"], ["circle"]
-    )
-    assert "%" in figure.axes[0].get_ylabel()
-    assert figure.axes[0].get_ylim()[1] == pytest.approx(1.08 * 5)
-
-
-def test_panels_without_any_chain_are_an_empty_figure():
-    figure = metrics.metric_panels(STUDY, chains_table({4.0: [0.2]}), ["mmd"], ["absent-model"])
-    assert not figure.axes
-
-
-def test_boxes_have_the_colours_of_the_study():
-    chains = pd.concat(
-        [chains_table({4.0: [0.2, 0.3]}), chains_table({4.0: [0.2, 0.3]}, algorithm="unknown")]
-    )
-    (axis,) = metrics.metric_panels(STUDY, chains, ["mmd"], ["circle"]).axes
-    edges = [container.boxes[0].get_edgecolor() for container in axis.containers]
-    assert edges == [colors.to_rgba("#009E73"), colors.to_rgba(style.NEUTRAL)]
-
-
 def test_clipping_is_drawn_against_the_bound():
     chains = chains_table({math.nan: [0.2, 0.3, 0.4]}).assign(clip_bound=[0.5, 2, 2])
     baselines = pd.DataFrame({"model": ["circle"], "baseline": [0], "mmd": [0.1]})
@@ -167,22 +145,6 @@ def test_what_is_far_is_red_though_it_is_the_best_and_what_never_moved_is_grey(f
         assert (max(shades) + 0.05) / (min(shades) + 0.05) >= 4.5
 
 
-def test_thin_strips_have_a_dot_where_usable_in_place_of_numbers(four, ranking):
-    many = pd.concat([ranking.assign(epsilon=float(e)) for e in range(1, 9)])
-    axis = strips.times_exact_map(four, many).axes[0]
-    assert not axis.texts and len(axis.lines) == 8 and len(axis.patches) == 3 * 8
-
-
-def test_many_algorithms_are_in_maps_below_each_other_with_the_rows_that_they_need(four, ranking):
-    other = ranking[ranking["algorithm"] == "dp-hmc"].assign(model="other")
-    figure = strips.times_exact_map(four, pd.concat([ranking, other]), most_columns=2)
-    upper, lower, _ = figure.axes
-    heads = [[label.get_text() for label in axis.get_xticklabels()] for axis in (upper, lower)]
-    assert heads == [["DP HMC", "dp-penalty"], ["a", "b"]]
-    assert [len(axis.get_yticklabels()) for axis in (upper, lower)] == [2, 1]
-    assert lower.get_position().y1 < upper.get_position().y0
-
-
 def test_a_claim_has_its_verdict_and_a_label_that_stands_alone():
     columns = ["claim", "statement", "comparisons", "for", "open", "against", "verdict"]
     claims = pd.DataFrame(
@@ -212,29 +174,6 @@ def test_panels_of_a_metric_have_the_same_axis():
     one, other = metrics.metric_panels(STUDY, both, ["mmd"], ["circle", "other"]).axes
     assert one.get_ylim() == other.get_ylim() and one.get_yscale() == "log"
     assert one.get_ylabel() == "MMD" and not other.get_ylabel()
-
-
-def test_medians_are_seen_on_dark_boxes_and_more_than_six_algorithms_are_hatched():
-    names = [f"a{i}" for i in range(7)]
-    algorithms = {name: AlgorithmDescription(colour="#332288") for name in names}
-    study = StudyResults(results="", models=STUDY.models, algorithms=algorithms)
-    chains = pd.concat([chains_table({4.0: [0.2, 0.3, 0.4]}, name) for name in names])
-    figure = metrics.metric_panels(study, chains, ["mmd"], ["circle"])
-    boxes = [container.boxes[0] for container in figure.axes[0].containers]
-    assert [bool(box.get_hatch()) for box in boxes] == [False] * 6 + [True]
-    medians = [container.medians[0] for container in figure.axes[0].containers]
-    assert {line.get_color() for line in medians} == {"white"}
-    few = metrics.metric_panels(study, chains[chains["algorithm"] != "a0"], ["mmd"], ["circle"])
-    assert not any(container.boxes[0].get_hatch() for container in few.axes[0].containers)
-
-
-def test_models_of_one_algorithm_are_rows_with_a_box_for_each_epsilon():
-    chains = chains_table({4.0: [0.2, 0.3], 6.0: [0.5, 0.6]})
-    both = pd.concat([chains, chains.assign(model="other")])
-    axis = metrics.models_figure(STUDY, both, "gradient_clip_fraction").axes[0]
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["Circle, d = 2", "other"]
-    low, high = axis.get_xlim()
-    assert len(axis.patches) == 4 and low < 0 and high == pytest.approx(1.08 * 12)
 
 
 def luminance(colour):
@@ -273,23 +212,6 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
         contents.append([(tmp_path / f"{name}.{kind}").read_bytes() for kind in ("pdf", "png")])
     assert contents[0] == contents[1]
     assert {path.name for path in tmp_path.iterdir()} == {"a.pdf", "a.png", "b.pdf", "b.png"}
-
-
-def test_every_box_has_a_median_that_is_seen_however_its_axis_is_zoomed():
-    """A box as thin as a line keeps its colour beside the median."""
-    chains = chains_table({4.0: [0.2, 0.3, 0.4], 6.0: [0.3, 0.3001, 0.3002]})
-    chains = chains.assign(accuracy=0.72 + chains["mmd"] / 1000)
-    figure = metrics.metric_panels(STUDY, chains, ["mmd", "accuracy"], ["circle"])
-    rows = metrics.models_figure(STUDY, chains, "gradient_clip_fraction")
-    vertical = [(axis, axis.containers[0]) for axis in figure.axes]
-    for axis, boxes in vertical:
-        axis.set_ylim(0, 1)
-        assert len(boxes.medians) == 2
-        for box, median in zip(boxes.boxes, boxes.medians, strict=True):
-            assert median.get_visible() and median.get_color() != box.get_facecolor()
-            assert 0 < np.ptp(median.get_xdata()) < 0.7 * np.ptp(box.get_path().vertices[:, 0])
-    of_rows = [line for line in rows.axes[0].lines if line.get_linewidth() == 1.1]
-    assert len(of_rows) == 2 and all(0 < np.ptp(line.get_ydata()) < 0.4 for line in of_rows)
 
 
 def test_an_axis_of_accuracies_is_as_long_as_their_range():
@@ -331,13 +253,3 @@ def test_values_below_an_axis_are_marked_where_they_are_and_counted():
     few = metrics.metric_panels(STUDY, chains[:199], ["mmd"], ["circle"])
     (axis,) = few.axes
     assert bool(marks(axis)) == bool((chains["mmd"][:199] < axis.get_ylim()[0]).any())
-
-
-def test_values_below_the_axes_of_clipping_are_marked_in_both_panels():
-    chains = chains_table({math.nan: [*np.geomspace(0.1, 0.2, 199), 1e-6]}).assign(clip_bound=2)
-    baselines = pd.DataFrame({"model": ["circle"], "baseline": [0], "mmd": [0.1]})
-    figure = metrics.clipping_panels(STUDY, chains, baselines)
-    top, bottom = figure.axes
-    assert marks(top) == [(0.0, "#009E73")]
-    assert marks(bottom) == [(pytest.approx(100 * 1e-7), "#009E73")]
-    assert notes(figure) == "▼ below the axis: 1 of 200 chains"

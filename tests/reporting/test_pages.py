@@ -219,17 +219,9 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
     ("rows", "sentences"),
     [
         (
-            [["a", 1, 1, 0.04, True, True]],
-            "At ε = 1, use a. Its MMD is 2.0 times that of exact samples.",
-        ),
-        (
             [["a", epsilon, 1, 0.04 / epsilon, True, True] for epsilon in (1, 2)],
             "At ε = 1 and 2, use a. Its MMD is 2.0 times that of exact samples at ε = 1 and 1.0 "
             "times at ε = 2.",
-        ),
-        (
-            [["a", 1, 1, 0.04, True, True], ["b", 1, 2, 0.05, True, True]],
-            "At ε = 1, use a or b. The lowest MMD is 2.0 times that of exact samples.",
         ),
         (
             [
@@ -241,11 +233,6 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
             "exact samples at ε = 1 and 1.0 times at ε = 2.",
         ),
         (
-            [[name, epsilon, 1, 0.5, True, False] for name in "ab" for epsilon in (1, 2, 3)],
-            "At each of the 3 ε from 1 to 3, **no algorithm is usable**. The closest are a and b. "
-            "The lowest MMD is 25 times that of exact samples at ε = 1 and 25 times at ε = 3.",
-        ),
-        (
             [
                 ["a", 1, 1, 0.5, True, False],
                 ["a", 2, 1, 0.4, True, False],
@@ -255,13 +242,6 @@ def test_the_heading_of_an_answer_says_the_number_of_rows_once():
             "At each of the 3 ε from 1 to 3, **no algorithm is usable**. The closest are a (ε = 1 "
             "and 2) and b (ε = 3). The lowest MMD is 25 times that of exact samples at ε = 1 and "
             "15 times at ε = 3.",
-        ),
-        (
-            [
-                [name, e, 1, 0.04, True, True]
-                for e, name in ((1, "a"), (2, "a"), (2, "b"), (4, "a"))
-            ],
-            "At each of the 3 ε from 1 to 4, use a (all 3 ε) or b (ε = 2). The lowest MMD is 2.0",
         ),
         (  # of a usable one and a closer one, the usable one; what ties but never moved is no help
             [

@@ -71,12 +71,6 @@ def test_ranks_show_ties_and_dashes():
     assert first["MMD"] == "0.100 [0.050,\N{NO-BREAK SPACE}0.200]"
 
 
-def test_verdicts_are_counted_without_claims_that_the_study_lacks():
-    verdicts = ["confirmed", "confirmed", "undecided", "not in this study"]
-    text = summary.counted_verdicts(pd.DataFrame({"verdict": verdicts}))
-    assert text == "Of the 3 claims, 2 are confirmed and one is undecided."
-
-
 def test_comparisons_for_a_claim_are_not_listed_unless_left_out():
     sides = ["for", "for", "against"] + ["open"] * 45
     table = pd.DataFrame({"claim": [1] * 3 + [2] * 45, "speaks": sides, "counts": True})
@@ -108,7 +102,3 @@ def test_the_nearest_is_at_the_largest_epsilon(cells):
     )
     assert second == "- Short: no chain is long enough for an MMD."
     assert third.endswith("from never moving to exact.")
-
-
-def test_models_are_named_for_a_caption():
-    assert comparison.labels(STUDY, ["m", "one"]) == "*M* and *One*"

@@ -89,11 +89,6 @@ def test_a_notebook_without_its_figures_is_left_out(resolve, write):
     assert list(resolve({"words": {}, "a": {}})) == ["words"]
 
 
-def test_the_order_is_that_of_the_configuration(resolve, write):
-    write("0", {"figures": [{"name": "figure-0", "shows": "Zero"}]})
-    assert list(resolve({"a": {"panels": ["m"]}, "0": {}})) == ["a", "0"]
-
-
 def test_a_notebook_of_ones_own_lies_beside_the_study(resolve, write, tmp_path):
     (tmp_path / "mine").mkdir()
     write("mine/own", {})

@@ -11,33 +11,11 @@ from conftest import ROOT
 
 from dpmcmc.configuration.yaml_files import ConfigError, merged, read_config
 from dpmcmc.files import JobError
-from dpmcmc.models.gaussian import is_covariance
 from dpmcmc_studies.jobs import budgets
 from dpmcmc_studies.study import study_specs
 from dpmcmc_studies.study.loading import load_study
 from dpmcmc_studies.study.runs import Cell, text_of
 from dpmcmc_studies.study.study import StudyConfig
-
-
-def test_the_full_study_is_the_published_one(config):
-    study = StudyConfig(config, ROOT)
-    chains = 7 * 3 * 6 + 3 * 3 + 4 * 3 * 6 + 2 * 6 + 2 * 2 * 8
-    assert len(study.cells) == chains + 7 * 6 + 3  # and noisy statistics, not of the chapter
-    assert len(study.seeds) == 20
-    assert study.swept == ["clip_bound"]
-    assert study.model_ids == list(config["models"])
-    assert study.cells[0] == Cell("flat-banana-2d", "dp-penalty", "epsilon-1")
-    last = Cell("flat-banana-10d-n100000", "hmc", "iterations-500/clip_bound-1000")
-    assert study.cells[chains - 1] == last
-    assert study.budget(Cell("circle", "dp-hmc", "epsilon-0.75")).delta == 0.1 / 100_000
-    epsilons = {run.epsilon for run in study.runs.values()}
-    assert epsilons == {0.5, 0.75, 1, 2, 3, 4, 5, 6, None}
-
-
-def test_the_quick_study_runs_every_model_and_algorithm(quick):
-    study = StudyConfig(quick, ROOT)
-    assert set(study.model_ids) == set(quick["models"])
-    assert study.algorithm_ids == list(quick["algorithms"])
 
 
 def test_a_job_is_told_its_own_settings_alone(config):
@@ -52,6 +30,7 @@ def test_a_job_is_told_its_own_settings_alone(config):
     for job in [Cell(*job) for job in jobs]:
         assert before.chain(job, 3) == after.chain(job, 3) != after.chain(job, 4)
         assert before.budget(job) == after.budget(job)
+    assert before.budget(Cell(*jobs[0]))["delta"] == 0.1 / 100_000
     assert before.dataset("circle") == after.dataset("circle")
     assert before.reference("circle") == after.reference("circle")
     changed = Cell("flat-banana-2d", "dp-hmc", "epsilon-6")
@@ -183,24 +162,17 @@ HMC = "algorithms/dp-hmc/settings/flat-banana-10d"
 AUDIT = {"runs": 200_000, "delta": 0.01, "confidence": 0.999, "cases": ["dp-hmc-1"]}
 BAD = [
     ("sed", 1, "config: unknown key sed; valid keys: study, seed, models, algorithms, seeds,"),
-    ("chains_per_release", 4, "config: unknown key chains_per_release; valid keys: study, seed"),
     ("seeds", ..., "config: missing key seeds"),
     ("seeds", 0, "seeds: must be a whole number >= 1, not 0"),
-    ("seeds", 2.5, "seeds: must be a whole number, not 2.5"),
-    ("seeds", "20", "seeds: must be a whole number"),
     ("seeds", True, "seeds: must be a whole number"),
     ("study", "../up", "study: '../up' is not a valid id"),
-    ("delta_times_n", 0, "delta_times_n: must be a number > 0.0, not 0"),
+    ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
     ("delta_times_n", math.nan, "delta_times_n: must be a finite number, not nan"),
+    ("seed", 10**400, "seed: must be a finite number, not 1000"),
     ("mmd/pairs", 5, "mmd: unknown key pairs; valid keys: bandwidth_pairs, max_draws"),
     ("runs", [], "runs: must be a list of length >= 1, not []"),
     ("runs/0/epsilons", [1, 0], "runs[0].epsilons[1]: must be a number >= 1e-06, not 0"),
-    ("runs/0/epsilons", [-2], "runs[0].epsilons[0]: must be a number >= 1e-06, not -2"),
-    ("runs/0/epsilons", [math.inf], "runs[0].epsilons[0]: must be a finite number, not inf"),
-    ("runs/0/epsilons", ["1"], "runs[0].epsilons[0]: must be a number, not '1'"),
     ("runs/0/epsilons", [3, 3.0000001], "runs twice as epsilon-3, with different numbers"),
-    ("runs/0/models", ["flat"], "runs[0].models: unknown model flat; valid models: flat-banana-2d"),
-    ("runs/1/models/0", "a/b", "runs[1].models[0]: 'a/b' is not a valid id"),
     (
         "runs/0/algorithms",
         ["dp-hcm"],
@@ -215,27 +187,16 @@ BAD = [
         "noise_scale, clip_bound, proposal_scale",
     ),
     (f"{PENALTY}/clip_bound", 0, f"{PENALTY.replace('/', '.')}.clip_bound: must be a number > 0.0"),
-    (f"{PENALTY}/clip_bound", -1, "must be a number > 0.0, not -1"),
-    (f"{PENALTY}/clip_bound", math.inf, "must be a finite number, not inf"),
-    (f"{PENALTY}/noise_scale", 0, "noise_scale: must be a number > 0.0"),
     (
         f"{PENALTY}/proposal_scale",
         [1, 2, 3],
         "proposal_scale: must be a number or a list of dimension = 2 numbers, not 3",
     ),
-    (f"{PENALTY}/proposal_scale", [0.1, -0.2], "proposal_scale[1]: must be a number > 0.0"),
-    (f"{PENALTY}/proposal_scale", "0.1", "proposal_scale: must be a number, not '0.1'"),
     (f"{PENALTY}/clip_bound", ..., "missing key clip_bound"),
-    (f"{HMC}/inverse_mass_matrix", [1, 1], "list of dimension = 10 numbers, not 2"),
     (
         f"{HMC}/num_integration_steps",
         0,
         "integration_steps: must be a whole number >= 1, not 0",
-    ),
-    (
-        "algorithms/dp-hmc/accountant",
-        "rdp2",
-        "accountant: unknown accountant rdp2; valid names: barker-rdp, certified, gau",
     ),
     (
         "algorithms/dp-hmc/accountant",
@@ -247,7 +208,6 @@ BAD = [
     ("algorithms/rwmh/accountant", "gaussian", "Metropolis is not private, so it takes no acc"),
     ("algorithms/dp-hmc/move", "GaussianWalk", "algorithms.dp-hmc.move: DPHMC takes no move"),
     ("algorithms/dp-penalty/move", ..., "missing key move; valid values: GaussianWalk, GuidedWalk"),
-    ("algorithms/dp-penalty/move", "Walk", "unknown move Walk; valid names: GaussianWalk, Guided"),
     ("algorithms/dp-penalty/sampler", "DPPenalti", "unknown sampler DPPenalti; valid names: "),
     ("algorithms/dp-penalty/sampler", 3, "algorithms.dp-penalty.sampler: must be a text, not 3"),
     (
@@ -273,25 +233,15 @@ BAD = [
         "ring",
         "models.circle.kind: unknown model ring; valid names: Banana, Circle, Gaussian, Gau",
     ),
-    ("models/circle/kind", ..., "models.circle: missing key kind"),
     ("models/circle/curvature", 1, "models.circle: unknown key curvature; valid keys: num_rows"),
-    ("models/circle", None, "models.circle: must be a map, not None"),
     ("models/Bad Id", {"kind": "Circle"}, "models: 'Bad Id' is not a valid id"),
     (
         "models/tempered-banana-2d/tempered_rows",
         100_001,
         "models.tempered-banana-2d.tempered_rows: must be at most num_rows = 100000, not 100001",
     ),
-    ("models/gauss-30d/num_rows", 1e5, "num_rows: must be a whole number, not 100000.0"),
     ("models/flat-banana-2d/true_position", [0, 3, 0], "at most dimension = 2 entries, not 3"),
     ("models/correlated-gauss-2d/covariance", [[1, 2], [2, 1]], "positive definite 2 x 2 matrix"),
-    ("models/correlated-gauss-2d/covariance", [[1, 0.5], [0.4, 1]], "symmetric positive"),
-    ("models/correlated-gauss-2d/true_position", [0, 3, 0], "positive definite 3 x 3 matrix"),
-    (
-        "algorithms/dp-barker/settings/flat-banana-2d/batch_size",
-        100_001,
-        "flat-banana-2d.batch_size: must be at most num_rows = 100000, not 100001",
-    ),
     (
         "algorithms/dp-barker/settings/flat-banana-2d/batch_size",
         15,
@@ -303,24 +253,15 @@ BAD = [
         "not a BarkerMechanism; valid values: barker-rdp, certified",
     ),
     (
-        "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/noise_variance",
-        0,
-        "noise_variance: must be a number > 0.0, not 0",
-    ),
-    (
         "algorithms/minibatch-dp-penalty/settings/flat-banana-2d/sensitivity",
         "loose",
         "sensitivity: unknown value 'loose'; valid values: published, exact",
     ),
-    ("runs/4/iterations", [0], "runs[4].iterations[0]: must be a whole number >= 1, not 0"),
     ("runs/4/iterations", ..., "runs[4]: needs one of the keys epsilons, iterations"),
     ("runs/4/epsilons", [1], "runs[4]: needs one of the keys epsilons, iterations"),
-    ("runs/4/start_sd", 0, "runs[4].start_sd: must be a number > 0.0, not 0"),
     ("runs/4/vary", {}, "runs[4].vary: must be a map of length >= 1"),
     ("runs/4/vary/clip_bound", [1, 0], "clip_bound-0.clip_bound: must be a number > 0.0, not 0"),
-    ("runs/4/vary/clip_bound", ["loose"], "clip_bound: must be a number, not 'loose'"),
     ("runs/4/vary", {"iterations": [5]}, "runs[4].vary.iterations: is a column of the tables"),
-    ("runs/4/vary", {"clip": [1]}, "unknown key clip; valid keys: clip_bound, proposal_scale"),
     (
         "runs/4",
         {"models": ["circle"], "algorithms": ["start"], "epsilons": [1]},
@@ -331,51 +272,26 @@ BAD = [
         ["circle"],
         "algorithms.rwmh.settings: no settings for model circle, which runs; there are settings",
     ),
-    ("accounting_curves/curves", {"dp-penalty": ["rdp"]}, "accountant rdp prices a Subsampled"),
-    (
-        "accounting_curves/curves",
-        {"dp-penalty": ["x"]},
-        "dp-penalty: unknown accountant x; valid",
-    ),
     ("accounting_curves/epsilons/from", 6, "accounting_curves.epsilons: from must be less than"),
     ("accounting_curves/model", "circle", "minibatch-dp-penalty has no settings for model circle"),
-    ("accounting_curves/model", "x", "accounting_curves.model: unknown model x; valid models: fl"),
-    ("audit", {}, "audit: missing key runs, delta, confidence, cases"),
-    ("audit", None, "audit: must be a map, not None"),
     (
         "audit",
         AUDIT | {"seeds": 1},
         "audit: unknown key seeds; valid keys: runs, delta, confidence, cases",
     ),
     ("audit", AUDIT | {"runs": 99}, "audit.runs: must be a whole number >= 100, not 99"),
-    ("audit", AUDIT | {"runs": 1e4}, "audit.runs: must be a whole number, not 10000.0"),
-    ("audit", AUDIT | {"delta": 1e-6}, "audit.delta: must be a number >= 0.001, not 1e-06"),
-    ("audit", AUDIT | {"delta": 0.1}, "audit.delta: must be a number <= 0.01, not 0.1"),
-    ("audit", AUDIT | {"delta": math.nan}, "audit.delta: must be a finite number, not nan"),
-    ("audit", AUDIT | {"confidence": 1}, "audit.confidence: must be a number <= 0.999999, not 1"),
-    ("audit", AUDIT | {"confidence": "99 %"}, "audit.confidence: must be a number, not '99"),
-    ("tuning/trial", 5, "tuning: unknown key trial; valid keys: epsilon, trials, seeds,"),
-    ("tuning/trials", 0, "tuning.trials: must be a whole number >= 1, not 0"),
-    ("tuning/epsilon", ..., "tuning: missing key epsilon"),
-    ("tuning/largest_clip_fraction", 2, "largest_clip_fraction: must be a number <= 1.0, not 2"),
-    ("tuning/models", ["x"], "tuning.models: unknown model x; valid models: flat-banana-2d"),
-    ("tuning/algorithms", ["x"], "tuning.algorithms: unknown algorithm x; valid algorithms: dp-"),
     (
         "tuning/models",
         ["circle"],
         "algorithms.minibatch-dp-penalty-certified.settings: no settings for a model of "
         "tuning.models, which are: circle",
     ),
-    ("tuning/factors/noise", 5, "tuning.factors: unknown key noise; valid keys: noise_scale"),
-    ("tuning/factors/noise_scale", 1, "noise_scale: must be a number > 1.0, not 1"),
     (
         "tuning/factors",
         {"clip_bound": 2},
         "tuning.factors: names no setting of dp-barker-certified on flat-banana-2d, which has: "
         "batch_size, proposal_scale",
     ),
-    ("study", "quick\n", "study: 'quick\\n' is not a valid id"),
-    ("models/circle\n", {"kind": "Circle"}, "is not a valid id"),
     (
         "colours",
         {"dp-hmc": "#12345"},
@@ -393,14 +309,8 @@ BAD = [
         "notebooks.comparison.models: unknown model ''; valid models: ",
     ),
     ("bad\nkey", 1, r"config: unknown key 'bad\nkey'; valid keys: study"),
-    ("seed", 10**400, "seed: must be a finite number, not 1000"),
-    ("delta_times_n", 10**400, "delta_times_n: must be a finite number"),
-    ("delta_times_n", 2, "delta_times_n: must be a number <= 1.0, not 2"),
     ("runs/0/epsilons", [1e308], "runs[0].epsilons[0]: must be a number <= 100"),
-    (f"{PENALTY}/noise_scale", 1e200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
-    (f"{PENALTY}/noise_scale", 1e-200, "noise_scale: must be between 1e-12 and 1e+09 in size"),
     (f"{PENALTY}/proposal_scale", [1, 1e10], "proposal_scale[1]: must be between 1e-12 and 1e+09"),
-    ("models/tempered-banana-2d/tempered_rows", 1.5, "must be a whole number"),
     (
         "models/correlated-gauss-2d/covariance",
         [[1, 0], [0, 1e-320]],
@@ -490,12 +400,6 @@ def test_one_name_of_a_cell_for_two_things_is_refused(config):
     config["runs"].append(again | {"start_sd": 0.1})
     with pytest.raises(ConfigError, match="rwmh on flat-banana-2d runs twice as iter"):
         StudyConfig(config, ROOT)
-
-
-def test_covariances():
-    assert is_covariance([[2, 1, 0], [1, 2, 1], [0, 1, 2]], 3)
-    assert not is_covariance([[1, 1], [1, 1]], 2)
-    assert not is_covariance([[1, 0]], 2)
 
 
 def test_null_removes_and_maps_are_merged(config):

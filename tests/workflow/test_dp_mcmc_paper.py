@@ -128,11 +128,6 @@ def test_the_longest_chains_spend_all_of_epsilon_1(study):
     assert dpmcmc.iterations(sampler, *told) == spec["iterations"]
 
 
-def test_the_committed_page_has_the_sentences_that_it_should_have():
-    page = (ROOT / "docs/dp-mcmc-paper/pages/dp-mcmc-paper.md").read_text()
-    assert all(sentence in page for sentence in SAID)
-
-
 @pytest.mark.torture
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     (fresh / "small.yaml").write_text(yaml.safe_dump(SMALL))

@@ -174,11 +174,6 @@ SAID = {  # by page
 }
 
 
-def test_committed_pages_have_the_sentences_that_their_pages_should_have():
-    for name, said in SAID.items():
-        assert said in (ROOT / f"docs/sghmc-thesis/pages/{name}.md").read_text()
-
-
 @pytest.mark.torture
 def test_the_study_runs_to_its_last_page(fresh, overlay):
     houses = pd.read_csv(ROOT / "examples/radon.csv")

@@ -15,6 +15,7 @@ from dpmcmc.samplers.chain import Chain
 
 if TYPE_CHECKING:
     import arviz
+    import xarray
 
 
 def to_arviz(
@@ -26,7 +27,7 @@ def to_arviz(
     *,
     run: str | None = None,
     burn_in: bool = False,
-) -> "arviz.InferenceData":
+) -> "arviz.InferenceData | xarray.DataTree":
     """Chains of one cell of a study, or of `run_chain`, for ArviZ. The variable is theta.
 
     Parameters
@@ -48,7 +49,7 @@ def to_arviz(
 
     Returns
     -------
-    arviz.InferenceData
+    arviz.InferenceData, or xarray.DataTree of ArviZ 1
         `posterior`: theta (chain, draw, component). Components have the names that the model gives
         (`parameter_names`), or by 0 to d - 1. `sample_stats`: is_accepted, unless the
         study has thinned the positions (`stored_draws`). Attributes: study, model, algorithm, run,
@@ -135,15 +136,17 @@ def inference_data(chains, burn_in, names=None, attributes=()):
             groups[group] = {name: values[:, first:]}
             if burn_in:
                 groups[f"warmup_{group}"] = {name: values[:, :first]}
+    attributes = {key: value for key, value in dict(attributes).items() if value is not None}
+    options = {
+        "save_warmup": burn_in,
+        "dims": {"theta": ["component"]},
+        "coords": {"component": list(names or range(positions.shape[2]))},
+    }
     with warnings.catch_warnings():  # of fewer draws than chains, as small budgets give
         warnings.simplefilter("ignore", UserWarning)
-        return arviz.from_dict(
-            **groups,
-            save_warmup=burn_in,
-            dims={"theta": ["component"]},
-            coords={"component": list(names or range(positions.shape[2]))},
-            attrs={key: value for key, value in dict(attributes).items() if value is not None},
-        )
+        if arviz.__version__.startswith("0."):
+            return arviz.from_dict(**groups, attrs=attributes, **options)
+        return arviz.from_dict(groups, attrs={"/": attributes}, **options)
 
 
 def require(kind, name, valid):

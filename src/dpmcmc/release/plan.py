@@ -291,6 +291,6 @@ def described(mechanism, count):
 
 def require_libraries():
     """Raise a JobError without the libraries of the extra."""
-    for name in ("randomgen", "opendp", "arviz", "h5netcdf"):
+    for name in ("randomgen", "opendp", "xarray", "h5netcdf", "h5py"):
         if importlib.util.find_spec(name) is None:
             raise JobError(missing(name, "release"))

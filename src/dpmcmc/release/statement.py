@@ -11,7 +11,6 @@ import json
 import math
 import os
 import platform
-import warnings
 from datetime import datetime
 from decimal import ROUND_CEILING
 from importlib import metadata
@@ -258,25 +257,19 @@ def as_csv(draws, names):
 
 
 def as_netcdf(draws, names):
-    """Draws for ArviZ, as bytes, without the moment when they were made, which ArviZ would note.
+    """Draws as the posterior of a file for ArviZ, as bytes.
 
     They are made in memory, because HDF5 crashes where a disk is full.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import arviz
+    import xarray
 
-        data = arviz.from_dict(
-            posterior={"theta": draws},
-            dims={"theta": ["component"]},
-            coords={"component": names},
-        )
-        data.posterior.attrs.clear()
-        file = data.posterior.to_netcdf(
-            None, engine="h5netcdf", group="posterior", encoding={"theta": {"zlib": True}}
-        )
-        with file:  # a view, without which the file in memory cannot be closed
-            return file.tobytes()
+    places = {"chain": range(len(draws)), "draw": range(draws.shape[1]), "component": names}
+    theta = xarray.DataArray(draws, places, places.keys(), name="theta")
+    file = theta.to_dataset().to_netcdf(
+        None, engine="h5netcdf", group="posterior", encoding={"theta": {"zlib": True}}
+    )
+    with file:  # a view, without which the file in memory cannot be closed
+        return file.tobytes()
 
 
 def move(folder, output):

@@ -1,8 +1,8 @@
 """Sphinx: how docs/, or the results of one study, become a site that a folder can hold.
 
-`make docs` builds docs/ into results/site. A study's own site is built from its results by the same
-settings: its rule says `root_doc` and `project`. Pages are Markdown. Nothing is executed, and
-nothing is fetched.
+`make docs` builds docs/, with the folder pages/ beside this file, into results/site. A study's own
+site is built from its results by the same settings: its rule says `root_doc` and `project`. Pages
+are Markdown. Nothing is executed, and nothing is fetched.
 """
 
 import json
@@ -68,8 +68,11 @@ def with_links(text, folder, source):
 
     def place(match):
         path = os.path.normpath(Path(folder, match[1]))
-        page = OUTSIDE.get(os.path.relpath(path, CHECKOUT))
-        return f"]({page}.md" if page else f"]({os.path.relpath(path, source)}"
+        name = os.path.relpath(path, CHECKOUT)
+        if name in OUTSIDE:
+            return f"]({OUTSIDE[name]}.md"
+        is_page = name.startswith("docs/")  # the source is a copy of docs/, beside it
+        return f"]({name.removeprefix('docs/') if is_page else os.path.relpath(path, source)}"
 
     return re.sub(r"\]\((?!\w+:|#)([^)#\s]+)", place, text)
 
@@ -108,7 +111,8 @@ OPENING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Results
 
 def open_folders(app, error):
     """Let the folder of a README open with it."""
-    for docname in app.env.found_docs if error is None else ():
+    is_made = error is None and app.builder.format == "html"
+    for docname in app.env.found_docs if is_made else ():
         if os.path.basename(docname) == "README":
             page = Path(app.outdir, docname).with_name("index.html")
             page.write_text(OPENING, encoding="utf-8")
