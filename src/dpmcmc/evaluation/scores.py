@@ -188,7 +188,7 @@ def widening_factor(twins, level=LEVEL):
     needed = [half_widths(*twin, level) for twin in twins if has_draws(*twin)]
     if not needed:
         return math.inf
-    return max(1.0, float(np.quantile(np.concatenate(needed), level, method="higher")))
+    return max(1.0, float(np.quantile(np.concatenate(needed), level, method="inverted_cdf")))
 
 
 def half_widths(draws, reference, level=LEVEL):
@@ -252,12 +252,16 @@ def worth(score_ratio, error):
 def honesty(coverage, error, count):
     """Verdict on 90 % intervals from their mean coverage.
 
-    They are `honest` if a one-sided 95 % confidence interval of the mean lies above 87 %, `not
-    honest` if one lies below, and else `undecided`. 87 % is near 90 %, and exact samples of 60
-    draws reach it; a method that says nothing of its noise has much less. The word is a promise to
-    users, so the doubt counts against it, and more samples remove the doubt. Masses are skewed: a
-    method whose intervals now and then miss altogether looks better than it is until that has
-    happened. So fewer than `LEAST_SAMPLES` samples leave everything but a clear failure undecided.
+    They are `honest` if their mean coverage is at least 87 %, and so is the lower end of its
+    one-sided 95 % confidence interval (Student's t). They are `not honest` if the upper end of such
+    an interval is below 87 %, and else `undecided`.
+
+    87 % is near 90 %: exact samples of 59 draws have it. The word is a promise to users, so doubt
+    counts against it, and more samples remove the doubt. Masses are skewed: with few samples a
+    method whose intervals now and then miss altogether looks better than it is. Of methods at 87 %
+    with masses as skewed as a chi-square variable, 14 % are called honest with twenty samples
+    rather than 5 %; of those that hold all or nothing, and 78 % on average, 0.5 % with twenty and
+    8 % with ten. So with fewer than `LEAST_SAMPLES` samples nothing is honest.
 
     Parameters
     ----------
