@@ -44,6 +44,7 @@ CERTIFIED = "accounting/test_certified.py accounting/test_privacy_loss.py"
 RATIOS = "kernels/test_kernels.py likelihoods/test_ratio_sums.py likelihoods/test_hostile_data.py"
 SUMS = "likelihoods/test_gradient_sums.py likelihoods/test_ratio_sums.py"
 METRICS = "evaluation/test_metrics.py"
+SCORES = "evaluation/test_scores.py"
 STUDY = "study/test_study.py study/test_streams.py"
 SECRET = "release/test_secret_noise.py"
 
@@ -380,6 +381,34 @@ MUTANTS = [
         "size_of_halves(normal_scores(halves(x)))",
         "size_of_halves(x)",
         "evaluation/test_diagnostics.py",
+    ),
+    Mutant(
+        "exact draws are scored by the interval of all, themselves too",
+        "dpmcmc/evaluation/scores.py",
+        "ordered.take(i + (ranks <= i)",
+        "ordered.take(i + (ranks < 0)",
+        SCORES,
+    ),
+    Mutant(
+        "interval score: a miss on one side costs half",
+        "dpmcmc/evaluation/scores.py",
+        "np.maximum(theta - high, 0)",
+        "np.maximum(theta - high, 0) / 2",
+        SCORES,
+    ),
+    Mutant(
+        "a sample that has diverged keeps its intervals",
+        "dpmcmc/evaluation/scores.py",
+        " and not has_diverged(draws, reference)",
+        "",
+        SCORES,
+    ),
+    Mutant(
+        "intervals are honest on few samples",
+        "dpmcmc/evaluation/scores.py",
+        "count >= LEAST_SAMPLES and ",
+        "",
+        SCORES,
     ),
     # -- What results depend on
     Mutant(

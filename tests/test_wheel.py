@@ -80,7 +80,7 @@ def walk(folder, python, *flags, path=None, checked=("model", "algorithm")):
         if kind in checked:
             assert " 0 FAILED" in dpmcmc("check", f"my_{kind}.py:My{kind.capitalize()}")
     own = ("my_model.yaml", "--model", "my-model", "--algorithm", "dp-penalty", "--start", "prior")
-    assert "not private" in dpmcmc("rehearse", *own, "--epsilon", 1, "--twins", 2)
+    assert "twins, with" in dpmcmc("rehearse", *own, "--epsilon", 1, "--twins", 2)
 
     x = np.random.default_rng(1).standard_normal(4000)
     y = np.random.default_rng(2).random(4000) < 1 / (1 + np.exp(-x))
@@ -89,7 +89,7 @@ def walk(folder, python, *flags, path=None, checked=("model", "algorithm")):
     Path(folder, "loans.yaml").write_text(STUDY, encoding="utf-8")
     budget = ("--epsilon", 1, "--delta", 1e-5, "--rows", 4000, "--for", "full-data")
     dpmcmc("ledger", "new", "loans.csv", *budget)
-    assert "not private" in dpmcmc("rehearse", *LOANS, "--twins", 2)
+    assert "twins, with" in dpmcmc("rehearse", *LOANS, "--twins", 2)
     dpmcmc("release", *LOANS, "--output", "released", "--plan")
     assert "written to released" in dpmcmc("release", *LOANS, "--output", "released")
     assert "published" in dpmcmc("ledger", "show", "loans.csv")

@@ -68,13 +68,13 @@ def kernel(x, y):
     return np.exp(values, out=values)
 
 
-def kernel_sum(x, y):
-    """Sum of the kernel over every x and y, block by block."""
+def kernel_sum(x, y, kernel=kernel):
+    """Sum of a kernel over every x and y, block by block."""
     return sum(kernel(x[i : i + BLOCK], y).sum() for i in range(0, len(x), BLOCK))
 
 
-def kernel_pair_sum(x):
-    """Sum of the kernel over the unordered pairs of distinct points, each visited once."""
+def kernel_pair_sum(x, kernel=kernel):
+    """Sum of a kernel over the unordered pairs of distinct points, each visited once."""
     total = 0.0
     for i in range(0, len(x), BLOCK):
         values = kernel(x[i : i + BLOCK], x[i:])

@@ -332,27 +332,30 @@ def describe(planned, found):
 
 
 def rehearse(arguments):
-    """Run a release on simulated twins of the data, and say what its intervals are worth."""
+    """Run a release on simulated twins of the data, and say how many rows it is worth."""
     from dpmcmc.release.rehearsal import rehearsal, table
 
     given = rehearsal_parser().parse_args(joined(arguments))
-    rows, delta = given.rows, given.delta
+    sizes, delta = given.rows, given.delta
     try:
         data = data_of(given.study, given.model)
     except ConfigError:
         data = None
     if data is not None and ledgers.path_of(data).exists():
         budget = ledgers.read(data).budget
-        rows, delta = rows or budget.rows, delta or budget.delta
-    if data is not None and rows is None:
+        sizes, delta = sizes or [budget.rows], delta or budget.delta
+    if data is not None and sizes is None:
         raise JobError("--rows: must be given, because there is no ledger with the number of rows")
-    part = read_part(given.study, given.model, given.algorithm, rows)
-    delta = delta or 0.1 / part.model.model.num_rows
-    plans = [
-        plan(part, epsilon, delta, given.chains, given.start, given.draws)
-        for epsilon in given.epsilon
-    ]
-    print(table(rehearsal(plans, given.twins, given.seed), given.twins))
+    rows = []
+    for size in sizes or [None]:
+        part = read_part(given.study, given.model, given.algorithm, size)
+        of_size = delta or 0.1 / part.model.model.num_rows
+        plans = [
+            plan(part, epsilon, of_size, given.chains, given.start, given.draws)
+            for epsilon in given.epsilon
+        ]
+        rows += rehearsal(plans, given.twins, given.seed)
+    print(table(rows))
     return 0
 
 
@@ -365,6 +368,7 @@ def release_parser():
         prog="python -m dpmcmc release", description=release.__doc__, epilog=EPILOG
     )
     common(parser)
+    parser.add_argument("--rows", type=count, help="that the model keeps, if not the ledger's")
     parser.add_argument("--epsilon", type=positive, required=True)
     parser.add_argument("--output", required=True, help="a folder that does not exist yet")
     parser.add_argument(
@@ -379,6 +383,7 @@ def rehearsal_parser():
         prog="python -m dpmcmc rehearse", description=rehearse.__doc__, epilog=EPILOG
     )
     common(parser)
+    parser.add_argument("--rows", type=count, nargs="+", help="of a twin, if not the ledger's")
     parser.add_argument("--epsilon", type=positive, required=True, nargs="+")
     parser.add_argument("--twins", type=count, default=20, help="data sets, at least 2")
     parser.add_argument("--seed", type=int, default=0, help="of the twins, which are not secret")
@@ -391,7 +396,6 @@ def common(parser):
     parser.add_argument("--model", required=True)
     parser.add_argument("--algorithm", required=True)
     parser.add_argument("--delta", type=probability, help="by default that of the ledger")
-    parser.add_argument("--rows", type=count, help="that the model keeps, if not the ledger's")
     parser.add_argument("--chains", type=count, default=1, help="that share the budget")
     parser.add_argument("--start", help="prior, numbers with commas between them, or preparation")
     parser.add_argument(
@@ -422,10 +426,12 @@ def probability(text):
 
 
 def count(text):
-    """A whole number."""
-    if not text.isdecimal() or not 1 <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text}")
-    return int(text)
+    """A whole number; 1e4 is one."""
+    problem = "must be a whole number of at least 1"
+    value = number(text, 1, 1e9, problem)
+    if not value.is_integer():
+        raise argparse.ArgumentTypeError(f"{problem}, not {text}")
+    return int(value)
 
 
 def number(text, low, high, problem):

@@ -56,7 +56,7 @@ def read_part(file, model, algorithm, rows=None):
         Ids.
     rows : int, optional
         How many rows of its data the model keeps, which is public. A model without a file of data
-        says so itself.
+        says so itself, if they are not given.
 
     Raises
     ------
@@ -142,6 +142,8 @@ def read_entry(name, keys, settings, folders, rows):
             raise ConfigError(f"{where}.num_rows: must not be given with data; --rows says it")
         settings = settings | {"num_rows": rows}
         path = real_path(registry.beside(keys.data, folders))
+    elif rows is not None:
+        settings = settings | {"num_rows": rows}
     try:
         model = cls(**settings)
     except (TypeError, ValueError) as error:

@@ -1,19 +1,16 @@
-"""The same release on simulated twins of the data: what its intervals will be worth.
+"""The same release on simulated twins of the data: what it will be worth, in rows.
 
 A twin has as many rows as the data, drawn at a theta of the prior. So settings, clip bounds and
 epsilon are chosen without the data, and nothing is spent. A twin has only what the model knows: it
 does not show raw units, a missing intercept, wrong outcomes or rows that do not fit.
 
-The coverage of an interval is the mass of the exact posterior within it. Given the data, the theta
-of a twin is a draw of the exact posterior, so the mean over twins is how often intervals hold that
-theta; but the mass varies far less than one hit or miss of it.
+Worth, coverage and width are those of `dpmcmc.evaluation.scores`, by draws of the exact posterior
+of each twin.
 """
 
 import numpy as np
-from scipy.stats import t as student
 
-from dpmcmc.evaluation import independence
-from dpmcmc.evaluation.coverage import of_data_set, summary
+from dpmcmc.evaluation import independence, scores
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
@@ -22,32 +19,18 @@ from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.samplers.chain import run_chain
 
-EXACT_DRAWS = 500
-LEAST_DRAWS = 4  # of which an interval can be made
-MOST_WIDTH = 3.0  # of usable intervals, in widths of the exact posterior's
-LEVEL = 0.9
-HONEST = 0.87  # coverage of honest intervals, at least
-LEAST_TWINS = 20  # from whose spread a standard error can be taken
-CONFIDENCE = 0.99  # on each side; masses are skewed, so with few twins it is less (0.93 with 20)
-COLUMNS = (
-    ("epsilon", "{:.4g}"),
-    ("draws", "{:,}"),
-    ("coverage", "{:.0%}"),
-    ("error", "{:.0%}"),
-    ("width", "{:.2f}"),
-    ("off", "{:.2f}"),
-    ("verdict", "{}"),
-)
-HEADER = ["epsilon", "draws", "90%_cover", "+-", "width", "mean_off", "verdict"]
+EXACT_DRAWS = 1000
+NO_INTERVALS = "no intervals: too few draws, or they diverge"
+HEADER = ["rows", "epsilon", "draws", "worth", "+-", "90%_cover", "+-", "width", "verdict"]
 
 
 def rehearsal(plans, twins, seed=0):
-    """Rows of a table, one for each plan, and one for the exact posterior, which comes first.
+    """Rows of a table, one for each plan.
 
     Parameters
     ----------
     plans : list of Plan
-        Of one model and algorithm, at several epsilons.
+        Of one model, with one number of rows, and one algorithm, at several epsilons.
     twins : int
         Data sets.
     seed : int
@@ -55,10 +38,7 @@ def rehearsal(plans, twins, seed=0):
     Returns
     -------
     list of dict
-        epsilon (None for the exact posterior), draws, coverage of the 90 % intervals (the mean over
-        twins and components) and half the width of its confidence interval, their width in widths
-        of the exact posterior's, how far the mean is off in its standard deviations (medians over
-        the twins), and a verdict.
+        rows, epsilon and draws of the plan, and the `summary` of its scores over the twins.
 
     Raises
     ------
@@ -68,7 +48,7 @@ def rehearsal(plans, twins, seed=0):
     if twins < 2:
         raise JobError(f"--twins: must be at least 2, not {twins}")
     part = plans[0].part
-    model, found = part.model.model, [[] for _ in plans]
+    model, found, prior = part.model.model, [[] for _ in plans], None
     samplers = [with_precomputed(plan.sampler) for plan in plans]
     for twin in range(twins):
         labels = seed, "rehearsal", part.model.id, twin
@@ -79,23 +59,12 @@ def rehearsal(plans, twins, seed=0):
             exact = exact_draws(rng, target)
         except NotImplementedError as error:
             raise JobError(f"models.{part.model.id}: {error}") from None
+        if prior is None:
+            prior = scores.prior_draws(model)
         for plan, sampler, of_plan in zip(plans, samplers, found, strict=True):
             draws = released(plan, sampler, target, labels)
-            if len(draws) >= LEAST_DRAWS:
-                with np.errstate(all="ignore"):  # of a chain that never moved
-                    of_twin = of_data_set(truth, draws, exact)
-                of_plan.append(of_twin | {"mass": mass_within(draws, exact)})
-    rows = [row(plan, of_plan) for plan, of_plan in zip(plans, found, strict=True)]
-    if any(found):
-        best = {"draws": EXACT_DRAWS, "coverage": LEVEL, "error": 0.0, "width": 1.0, "off": 0.0}
-        rows.insert(0, {"epsilon": None} | best | {"verdict": "the exact posterior, not private"})
-    return rows
-
-
-def mass_within(draws, exact):
-    """Share of exact draws (k, d) within the intervals of other draws, the mean over components."""
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return ((low <= exact) & (exact <= high)).mean()
+            of_plan.append(scores.interval_metrics(draws, exact, prior))
+    return [row(plan, of_plan) for plan, of_plan in zip(plans, found, strict=True)]
 
 
 def exact_draws(rng, target):
@@ -124,60 +93,49 @@ def released(plan, sampler, target, labels):
 
 def row(plan, found):
     """A row of the table."""
-    keys = {"epsilon": plan.epsilon, "draws": plan.chains * plan.kept}
-    if not found:
-        missing = dict.fromkeys(("coverage", "error", "width", "off"))
-        return keys | missing | {"verdict": "too few draws"}
-    of_all = summary(found)
-    coverage, error = mean_and_error([one["mass"] for one in found])
-    width = of_all["width_90"]
-    if coverage + error < HONEST:
-        verdict = "intervals are too short: not to be believed"
-    elif not width <= MOST_WIDTH:
-        verdict = f"more than {MOST_WIDTH:g} times as wide"
-    elif len(found) < LEAST_TWINS:
-        verdict = f"cannot tell: at least {LEAST_TWINS} twins are needed"
-    elif not coverage - error >= HONEST:
-        verdict = f"cannot tell if they cover {HONEST:.0%}: take more --twins"
-    else:
-        verdict = "usable"
-    return keys | {
-        "coverage": coverage,
-        "error": error,
-        "width": width,
-        "off": of_all["mean_error"],
-        "verdict": verdict,
-    }
+    metrics = {name: [one[name] for one in found] for name in found[0]}
+    return {
+        "rows": plan.model.num_rows,
+        "epsilon": plan.epsilon,
+        "draws": plan.chains * plan.kept,
+    } | scores.summary(metrics)
 
 
-def mean_and_error(values):
-    """Mean of independent values and half the width of its confidence interval (Student's t)."""
-    count = len(values)
-    return np.mean(values), student.ppf(CONFIDENCE, count - 1) * np.std(values, ddof=1) / count**0.5
-
-
-def table(rows, twins):
+def table(rows):
     """Rows as a text, with lines that explain the columns."""
-    texts = [
-        ["-" if row[name] is None else form.format(row[name]) for name, form in COLUMNS]
-        for row in rows
-    ]
-    widths = [max(map(len, column)) for column in zip(HEADER, *texts, strict=True)]
+    texts = [HEADER, *map(texts_of, rows)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = [
         "  ".join(text.rjust(width) for text, width in zip(line[:-1], widths, strict=False))
         + f"  {line[-1]}"
-        for line in [HEADER, *texts]
+        for line in texts
     ]
-    return "\n".join([*lines, explained(twins)])
+    return "\n".join([*lines, explained(rows[0]["samples"])])
+
+
+def texts_of(row):
+    """Cells of a row: worth that is not to be relied on in brackets, and a verdict."""
+    keys = [f"{row['rows']:,}", f"{row['epsilon']:.4g}", f"{row['draws']:,}"]
+    if row["not_scored"] == row["samples"]:
+        return [*keys, *"-----", NO_INTERVALS]
+    verdict, worth = row["honest"], f"{row['worth']:.0%}"
+    if verdict != "honest":
+        worth = f"({worth})"
+    if verdict == "undecided":
+        verdict += ": take more --twins"
+    if row["not_scored"]:
+        verdict += f"; {row['not_scored']} without intervals"
+    others = f"{row['worth_se']:.0%}", f"{row['coverage']:.0%}", f"{row['coverage_se']:.0%}"
+    return [*keys, worth, *others, f"{row['width']:.2f}", verdict]
 
 
 def explained(twins):
     """What the columns mean, and what twins cannot show."""
     return f"""
-90%_cover: mass of the exact posterior in the 90 % intervals, the mean over {twins} twins, and how
-           well this mean is known (+-)
-width:     of these intervals, in widths of the exact posterior's (median)
-mean_off:  of the released mean from the exact one, in the posterior's standard deviations (median)
-usable:    coverage is at least {HONEST:.0%}, also less its +-, and width is at most {MOST_WIDTH:g}
+Means over {twins} twins, with their standard errors (+-).
+worth:     an exact posterior of so many of the rows is as good; in brackets unless honest
+90%_cover: mass of the exact posterior in the 90 % intervals
+width:     of these intervals, in widths of the exact posterior's
+honest:    they cover at least {scores.LEAST_COVERAGE:.0%}, with {scores.CONFIDENCE:.0%} confidence
 A twin has only what the model knows. It does not show raw units, a missing intercept or wrong
 outcomes: `python -m dpmcmc check STUDY MODEL` looks at the data, for their owner."""
