@@ -504,7 +504,7 @@ MUTANTS = [
     ),
     Mutant(
         "settings are the same for every number of rows",
-        "dpmcmc_studies/study/carried.py",
+        "dpmcmc_studies/study/scaled_settings.py",
         "times(value, ratio ** powers[key])",
         "times(value, 1.0)",
         "study/test_several_data_sets.py",

@@ -73,7 +73,7 @@ OF_SOME = {
     "jax": {"dpmcmc.likelihoods.jax"},
     "opendp": {"dpmcmc.release.noise"},
     "randomgen": {"dpmcmc.release.streams"},
-    "pyarrow": {"dpmcmc.data_files", "dpmcmc.release.inside"},
+    "pyarrow": {"dpmcmc.data_files", "dpmcmc.release.data_process"},
 }
 
 

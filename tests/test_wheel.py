@@ -127,7 +127,7 @@ def test_the_extra_has_what_commands_for_people_import():
     present = {canonicalize_name(Requirement(text).name) for text in texts}
     places = {command.function for command in cli.COMMANDS.values()}
     modules = [place.rpartition(".")[0] for place in places]
-    _, libraries = imported(*modules, "dpmcmc.release.inside")
+    _, libraries = imported(*modules, "dpmcmc.release.data_process")
     found = {canonicalize_name(library.split()[0]) for library in libraries}
     # Models of JAX have an extra of their own; notebooks alone need IPython.
     assert found - {"jax", "ipython"} <= present and found >= {"opendp", "xarray"}

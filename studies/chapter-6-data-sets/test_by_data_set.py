@@ -54,5 +54,5 @@ def test_the_share_is_of_the_algorithm_that_is_first_over_all_data_sets():
         ("b", 2, 0.3),
     ]
     chains = pd.DataFrame(rows, columns=["algorithm", "data_set", "mmd"])
-    chains = chains.assign(model="m", epsilon=1.0, seed=chains["data_set"])
+    chains = chains.assign(model="m", epsilon=1.0, sample=chains["data_set"])
     assert first_shares(chains).tolist() == pytest.approx([2 / 3])

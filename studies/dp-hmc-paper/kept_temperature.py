@@ -66,7 +66,7 @@ def spreads(study, model, algorithm, swept):
         run = run_of(study, cell.iloc[0])
         samples = [
             straighten(sample_draws(study, model, algorithm, run, sample)) @ axes
-            for sample in sorted(cell["seed"])
+            for sample in sorted(cell["sample"])
         ]
         sampler = study.sampler(algorithm, model, **varied)
         expected = np.full(len(deviations), np.nan)

@@ -57,10 +57,10 @@ def test_corrected_algorithms_that_are_published_too_are_no_others():
 
 
 def test_the_median_sample_is_the_lower_of_two():
-    chains = pd.DataFrame({"algorithm": ["a"] * 5 + ["b"], "seed": range(6)})
+    chains = pd.DataFrame({"algorithm": ["a"] * 5 + ["b"], "sample": range(6)})
     chains = chains.assign(model="m", epsilon=1.0, mmd=[0.4, 0.1, np.nan, 0.3, 0.2, 0.9])
     found = closest.median_samples(chains, "m", 1.0, ["a", "absent", "b", "a"])
-    assert {name: row["seed"] for name, row in found.items()} == {"a": 4, "b": 5}
+    assert {name: row["sample"] for name, row in found.items()} == {"a": 4, "b": 5}
     assert closest.median_samples(chains, "m", 2.0, ["a"]) == {}
 
 

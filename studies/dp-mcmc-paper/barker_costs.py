@@ -79,4 +79,4 @@ def clip_fractions(chains, model, algorithm):
     """
     is_cell = (chains["model"] == model) & (chains["algorithm"] == algorithm)
     swept = chains[is_cell].dropna(subset="proposal_scale")
-    return swept, swept.pivot(index="proposal_scale", columns="seed", values="clip_fraction")
+    return swept, swept.pivot(index="proposal_scale", columns="sample", values="clip_fraction")

@@ -62,7 +62,7 @@ class Mala:
         chains = self.rows_of("chains").dropna(subset="mmd")
         return {
             cell: {
-                name: of.sort_values("seed")["mmd"].to_numpy()
+                name: of.sort_values("sample")["mmd"].to_numpy()
                 for name, of in rows.groupby("algorithm")
             }
             for cell, rows in chains.groupby(["model", "epsilon"], sort=False)

@@ -172,8 +172,8 @@ class Mixture:
         keys = ["algorithm", "iterations", "epsilon"]
         samples = []
         for (algorithm, *_), cell in chains[is_shown].groupby(keys, sort=False, dropna=False):
-            run, cell = run_of(self.study, cell.iloc[0]), cell.sort_values("seed")
-            of_cell = self.study, self.model, algorithm, run, cell["seed"]
+            run, cell = run_of(self.study, cell.iloc[0]), cell.sort_values("sample")
+            of_cell = self.study, self.model, algorithm, run, cell["sample"]
             compute = partial(results_of_cell, *of_cell, self.reference, self.first)
             kept = self.study.kept("mixture", compute, f"{algorithm}/{run}")
             samples.append(Sample(self.model, algorithm, run, cell, kept))
@@ -204,7 +204,7 @@ class Mixture:
         return [
             sample
             for sample in self.samples
-            if algorithms[sample.algorithm].in_place_of == self.private
+            if algorithms[sample.algorithm].variant_of == self.private
         ]
 
     def rival(self, sample):

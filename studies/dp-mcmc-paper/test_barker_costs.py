@@ -47,9 +47,9 @@ def test_the_table_has_both_costs(sampler):
 
 
 def test_clipped_shares_are_of_the_sweep_alone():
-    chains = pd.DataFrame({"proposal_scale": [0.2, 0.1, np.nan, 0.1], "seed": [0, 0, 0, 1]}).assign(
-        model="m", algorithm="a", clip_fraction=[0.4, 0.2, 0.9, 0.3]
-    )
+    chains = pd.DataFrame(
+        {"proposal_scale": [0.2, 0.1, np.nan, 0.1], "sample": [0, 0, 0, 1]}
+    ).assign(model="m", algorithm="a", clip_fraction=[0.4, 0.2, 0.9, 0.3])
     other = chains.assign(model="other", clip_fraction=0.0)
     swept, shares = barker_costs.clip_fractions(pd.concat([chains, other]), "m", "a")
     assert len(swept) == 3 and shares.index.tolist() == [0.1, 0.2]

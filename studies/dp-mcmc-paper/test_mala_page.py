@@ -20,7 +20,7 @@ MMD = {  # by model, epsilon and algorithm
 def page():
     rng = np.random.default_rng(1)
     rows = [
-        {"model": model, "epsilon": epsilon, "algorithm": name, "seed": seed, "mmd": mmd + shift}
+        {"model": model, "epsilon": epsilon, "algorithm": name, "sample": seed, "mmd": mmd + shift}
         for (model, epsilon), of in MMD.items()
         for name, mmd in of.items()
         for seed, shift in enumerate(1e-3 * rng.permutation(np.linspace(-1, 1, 15)))

@@ -19,8 +19,8 @@ CELLS = {  # MMD, variance and share of the second mode, by algorithm and iterat
     ("clipped", 1000): (0.15, 0.6, 0.40),
     ("certified", 1000): (0.30, 0.5, 0.40),
 }
-LABELS = {name: {"in_place_of": ""} for name in ("private", "plain", "clipped")}
-LABELS |= {"certified": {"in_place_of": "private"}, "elsewhere": {"in_place_of": ""}}
+LABELS = {name: {"variant_of": ""} for name in ("private", "plain", "clipped")}
+LABELS |= {"certified": {"variant_of": "private"}, "elsewhere": {"variant_of": ""}}
 
 
 class Free:
@@ -38,7 +38,7 @@ class Priced:
 @pytest.fixture
 def page(monkeypatch):
     rows = [
-        {"model": "m", "algorithm": algorithm, "iterations": iterations, "seed": 11 - seed}
+        {"model": "m", "algorithm": algorithm, "iterations": iterations, "sample": 11 - seed}
         | {"mmd": mmd + 1e-3 * shift, "sd_ratio": 0.9, "clip_fraction": 0.02}
         for (algorithm, iterations), (mmd, *_) in CELLS.items()
         for seed, shift in enumerate(SCATTER)
@@ -89,7 +89,7 @@ def key(sample):
 
 def test_samples_are_those_of_the_paper_s_proposal_in_the_order_of_seeds(page):
     assert [*map(key, page.samples)] == [*CELLS]
-    assert all((one.cell["seed"] == np.arange(12)).all() for one in page.samples)
+    assert all((one.cell["sample"] == np.arange(12)).all() for one in page.samples)
 
 
 def test_a_sample_without_privacy_is_held_against_one_that_is_no_longer(page):

@@ -64,7 +64,7 @@ class Classification:
         """Chains by (model, epsilon), and by algorithm: cells all of whose chains have an MMD."""
         return {
             key: {
-                name: of.sort_values("seed")
+                name: of.sort_values("sample")
                 for name, of in at.groupby("algorithm", sort=False)
                 if of["mmd"].notna().all()
             }

@@ -56,7 +56,7 @@ def moments_of_runs(study, chains, model, algorithms):
     """Moments of the chains of `runs`, whose parameters these are: a data frame, a row a chain."""
     tables = []
     for algorithm, run, _, cell in runs(study, chains, model, algorithms):
-        draws = [sample_draws(study, model, algorithm, run, r) for r in sorted(cell["seed"])]
+        draws = [sample_draws(study, model, algorithm, run, r) for r in sorted(cell["sample"])]
         of_chains = moments(np.concatenate(draws))._asdict()
         tables.append(pd.DataFrame({"algorithm": algorithm, "run": run} | of_chains))
     return pd.concat(tables)

@@ -26,7 +26,7 @@ def chain_samples(study, model, runs, columns):
     kept = {}
     for name, of in runs.items():
         run, algorithm = run_of(study, of.iloc[0]), of["algorithm"].iloc[0]
-        draws = [sample_draws(study, model, algorithm, run, seed)[0] for seed in of["seed"]]
+        draws = [sample_draws(study, model, algorithm, run, seed)[0] for seed in of["sample"]]
         kept[f"{name}/sds"] = np.array([of_chain.std(axis=0, ddof=1) for of_chain in draws])
         kept[f"{name}/draws"] = draws[0][:, columns].astype(np.float32)
     return kept

@@ -27,9 +27,9 @@ def widths(study, model, algorithm, cells, references):
     rows = []
     for (friction, step), cell in cells.items():
         run = run_of(study, cell.iloc[0])
-        for seed in cell["seed"]:
+        for seed in cell["sample"]:
             sds = sample_draws(study, model, algorithm, run, seed)[0].std(axis=0, ddof=1)
-            row = {"friction": friction, "step_size": step, "seed": seed}
+            row = {"friction": friction, "step_size": step, "sample": seed}
             rows.append(row | {title: sd_difference(sds, of) for title, of in references.items()})
     return pd.DataFrame(rows)
 

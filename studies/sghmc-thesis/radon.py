@@ -22,7 +22,7 @@ from regression import (
 )
 
 PRIOR = "prior"  # stands for the sample of the prior itself among samples of models
-SINGLE = 200  # draws whose accuracy is taken one by one
+SINGLE_DRAWS = 200  # draws whose accuracy is taken one by one
 COLUMNS = (
     "sampler",
     "power",
@@ -113,7 +113,7 @@ class Radon:
         """Chains of an algorithm on a model, in the order of the seeds; by default unswept ones."""
         table = self.unswept if table is None else table
         is_cell = (table["model"] == model) & (table["algorithm"] == algorithm)
-        return table[is_cell].sort_values("seed")
+        return table[is_cell].sort_values("sample")
 
     def prior(self, model):
         """Prior of a model, in one word."""
@@ -140,7 +140,7 @@ class Radon:
     def costs(self, model, algorithm):
         """Text of the epsilon of a run, as published and as it was made."""
         algorithms, spent = self.study.algorithms, self.spent(model)
-        twins = [name for name, of in algorithms.items() if of.in_place_of == algorithm]
+        twins = [name for name, of in algorithms.items() if of.variant_of == algorithm]
         return " / ".join(f"{spent[name]:.2f}" for name in (algorithm, *twins) if name in spent)
 
     # -- Table 6.2 ---------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class Radon:
         for name, (label, model, draws) in samples.items():
             free = contrasts(model, draws)
             off, ratio = (np.nan, 1) if name == posterior else distance(rng, free, exact)
-            single = [model.accuracy(draw[None], self.held_out) for draw in draws[:SINGLE]]
+            single = [model.accuracy(draw[None], self.held_out) for draw in draws[:SINGLE_DRAWS]]
             rows[name] = {
                 "sample": label,
                 "MMD to the posterior": off,

@@ -51,7 +51,7 @@ class Sweep:
     @cached_property
     def cells(self):
         """Rows of the table `chains` by cell, in the order of the seeds."""
-        return {of: cell.sort_values("seed") for of, cell in self.rows("chains").groupby(KEYS)}
+        return {of: cell.sort_values("sample") for of, cell in self.rows("chains").groupby(KEYS)}
 
     @cached_property
     def spent(self):

@@ -23,7 +23,7 @@ SCATTER = 1e-3 * np.linspace(-1, 1, 15)
 @pytest.fixture
 def page():
     rows = [
-        {"epsilon": epsilon, "algorithm": name, "seed": 14 - seed, "acceptance_rate": rate}
+        {"epsilon": epsilon, "algorithm": name, "sample": 14 - seed, "acceptance_rate": rate}
         | {"mmd": mmd + shift, "accuracy": accuracy + shift}
         for (epsilon, name), (mmd, accuracy, rate) in CELLS.items()
         for seed, shift in enumerate(SCATTER)

@@ -37,7 +37,7 @@ def study():
     rows[:, 0] = np.arange(60) % 3  # each class is there
     chains = pd.DataFrame(
         [
-            {"model": model, "algorithm": algorithm, "seed": 14 - seed, "acceptance_rate": 0.8}
+            {"model": model, "algorithm": algorithm, "sample": 14 - seed, "acceptance_rate": 0.8}
             | {"accuracy": mean + spread * step, "mmd": mmd + 0.01 * step, "iterations": 10}
             for (model, algorithm), (mean, spread, mmd) in CELLS.items()
             for seed, step in enumerate(STEPS)
@@ -68,7 +68,7 @@ def study():
         models={name: ModelDescription(parameter_names=names) for name in MODELS},
         algorithms={
             "quiet": AlgorithmDescription(settings={"tempered": {"friction": 0.15}}),
-            "dp-sghmc-certified": AlgorithmDescription(in_place_of="dp-sghmc"),
+            "dp-sghmc-certified": AlgorithmDescription(variant_of="dp-sghmc"),
         },
         table=tables.get,
         target=lambda name: SimpleNamespace(data=rows[:40], model=models[name]),
@@ -108,7 +108,7 @@ def test_the_table_has_each_cell_beside_what_is_printed(radon):
 
 def test_chains_of_a_cell_are_in_no_sweep_and_in_the_order_of_seeds(radon):
     cell = radon.cell("tempered", "quiet")
-    assert cell["seed"].tolist() == [*range(15)] and cell["friction"].isna().all()
+    assert cell["sample"].tolist() == [*range(15)] and cell["friction"].isna().all()
 
 
 def test_a_sample_twice_as_wide_as_the_posterior_is_said_to_be(radon):
@@ -168,7 +168,7 @@ def test_what_is_kept_of_chains_are_widths_of_all_and_draws_of_the_first(monkeyp
     draws = np.random.default_rng(1).standard_normal((2, 1, 20, 4))
     monkeypatch.setattr(kept_radon, "run_of", lambda study, row: "run")
     monkeypatch.setattr(kept_radon, "sample_draws", lambda *of: draws[of[-1]])
-    runs = {"quiet": pd.DataFrame({"algorithm": "a", "seed": [1, 0]})}
+    runs = {"quiet": pd.DataFrame({"algorithm": "a", "sample": [1, 0]})}
     kept = kept_radon.chain_samples(None, "m", runs, slice(1, 3))
     np.testing.assert_array_equal(kept["quiet/sds"], draws[[1, 0], 0].std(axis=1, ddof=1))
     np.testing.assert_array_equal(kept["quiet/draws"], draws[1, 0, :, 1:3].astype(np.float32))

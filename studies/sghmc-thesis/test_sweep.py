@@ -19,18 +19,23 @@ def made_up(accuracy, off):
     cells = [(friction, step) for friction in FRICTIONS for step in STEPS]
     chains = pd.DataFrame(
         [
-            {"friction": C, "step_size": step, "seed": seed, "accuracy": accuracy(C, step) + shift}
+            {
+                "friction": C,
+                "step_size": step,
+                "sample": seed,
+                "accuracy": accuracy(C, step) + shift,
+            }
             | {"iterations": 750, "mmd": 0.2, "gradient_clip_fraction": 0.5}
             for C, step in cells
             for seed, shift in enumerate(SCATTER)
         ]
     ).assign(model="m", algorithm="a")
-    kept = chains[[*KEYS, "seed"]].copy()
+    kept = chains[[*KEYS, "sample"]].copy()
     kept[PUBLISHED] = [off(C, step) for C, step in cells for _ in SCATTER] + np.tile(SCATTER, 9)
     kept[RIGHT] = 1.0
     spent = pd.DataFrame(cells, columns=KEYS).assign(model="m", algorithm="a")
     spent["spent_epsilon"] = spent["step_size"] / spent["friction"]
-    other = pd.DataFrame({"model": ["m"], "algorithm": "a", "accuracy": 1.0, "seed": 0})
+    other = pd.DataFrame({"model": ["m"], "algorithm": "a", "accuracy": 1.0, "sample": 0})
     study = SimpleNamespace(
         table={"chains": pd.concat([other, chains]), "budgets": spent}.get,
         reference=lambda model: None,
@@ -103,10 +108,10 @@ def test_widths_of_each_chain_are_kept(monkeypatch):
     draws = np.random.default_rng(1).standard_normal((2, 1, 50, 3))
     monkeypatch.setattr(kept_sweep, "run_of", lambda study, row: "run")
     monkeypatch.setattr(kept_sweep, "sample_draws", lambda *of: draws[of[-1]])
-    cells = {(0.1, 0.5): pd.DataFrame({"seed": [0, 1]})}
+    cells = {(0.1, 0.5): pd.DataFrame({"sample": [0, 1]})}
     table = kept_sweep.widths(
         None, "m", "a", cells, {"same": draws[0, 0], "twice": 2 * draws[0, 0]}
     )
     assert table.loc[0, "same"] == 0
     assert table.loc[0, "twice"] == pytest.approx(draws[0, 0].std(axis=0, ddof=1).mean())
-    assert table["seed"].tolist() == [0, 1] and table.loc[1, "same"] > 0
+    assert table["sample"].tolist() == [0, 1] and table.loc[1, "same"] > 0

@@ -71,7 +71,7 @@ def clipping_study(shifts, noise=0.001):
             "model": model,
             "algorithm": algorithm,
             "bound": bound,
-            "seed": seed,
+            "sample": seed,
             "iterations": 100,
             "clip_fraction": clip_fraction + 0.001 * seed + (seed == 19) + other,
             "changed_decisions": round(100 * clip_fraction),
@@ -189,7 +189,7 @@ def chains_with(mmds):
             "model": "m",
             "epsilon": 1.0,
             "algorithm": name,
-            "seed": seed,
+            "sample": seed,
             "mmd": value,
             "clip_fraction": 0.1,
             "iterations": 7,
@@ -212,9 +212,9 @@ def test_algorithms_that_cannot_be_told_apart_share_a_rank():
             "middle": base + 0.2,
         }
     )
-    starts = pd.DataFrame({"model": "m", "seed": range(20), "mmd": base + 0.5 - noise})
+    starts = pd.DataFrame({"model": "m", "sample": range(20), "mmd": base + 0.5 - noise})
     summary = chains.groupby(["model", "algorithm", "epsilon"]).size().index.to_frame(index=False)
-    summary = summary.assign(times_exact=2.9, r_hat=1.05, way_from_start=0.5, ess=3.0)
+    summary = summary.assign(times_exact=2.9, r_hat=1.05, distance_closed=0.5, ess=3.0)
     summary = summary.assign(sd_ratio=0.9, mean_error=0.3)
     summary.loc[summary["algorithm"] == "as-near", "r_hat"] = 1.2
     summary.loc[summary["algorithm"] == "middle", "times_exact"] = 3.1
@@ -241,7 +241,7 @@ def test_a_ranking_has_the_models_in_their_order_and_epsilon_grows_within_each()
     starts = cells({"x": 0.1}).drop(columns=["algorithm", "epsilon"])
     starts = pd.concat([starts.assign(model=model) for model in "za"])
     summary = chains.groupby(["model", "algorithm", "epsilon"]).size().index.to_frame(index=False)
-    scale = ["times_exact", "way_from_start", "sd_ratio", "mean_error", "r_hat", "ess"]
+    scale = ["times_exact", "distance_closed", "sd_ratio", "mean_error", "r_hat", "ess"]
     summary = summary.assign(**dict.fromkeys(scale, 1.0))
     table = ranking(chains, summary, gains_on_start(chains, starts))
     problems = table[["model", "epsilon"]].drop_duplicates()
@@ -260,7 +260,7 @@ def cells(medians, model="banana", epsilon=4.0):
     spread = np.random.default_rng(5).normal(0, 0.01, 20)
     return pd.concat(
         pd.DataFrame(
-            {"model": model, "epsilon": epsilon, "algorithm": name, "seed": range(20)}
+            {"model": model, "epsilon": epsilon, "algorithm": name, "sample": range(20)}
         ).assign(mmd=median + spread - np.median(spread))
         for name, median in medians.items()
     )

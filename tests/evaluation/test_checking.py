@@ -18,8 +18,8 @@ from dpmcmc.configuration.entries import read_model
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import near_zero, relative, z_scores
 from dpmcmc.evaluation.checking.models import check_model
-from dpmcmc.evaluation.checking.others import others_stay
 from dpmcmc.evaluation.checking.posteriors import kernels, path
+from dpmcmc.evaluation.checking.row_independence import other_rows_stay
 from dpmcmc.evaluation.checking.rows import between
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
@@ -87,7 +87,7 @@ def test_logistic_regressions_pass(kind):
 
 def test_a_model_in_jax_is_given_theta_as_its_likelihood_gives_it():
     case = Case(BananaJax(SMALL), np.random.default_rng(1))
-    assert others_stay(case, np.random.default_rng(2)).passed
+    assert other_rows_stay(case, np.random.default_rng(2)).passed
 
 
 def test_data_of_ones_own_are_read_in_place_of_simulated_ones():

@@ -21,7 +21,7 @@ def tables(**mmds):
             "model": model,
             "algorithm": algorithm,
             "epsilon": epsilon,
-            "seed": seed,
+            "sample": seed,
             "mmd": median + 0.01 * rng.normal(),
             "clip_fraction": median,
         }
@@ -144,7 +144,7 @@ def test_a_difference_of_differences_needs_both():
 def test_differences_pair_chains_by_seed():
     given = tables(chains={("m", "a", 1.0): 0.5, ("m", "b", 1.0): 0.5})
     chains = given["chains"].copy()
-    chains["mmd"] = 10.0 * chains["seed"] + np.where(chains["algorithm"] == "b", 0.001, 0)
+    chains["mmd"] = 10.0 * chains["sample"] + np.where(chains["algorithm"] == "b", 0.001, 0)
     (cell,) = claims.lower(given | {"chains": chains}, "m", "a", "b")
     np.testing.assert_allclose(cell.difference, (-0.001, -0.001, -0.001), atol=1e-9)
 

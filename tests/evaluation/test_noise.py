@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from dpmcmc.evaluation.noise import Noise
-from dpmcmc.evaluation.watching import Released, Step
+from dpmcmc.evaluation.recording import Released, Step
 
 
 def step(rng, sds, factors=(1.0, 1.0), size=None):

@@ -15,7 +15,7 @@ def summary_of(draws, mmd):
     """Row of the summary of a cell whose chains keep so many draws, beside exact samples of 100."""
     of = {"iterations": 9, "clip_fraction": 0.0, "ess": 5.0, "mmd": mmd, "mmd_draws": draws}
     of |= {"sd_ratio": 0.8, "mean_error": 0.1}
-    chains = pd.DataFrame([CELL | of | {"seed": seed} for seed in range(3)])
+    chains = pd.DataFrame([CELL | of | {"sample": seed} for seed in range(3)])
     baselines = pd.DataFrame({"model": "m", "mmd": [0.1, 0.2, 0.3], "mmd_draws": 100})
     baselines["posterior_sd"] = 0.5
     starts = pd.DataFrame({"model": ["m"], "mmd": [1.2]})
@@ -25,7 +25,7 @@ def summary_of(draws, mmd):
 def test_chains_are_compared_with_exact_samples_of_as_many_draws():
     assert summary_of(100, 0.6)["times_exact"] == 0.6 / 0.2
     assert summary_of(300, 0.6)["times_exact"] == pytest.approx(3 / np.sqrt(2 / 3))
-    assert summary_of(300, 0.6)["way_from_start"] == pytest.approx(0.6)
+    assert summary_of(300, 0.6)["distance_closed"] == pytest.approx(0.6)
     assert "mmd_draws" not in summary_of(100, 0.6)
     assert summary_of(100, 0.6)[["sd_ratio", "mean_error"]].tolist() == [0.8, 0.2]
 
@@ -52,7 +52,7 @@ def test_claims_are_judged_on_each_data_set_alone_too():
     """On one data set a is nearer than b, on the other it is farther."""
     rng = np.random.default_rng(3)
     rows = [
-        {"model": "m", "algorithm": name, "epsilon": 1.0, "delta": 0.1, "seed": seed}
+        {"model": "m", "algorithm": name, "epsilon": 1.0, "delta": 0.1, "sample": seed}
         | {"mmd": (0.2 if (name == "a") == (seed % 2 == 0) else 0.6) + 0.01 * rng.random()}
         | {"clip_fraction": 0.0, "iterations": 9, "ess": 5.0, "mmd_draws": 50, "sd_ratio": 1.0}
         | {"mean_error": 0.1, "data_set": seed % 2, "coverage": 0.9}
@@ -60,8 +60,8 @@ def test_claims_are_judged_on_each_data_set_alone_too():
         for seed in range(20)
     ]
     chains = pd.DataFrame(rows)
-    starts = pd.DataFrame({"model": "m", "seed": range(20), "mmd": 1.0})
-    starts["data_set"] = starts["seed"] % 2
+    starts = pd.DataFrame({"model": "m", "sample": range(20), "mmd": 1.0})
+    starts["data_set"] = starts["sample"] % 2
     baselines = pd.DataFrame({"model": "m", "mmd": 0.1, "mmd_draws": 50, "data_set": [0, 1]})
     baselines["posterior_sd"] = 0.5
     mixing = pd.DataFrame(

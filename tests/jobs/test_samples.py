@@ -88,7 +88,7 @@ def stored(place, algorithm, run, seed):
 
 def test_chains_that_share_a_budget_are_one_sample(made):
     study, place, tables = made
-    chains = tables["chains"].set_index(["algorithm", "epsilon", "seed"])
+    chains = tables["chains"].set_index(["algorithm", "epsilon", "sample"])
     model, reference = registry.build(study.models[MODEL].spec), np.load(place / "reference.npy")
     for number in range(2):
         parts = [
@@ -112,9 +112,9 @@ def test_chains_that_share_a_budget_are_one_sample(made):
 
 def test_tables_say_what_a_chain_and_what_a_release_has(made):
     _, place, tables = made
-    seeds = tables["chains"].groupby(["algorithm", "epsilon"], dropna=False)["seed"].agg(list)
+    seeds = tables["chains"].groupby(["algorithm", "epsilon"], dropna=False)["sample"].agg(list)
     assert seeds.pop(("dp-penalty", 6)) == [0] and list(seeds) == [[0, 1]] * 4
-    seeds = tables["timings"].groupby(["algorithm", "epsilon"], dropna=False)["seed"].agg(list)
+    seeds = tables["timings"].groupby(["algorithm", "epsilon"], dropna=False)["sample"].agg(list)
     assert seeds.pop(("dp-penalty", 6)) == [0, 1, 2] and list(seeds) == [[*range(6)]] * 4
     budgets = tables["budgets"]
     assert (budgets["chains_per_sample"] == 3).all()
@@ -163,8 +163,8 @@ def test_decisions_that_clipping_has_changed_add_up(made):
 def test_start_points_that_are_never_left_are_compared_as_a_release(made):
     """The pseudo-algorithm has 30 draws of each point, 90 in all, as the table of starts has."""
     _, _, tables = made
-    found = tables["chains"][tables["chains"]["algorithm"] == "start"].set_index("seed")
-    starts = tables["starts"].set_index("seed")
+    found = tables["chains"][tables["chains"]["algorithm"] == "start"].set_index("sample")
+    starts = tables["starts"].set_index("sample")
     assert len(starts) == 2
     for name in ("mean_error", "covariance_error", "sd_ratio"):
         np.testing.assert_allclose(found[name], starts[name], rtol=0.02)

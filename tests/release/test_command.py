@@ -14,8 +14,8 @@ from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.files import JobError
 from dpmcmc.release import command, ledger, statement
-from dpmcmc.release.inside import contents_of, work
-from dpmcmc.release.outside import spec_of
+from dpmcmc.release.data_process import contents_of, work
+from dpmcmc.release.launcher import spec_of
 from dpmcmc.release.plan import parameter_names, plan
 from dpmcmc.release.reading import read_part
 
@@ -196,7 +196,7 @@ def made_up(monkeypatch):
     def draws(planned, _):
         return (None, np.zeros((1, planned.kept, 1)))
 
-    monkeypatch.setattr(command, "run_inside", draws)
+    monkeypatch.setattr(command, "run_data_process", draws)
     monkeypatch.setattr(command, "try_out", lambda *_: None)
     monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     return monkeypatch
@@ -207,7 +207,12 @@ def made_up(monkeypatch):
     [
         ("ledgers", "append", KeyboardInterrupt, "the run was interrupted. `ledger show` says"),
         ("ledgers", "write", KeyboardInterrupt, "the run was interrupted. `ledger show` says"),
-        ("command", "run_inside", KeyboardInterrupt, "the run was interrupted. Its planned cost"),
+        (
+            "command",
+            "run_data_process",
+            KeyboardInterrupt,
+            "the run was interrupted. Its planned cost",
+        ),
         ("statement", "statement", TypeError("secret"), "not be completed (TypeError). Its plan"),
         ("statement", "write", MemoryError, "could not be completed (MemoryError). Its planned"),
         ("statement", "as_netcdf", OSError(28, "No space"), "completed ([Errno 28] No space). Its"),
@@ -249,10 +254,10 @@ def test_an_output_that_is_broken_at_the_end_does_not_look_like_a_refusal(place)
     place.ledger()
     script = (
         "import os, sys, numpy as np; from dpmcmc.release import command\n"
-        "def run_inside(planned, _):\n"
+        "def run_data_process(planned, _):\n"
         "    for number in (1, 2): os.dup2(os.open('/dev/full', os.O_WRONLY), number)\n"
         "    return None, np.zeros((1, planned.kept, 1))\n"
-        "command.run_inside = run_inside\n"
+        "command.run_data_process = run_data_process\n"
         "sys.exit(command.main('release', sys.argv[1:]))\n"
     )
     of = "study.yaml", *OF, "newton", "--epsilon", "1", "--draws", "5", "--output", "out"
@@ -348,11 +353,11 @@ def test_a_sampler_of_one_s_own_is_checked_too(place, capsys):
 def test_statements_of_neighbours_are_the_same_to_the_byte(place, monkeypatch):
     """With the same noise: but for digests of the ledger, with its secret salt, and of draws."""
     from dpmcmc.random_streams import three_streams
-    from dpmcmc.release import inside
+    from dpmcmc.release import data_process
 
     seed = np.random.SeedSequence(1)
-    monkeypatch.setattr(inside, "SecretStreams", lambda *_: three_streams(seed))
-    monkeypatch.setattr(command, "run_inside", inside_here)
+    monkeypatch.setattr(data_process, "SecretStreams", lambda *_: three_streams(seed))
+    monkeypatch.setattr(command, "run_data_process", inside_here)
     texts = []
     for i, last in enumerate(("0.25", "7")):
         place.write("Plain", [*place.lines()[:-1], f"{last},1"])

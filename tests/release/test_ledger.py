@@ -511,7 +511,7 @@ def test_the_line_is_on_disk_before_the_data_are_opened(place, monkeypatch):
 
     place.ledger()
     events = []
-    admit, run, start = ledgers.admit, command.run_inside, subprocess.Popen
+    admit, run, start = ledgers.admit, command.run_data_process, subprocess.Popen
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: (events.append("fsync"), fsync(file))[1])
 
@@ -527,12 +527,12 @@ def test_the_line_is_on_disk_before_the_data_are_opened(place, monkeypatch):
         return run(planned, budget)
 
     def started(*arguments, **more):
-        if "dpmcmc.release.inside" in arguments[0]:
+        if "dpmcmc.release.data_process" in arguments[0]:
             events.append("started")
         return start(*arguments, **more)
 
     monkeypatch.setattr(command.ledgers, "admit", noted)
-    monkeypatch.setattr(command, "run_inside", of_data)
+    monkeypatch.setattr(command, "run_data_process", of_data)
     monkeypatch.setattr(subprocess, "Popen", started)
     assert place.release() == 0
     admitted = events.index("admitted")
@@ -552,7 +552,7 @@ def test_wherever_the_system_fails_what_started_is_counted(place, monkeypatch, c
             started.append(len(ledgers.read("data.csv").releases))
         return None, np.zeros((1, planned.kept, 1))
 
-    monkeypatch.setattr(command, "run_inside", inside)
+    monkeypatch.setattr(command, "run_data_process", inside)
     monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     for fatal in range(100):
         left = iter([True] * fatal)

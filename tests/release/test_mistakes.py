@@ -14,9 +14,9 @@ import yaml
 from places import ROWS
 
 from dpmcmc.files import JobError
-from dpmcmc.release import command, ledger, libraries, noise, outside, own_code, statement
-from dpmcmc.release.inside import answered
-from dpmcmc.release.outside import problem_of, spec_of
+from dpmcmc.release import command, launcher, ledger, libraries, noise, own_code, statement
+from dpmcmc.release.data_process import answered
+from dpmcmc.release.launcher import problem_of, spec_of
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
 
@@ -258,14 +258,14 @@ CHECKED_ALIKE += ("a step that fails late", "a chain that diverges")
 def here(place, monkeypatch):
     """The process that reads the data is this one, as starting one takes long; it reads a twin."""
 
-    def run_inside(planned, budget):
+    def run_data_process(planned, budget):
         assert budget is None, "the data would be read"
         answer, draws = answered(spec_of(planned, budget), None)
         if answer["end"] == "finished":
             return None, draws
         return problem_of(answer["end"], answer, planned.part, is_twin=True), None
 
-    monkeypatch.setattr(command, "run_inside", run_inside)
+    monkeypatch.setattr(command, "run_data_process", run_data_process)
     monkeypatch.delitem(sys.modules, "own", raising=False)
     return place
 
@@ -412,10 +412,10 @@ def test_variables_by_which_a_library_would_load_other_code_are_not_handed_on(mo
 
     for name in ("OPENDP_LIB_DIR", "OPENSSL_CONF", "OPENSSL_MODULES", "OTHER"):
         monkeypatch.setenv(name, "somewhere")
-    monkeypatch.setattr(outside.subprocess, "Popen", start)
-    monkeypatch.setattr(outside, "spec_of", lambda *_: {})
+    monkeypatch.setattr(launcher.subprocess, "Popen", start)
+    monkeypatch.setattr(launcher, "spec_of", lambda *_: {})
     planned = types.SimpleNamespace(chains=1, kept=1, names=["a"], part=None)
-    assert outside.run_inside(planned, None)[1] is None
+    assert launcher.run_data_process(planned, None)[1] is None
     assert given["OTHER"] == "somewhere" and given["PATH"]
     assert not [name for name in given if name.startswith(("OPENDP_", "OPENSSL_"))]
 

@@ -26,7 +26,7 @@ def made_up(monkeypatch):
         problem = problems.pop() if problems and budget else None
         return problem, np.arange(planned.kept, dtype=float).reshape(1, -1, 1)
 
-    monkeypatch.setattr(command, "run_inside", draws)
+    monkeypatch.setattr(command, "run_data_process", draws)
     monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
     return problems
 

@@ -185,7 +185,7 @@ def ranked(*rows):
         iterations=1234,
         r_hat=1.05,
         ess=9.5,
-        way_from_start=0.25,
+        distance_closed=0.25,
         mean_error=0.4,
         sd_ratio=0.8,
         times_exact=lambda table: table["mmd"] / 0.02,
@@ -291,7 +291,7 @@ def test_how_many_have_a_usable_algorithm_is_a_sentence(count, total, sentence):
 def test_readers_are_told_what_to_use_before_all_else(results):
     ranking = ranked(["a", 1, 1, 0.5, True, False], ["b", 1, 1, 0.6, True, False])
     ranking.to_csv(results / "tables/ranking.csv", index=False)
-    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
+    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, sample=0)
     timings.to_csv(results / "tables/timings.csv", index=False)
     page = pages.front_page(results)
     assert "*A < b's.*\n\n**This study has only one sample per cell" in page
@@ -324,7 +324,7 @@ def test_a_notebook_can_give_the_answer_of_its_study(results, executed):
     assert "*A < b's.*\n\n**Take\n\nb.**\n\n## What" in page  # nothing is ranked here
     ranking = ranked(["a", 1, 1, 0.5, True, False])
     ranking.to_csv(results / "tables/ranking.csv", index=False)
-    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, seed=0)
+    timings = ranking[["model", "algorithm", "epsilon"]].assign(cpu_seconds=0.5, sample=0)
     timings.to_csv(results / "tables/timings.csv", index=False)
     page = pages.front_page(results)
     assert "*A < b's.*\n\n**Take\n\nb.**\n\nAn algorithm is *usable* if" in page

@@ -61,7 +61,7 @@ def test_first_places_are_counted_with_those_held_alone():
 def test_ranks_show_ties_and_dashes():
     row = {"epsilon": 1.0, "algorithm": "a", "mmd": 0.1, "mmd_low": 0.05, "mmd_high": 0.2}
     row |= {"iterations": 10, "seconds": 1.0, "times_exact": 2.0, "is_nearer": True}
-    row |= {"is_usable": True, "way_from_start": 0.9, "mean_error": 0.1}
+    row |= {"is_usable": True, "distance_closed": 0.9, "mean_error": 0.1}
     row |= {"sd_ratio": 1.0, "r_hat": 1.0, "ess": 9.0}
     rows = [row | {"rank": 1.0, "is_tied": True, "clip_fraction": 0.25}]
     rows += [row | {"rank": np.nan, "is_tied": False, "clip_fraction": np.nan}]
@@ -90,7 +90,7 @@ def cells():
         ("short", 4.0, "b", np.nan, np.nan),
         ("one", 4.0, "b", 0.20, 0.7),
     ]
-    names = ["model", "epsilon", "algorithm", "mmd_median", "way_from_start"]
+    names = ["model", "epsilon", "algorithm", "mmd_median", "distance_closed"]
     return pd.DataFrame(rows, columns=names).assign(times_exact=3.0)
 
 

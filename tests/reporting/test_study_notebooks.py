@@ -239,8 +239,8 @@ def test_a_study_is_described_by_its_file(tmp_path):
         "study": "s",
         "models": {"m": {"label": ""}},
         "algorithms": {
-            "a": {"label": "A", "colour": "#123456", "in_place_of": None, "entries": {}},
-            "b": {"in_place_of": "a"},
+            "a": {"label": "A", "colour": "#123456", "variant_of": None, "entries": {}},
+            "b": {"variant_of": "a"},
         },
         "notebooks": {"n": {"title": "", "question": "", "figures": {"figure-1": "One"}}},
     }

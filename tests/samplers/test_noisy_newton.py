@@ -11,7 +11,7 @@ from row_models import PlainLogisticRows
 from test_samplers import streams
 
 from dpmcmc.evaluation.checking.traces import same
-from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
@@ -24,7 +24,7 @@ NORMAL_90 = 1.6449
 
 
 def watched(seed=0):
-    return WatchedStreams(*streams(seed))
+    return RecordedStreams(*streams(seed))
 
 
 def logistic(n, seed=0, dimension=3):

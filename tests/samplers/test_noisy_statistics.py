@@ -10,7 +10,7 @@ from conftest import mechanism_of
 from test_samplers import streams
 
 import dpmcmc
-from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.rows import RowsModel
@@ -65,7 +65,7 @@ class MeanAndScale(ExponentialFamily):
 
 def watched(sampler, target, seed=1):
     """What a preparation released, a list of `Released`."""
-    rng = WatchedStreams(*streams(seed))
+    rng = RecordedStreams(*streams(seed))
     return rng.step(sampler, None, target).released
 
 

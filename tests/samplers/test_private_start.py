@@ -9,7 +9,7 @@ from row_models import PlainLogisticRows
 from test_samplers import streams
 
 import dpmcmc
-from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.evaluation.recording import RecordedStreams
 
 BANANA = dpmcmc.Banana(
     dimension=3,
@@ -107,7 +107,7 @@ def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer(
 ):
     target = made()
     sampler = dpmcmc.for_budget(started(start, start_share=0.5), 300, 100.0)
-    rng = WatchedStreams(*streams(3))
+    rng = RecordedStreams(*streams(3))
     step = rng.step(sampler, None, target)
     assert len(step.released) == num_released
     (centre, factor), _ = step.state.memory

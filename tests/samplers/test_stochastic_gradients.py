@@ -8,7 +8,7 @@ from conftest import chosen, mechanism_of
 from test_samplers import streams
 
 from dpmcmc.accounting.costs import iterations
-from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.gaussian import Gaussian
@@ -142,7 +142,7 @@ def test_one_row_of_a_batch_moves_what_is_released_by_the_sensitivity(sampler):
     """Two rows far apart, each clipped, on either side: the most that there is."""
     model = Gaussian(20, 1.0, [[1.0]], [0.0])
     far = np.full((1, 20), 1e3)
-    rng = WatchedStreams(*map(np.random.default_rng, range(3)))
+    rng = RecordedStreams(*map(np.random.default_rng, range(3)))
     state = sampler.init(rng, np.zeros(1))
     step = rng.step(sampler, state, Target(model, far))
     (released,) = step.released

@@ -27,7 +27,7 @@ SMALL = {
     "reference_draws": 60,
     "baseline_samples": 3,
     "models": {
-        "few": NORMAL | {"num_rows": 100, "settings_of": "many", "data_sets": 4},
+        "few": NORMAL | {"num_rows": 100, "same_settings_as": "many", "data_sets": 4},
         "many": NORMAL | {"num_rows": 400},
     },
     "algorithms": {
@@ -67,8 +67,14 @@ def test_settings_are_carried_by_powers_of_n(config):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"models": {"few": {"settings_of": "none"}}}, "models.few.settings_of: unknown model"),
-        ({"models": {"many": {"settings_of": "few"}}}, "models.few.settings_of: many itself has"),
+        (
+            {"models": {"few": {"same_settings_as": "none"}}},
+            "models.few.same_settings_as: unknown model",
+        ),
+        (
+            {"models": {"many": {"same_settings_as": "few"}}},
+            "models.few.same_settings_as: many itself has",
+        ),
         ({"chains_per_sample": 2}, "chains_per_sample: must be 1 with several data sets of "),
     ],
 )

@@ -157,5 +157,5 @@ def test_a_chain_of_a_sweep_is_the_sampler_of_its_settings(tmp_path):
     assert changed["changed_decisions"] > 0 and varied == {"clip_bound": 0.5}
     assert record["acceptance_rate"] == expected.is_accepted.mean()
     assert record["clip_fraction"] == expected.clip_fraction.mean() > 0
-    assert (record["model"], record["seed"], record["iterations"]) == ("small", 7, 80)
+    assert (record["model"], record["sample"], record["iterations"]) == ("small", 7, 80)
     assert record["epsilon"] is None and record["delta"] is None

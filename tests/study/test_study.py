@@ -211,9 +211,9 @@ BAD = [
     ("algorithms/dp-penalty/sampler", "DPPenalti", "unknown sampler DPPenalti; valid names: "),
     ("algorithms/dp-penalty/sampler", 3, "algorithms.dp-penalty.sampler: must be a text, not 3"),
     (
-        "algorithms/dp-barker-certified/in_place_of",
+        "algorithms/dp-barker-certified/variant_of",
         "dp-barkr",
-        "algorithms.dp-barker-certified.in_place_of: unknown algorithm dp-barkr; valid",
+        "algorithms.dp-barker-certified.variant_of: unknown algorithm dp-barkr; valid",
     ),
     ("algorithms/dp-hcm", {}, "algorithms.dp-hcm: missing key sampler"),
     (

@@ -102,7 +102,7 @@ def without_fingerprints(table):
 
 
 def test_a_column_of_draws_ages_chains_alone_and_one_of_other_columns_nothing(copy):
-    row = '| {"seed": number}'
+    row = '| {"sample": number}'
     change(copy / CHAIN_TABLES, row, f'{row}\n        | {{"first_draw": float(draws[0, 0])}}')
     counts = jobs(copy, *REUSE)
     assert counts["chain"] == 8 and "baselines" not in counts

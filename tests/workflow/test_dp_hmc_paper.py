@@ -101,7 +101,7 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     figures = {path.stem for path in results.glob("figures/*.png")}
     assert {f"figure-paper-{i}" for i in (1, 2, 3, 4)} | {"figure-temperature"} <= figures
     chains = pd.read_csv(results / "tables/chains.csv")
-    assert set(chains["seed"]) == {0, 1}
+    assert set(chains["sample"]) == {0, 1}
     budgets = pd.read_csv(results / "tables/budgets.csv")
     assert set(budgets["chains_per_sample"]) == {2}
     capped = budgets[budgets["algorithm"].isin(CERTIFIED)]

@@ -147,5 +147,5 @@ def test_the_study_runs_to_its_last_page(fresh, overlay):
     assert all(sentence in text for sentence in SAID)
     reporting = Reported.load(results)
     long = reporting.table("chains").query("algorithm == 'dp-barker-certified'")
-    assert list(long["seed"]) == [0, 1] and set(long["iterations"]) == {600}
+    assert list(long["sample"]) == [0, 1] and set(long["iterations"]) == {600}
     assert "pays for 600 iterations. 2 such chains have a median MMD of" in text

@@ -21,7 +21,7 @@ from itertools import pairwise
 from dpmcmc.accounting import certified, gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 
-POINTS = 200  # epsilons at which curves are compared
+CURVE_POINTS = 200  # epsilons at which curves are compared
 TILTS = 6  # of compositions, each of which is sharp about one epsilon,
 SPREAD = 6.0  # from 0 to nearly so many standard deviations of the loss
 MOST_MU = 1e3
@@ -62,7 +62,9 @@ def mu_and_delta0(releases, delta0):
         last *= 1.5
         if last > MOST_EPSILON:
             return math.inf, delta0
-    epsilons = [last * (i / POINTS) ** 1.5 for i in range(POINTS + 1)]  # closer together near 0
+    epsilons = [
+        last * (i / CURVE_POINTS) ** 1.5 for i in range(CURVE_POINTS + 1)
+    ]  # closer together near 0
     mu = 0.0
     for low, high in pairwise(epsilons):
         # Both curves fall: from low to high theirs is at most that at low, ours at least at high.

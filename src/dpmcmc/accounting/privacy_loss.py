@@ -28,7 +28,7 @@ from scipy.optimize import minimize_scalar
 
 UNIT = np.finfo(float).eps / 2  # largest relative error of one operation
 BUTTERFLY = 6  # roundings of a value at each level of a transform, twiddle factor included
-OUTSIDE = -50.0  # log of the tilted mass that may lie above the window, and below it
+LOG_MASS_OUTSIDE = -50.0  # log of the tilted mass that may lie above the window, and below it
 STEPS = (0.1, 0.3, 1.0, 2.5, 5.0, 7.5, 10.0)  # small ones where a larger tilt finds far losses
 NOTHING = -80.0  # log of what is left out of a product of transforms
 MAX_WINDOW = 2**24  # losses; beyond, there is Chernoff's bound alone
@@ -183,14 +183,14 @@ class Composition:
         deviation = math.sqrt(variance) + grid
 
         def reach(sign):
-            """Least distance from the mean, of several, beyond which there is e^OUTSIDE at most."""
+            """Least distance from the mean, of several, with mass e^LOG_MASS_OUTSIDE beyond it."""
             return min(
                 (
                     sum(
                         k * (loss._cumulants(tilt + sign * s)[0] - scale - sign * s * mean)
                         for (loss, k), (scale, mean, _) in zip(self.parts, cumulants, strict=True)
                     )
-                    - OUTSIDE
+                    - LOG_MASS_OUTSIDE
                 )
                 / s
                 for s in (factor / deviation for factor in STEPS)
@@ -224,7 +224,7 @@ class Composition:
             error=error,
             tilt=tilt,
             log_scale=log_scale,
-            log_outside=OUTSIDE,
+            log_outside=LOG_MASS_OUTSIDE,
             infinite=infinite,
             num_kinds=len(self.parts),
         )

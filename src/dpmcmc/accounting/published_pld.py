@@ -17,7 +17,7 @@ from dpmcmc.accounting.releases import grouped
 ALIKE = 1.01  # ratio of the noise variances of mechanisms that are priced as one kind
 FINEST = 1e-4  # distance of losses on a grid
 FINEST_REACH = 40.0  # of the losses on it, from the least to the largest
-POINTS = 2**15  # most losses where they reach farther
+MOST_LOSSES = 2**15  # most losses where they reach farther
 
 
 def check(releases):
@@ -72,7 +72,7 @@ def grid(noise_variance):
     reach = (1 + 20 * math.sqrt(noise_variance)) / noise_variance  # ten deviations beyond a mean
     if reach <= FINEST_REACH:
         return FINEST
-    return FINEST * 2.0 ** math.ceil(math.log2(reach / FINEST / POINTS))
+    return FINEST * 2.0 ** math.ceil(math.log2(reach / FINEST / MOST_LOSSES))
 
 
 def loss_variance(mechanism):

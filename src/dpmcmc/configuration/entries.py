@@ -32,7 +32,7 @@ class ModelEntry(NamedTuple):
     data: dict | None  # file, columns, digest of its bytes, share held_out; None: simulated
     reference: str  # how its reference sample is drawn: exact, grid, long-run or normal
     data_sets: int | None  # how many are simulated; None: as the study says
-    settings_of: str | None  # the model whose settings algorithms have here, carried to its n
+    same_settings_as: str | None  # the model whose settings algorithms have here, carried to its n
 
     @property
     def public_data(self):
@@ -172,7 +172,7 @@ def read_model(name, entry, folders, study_seed=0):
     spec = {"class": reference} | settings
     kind = reference_kind(keys.reference, model, where)
     label = keys.label or name
-    return ModelEntry(name, label, model, spec, data, kind, keys.data_sets, keys.settings_of)
+    return ModelEntry(name, label, model, spec, data, kind, keys.data_sets, keys.same_settings_as)
 
 
 def read_data(name, keys, build, cls, folders, study_seed):

@@ -54,7 +54,7 @@ class ModelKeys(Keys):
     held_out: Annotated[float, Meta(gt=0, lt=1)] = None
     reference: str = None
     data_sets: whole(1, 10_000) = None
-    settings_of: Id = None
+    same_settings_as: Id = None
 
 
 class Algorithm(Table):
@@ -64,7 +64,7 @@ class Algorithm(Table):
     move: str = None
     start: str = None
     accountant: str = None
-    in_place_of: Id = None
+    variant_of: Id = None
     label: Label = None
     about: Text = ""
     settings: dict[str, dict[str, Any]] = {}

@@ -1,7 +1,7 @@
 """Empirical audit: a lower bound of the epsilon that a sampler's own code really costs.
 
 Many runs of a few iterations, on two data sets that differ in one row, the worst there are. Each
-run is scored by the log-likelihood ratio of all that it releases (`dpmcmc.evaluation.watching`), or
+run is scored by the log-likelihood ratio of all its releases (`dpmcmc.evaluation.recording`), or
 by how far the chain came, which takes no sampler's word for its noise. An event "score above t" is
 chosen on one half of the runs; on the other half, exact binomial confidence bounds of its two
 probabilities give
@@ -29,7 +29,7 @@ from scipy.stats import beta, norm
 from dpmcmc.accounting import certified
 from dpmcmc.accounting.gaussian import total_mu
 from dpmcmc.evaluation.noise import Noise, NoiseFound
-from dpmcmc.evaluation.watching import WatchedStreams, log_densities
+from dpmcmc.evaluation.recording import RecordedStreams, log_densities
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
@@ -163,7 +163,7 @@ def observe(case, targets, rng, runs, noise):
     ----------
     case : Case
     targets : list of Target
-    rng : WatchedStreams
+    rng : RecordedStreams
     runs : int
     noise : Noise
         To which that of all releases is added.
@@ -245,7 +245,7 @@ def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=
         if noise is not None:
             generators[2] = noise(generators[2])
         ordered = targets[::-1] if i else targets
-        rng = WatchedStreams(*generators)
+        rng = RecordedStreams(*generators)
         losses, ways = observe(case, ordered, rng, runs, watched)
         by_values.append(-losses if i else losses)
         by_positions.append(-ways)  # the first row speaks against upward steps

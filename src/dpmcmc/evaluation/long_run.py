@@ -15,10 +15,13 @@ WARM_UP = (100, 200, 400, 300)  # iterations; after each, but for the last, a ne
 SHRINKAGE = 5  # draws that the mass matrix before counts for
 ACCEPTANCE = 0.8  # rate that the step size is adapted to
 MAX_LEAPFROG_STEPS = 512
-LARGEST_R_HAT = 1.01
+CONVERGED_R_HAT = 1.01
 MIN_EFFECTIVE_DRAWS = 1000  # however few are asked for
 DOUBLINGS = 5  # of the length of the chains
-NEAR, FAR = 2.0, 10.0  # widths of a mode at which chains start, and those that try the result
+START_WIDTHS, TRIAL_WIDTHS = (
+    2.0,
+    10.0,
+)  # widths of a mode at which chains start, and those that try the result
 TRIAL = 250  # iterations of each chain that tries it, after its warm-up
 LARGEST_R_HAT_FROM_AFAR = 1.1
 ADVICE = (
@@ -56,7 +59,7 @@ def sample(rng, target, size):
     """
     modes = find_modes(rng, target)
     covariance = np.mean([mode.covariance for mode in modes], axis=0)
-    chains = started(rng, target, modes, NEAR)
+    chains = started(rng, target, modes, START_WIDTHS)
     samplers = warmed_up(rng, chains, covariance)
     needed = max(MIN_EFFECTIVE_DRAWS, size)
     draws = np.empty((CHAINS, 0, target.model.dimension))
@@ -65,7 +68,7 @@ def sample(rng, target, size):
         new = advanced(rng, chains, samplers, length - draws.shape[1])
         draws = np.concatenate([draws, new], axis=1)
         measured = diagnose(draws)
-        if measured["R-hat"].max() <= LARGEST_R_HAT and measured["ESS"].min() >= needed:
+        if measured["R-hat"].max() <= CONVERGED_R_HAT and measured["ESS"].min() >= needed:
             pooled = draws.reshape(-1, draws.shape[2])
             number = missed(modes, pooled, np.full(len(pooled), 1 / len(pooled)))
             if number is not None:
@@ -76,26 +79,26 @@ def sample(rng, target, size):
             far_off = r_hat_from_afar(*rng.spawn(1), target, modes, covariance, draws)
             if far_off > LARGEST_R_HAT_FROM_AFAR:
                 raise JobError(
-                    f"the long run for its reference is not what chains from {FAR:g} widths of its "
-                    f"modes come to: R-hat of both is {far_off:.3g}, where "
+                    f"the long run for its reference is not what chains from {TRIAL_WIDTHS:g} "
+                    f"widths of its modes come to: R-hat of both is {far_off:.3g}, where "
                     f"{LARGEST_R_HAT_FROM_AFAR} is the most; {ADVICE}"
                 )
             spaced = np.linspace(0, len(pooled) - 1, size).round().astype(int)
             return pooled[rng.permutation(spaced)]
-    is_apart = measured["R-hat"].max() > LARGEST_R_HAT
+    is_apart = measured["R-hat"].max() > CONVERGED_R_HAT
     worst = int(measured["R-hat"].argmax() if is_apart else measured["ESS"].argmin())
     raise JobError(
         f"the long run for its reference reached R-hat {measured['R-hat'][worst]:.3g} and an "
         f"effective sample size of {measured['ESS'][worst]:.0f} in component {worst + 1} after "
-        f"{CHAINS} x {length} iterations, where {LARGEST_R_HAT} and {needed} are asked for; "
+        f"{CHAINS} x {length} iterations, where {CONVERGED_R_HAT} and {needed} are asked for; "
         f"{ADVICE}"
     )
 
 
 def r_hat_from_afar(rng, target, modes, covariance, draws):
     """The largest R-hat of a run's chains, draws (m, k, d), and of others that start far away."""
-    chains = started(rng, target, modes, FAR)
-    samplers = warmed_up(rng, chains, FAR**2 * covariance)
+    chains = started(rng, target, modes, TRIAL_WIDTHS)
+    samplers = warmed_up(rng, chains, TRIAL_WIDTHS**2 * covariance)
     places = np.linspace(0, draws.shape[1] - 1, TRIAL).round().astype(int)
     both = np.concatenate([draws[:, places], advanced(rng, chains, samplers, TRIAL)])
     return diagnose(both)["R-hat"].max()

@@ -12,7 +12,9 @@ from dpmcmc.files import JobError
 STARTS = 12  # of the search, in each of its two rounds
 SCALES = (0.1, 1000.0)  # of starts about the origin, and in units of its width about a mode
 LOG_MASS_CUTOFF = 10.0  # log mass below that of the best mode
-NEAR = 2.0  # widths of a mode, for d = 2; for other d the ball with the same share of a normal
+MODE_WIDTHS = (
+    2.0  # widths of a mode, for d = 2; for other d the ball with the same share of a normal
+)
 LEAST_SHARE = 0.2  # of what a mode's normal approximation says
 NOT_FINITE = 1e100  # stands for a log density that is no finite number
 SEARCHES = 20  # from one start, each in the units that the search before has found
@@ -131,8 +133,8 @@ def missed(modes, positions, weights):
 
 
 def squared_radius(dimension):
-    """Squared radius of a ball with the share of N(0, I_d) that `NEAR` has for d = 2."""
-    return float(2 * gammaincinv(dimension / 2, gammainc(1.0, NEAR**2 / 2)))
+    """Squared radius of a ball with the share of N(0, I_d) that `MODE_WIDTHS` has for d = 2."""
+    return float(2 * gammaincinv(dimension / 2, gammainc(1.0, MODE_WIDTHS**2 / 2)))
 
 
 def climbed(target, origin, start):

@@ -1,6 +1,6 @@
 """A test of the noise itself: is its variance what each release says.
 
-Whoever watches a sampler (`dpmcmc.evaluation.watching`) sees statistic and noise apart. The squares
+A recording of a sampler (`dpmcmc.evaluation.recording`) has statistic and noise apart. The squares
 of the noise over its declared standard deviation add up to a chi-squared variable, if it is normal
 and independent; the test is exact, and two-sided: too much noise is no breach, but another sampler.
 
@@ -34,7 +34,7 @@ class Noise:
         self._hidden = 0
 
     def add(self, step, is_preparation=False):
-        """Note the noise of a `dpmcmc.evaluation.watching.Step`.
+        """Note the noise of a `dpmcmc.evaluation.recording.Step`.
 
         Not that of values that are no numbers, and of releases without noise, which their price
         shows.

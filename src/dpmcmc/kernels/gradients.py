@@ -14,7 +14,7 @@ import numpy as np
 from dpmcmc.kernels.blocks import BOX, ROUNDING
 from dpmcmc.kernels.compiling import compiled, indices, matrix, vector
 
-SINGLE = 1e38  # numbers below are of single precision
+LARGEST_FLOAT32 = 1e38  # numbers below are of single precision
 
 
 def clipped_gradient_sum(statistics, jacobian, offset, bound):
@@ -130,7 +130,7 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
             error = 1.0 - q * rough * rough
             factor = rough + rough * error * (0.5 + 0.375 * error)
             factor = factor if q > 1.0 else 1.0
-            num_near += q < SINGLE
+            num_near += q < LARGEST_FLOAT32
             num_inside += q <= 1.0
             factors[i] = factor
             weight += factor

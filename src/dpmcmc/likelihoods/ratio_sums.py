@@ -21,7 +21,7 @@ MANY = 6  # statistics from which on codes are faster to read
 DOUBT_SDS = 1.5  # standard deviations of a ratio inside the bound, for few rows to be in doubt
 PREFIX_BLOCK = 256
 LEVELS = 127  # codes are whole numbers between -127 and 127
-SINGLE = 2e-7  # above what one operation in single precision changes, relative
+FLOAT32_ROUNDING = 2e-7  # above what one operation in single precision changes, relative
 
 
 class RatioSums:
@@ -278,7 +278,7 @@ class CodedRows:
         width = steepness @ self.widths
         farthest = abs(middle) + LEVELS * width
         terms = steepness @ self.terms + abs(intercept)
-        slack = 0.5 * width + SINGLE * (num_statistics + 3) * farthest + ROUNDING * terms
+        slack = 0.5 * width + FLOAT32_ROUNDING * (num_statistics + 3) * farthest + ROUNDING * terms
         if not (self.is_finite and slack < bound / 2):
             return None
         if not terms <= largest_terms(num_rows, num_statistics, bound):
@@ -301,6 +301,6 @@ class CodedRows:
             bound,
             slope * (self.widths / bound),
             middle / bound,
-            1 - slack / bound - SINGLE,
+            1 - slack / bound - FLOAT32_ROUNDING,
         )
         return total + excess, num_clipped

@@ -17,8 +17,8 @@ from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import statement
+from dpmcmc.release.launcher import run_data_process
 from dpmcmc.release.libraries import OF_NUMBERS, require_installed
-from dpmcmc.release.outside import run_inside
 from dpmcmc.release.plan import DRAWS, plan, require_libraries
 from dpmcmc.release.reading import data_of, read_part
 
@@ -262,9 +262,9 @@ def try_out(planned, found, partial):
 def complete(planned, budget, ledger, line, folder):
     """Run a release, and write its files to a folder, unfinished; a problem, or None.
 
-    Parameters are those of `run_inside` and of `statement`.
+    Parameters are those of `run_data_process` and of `statement`.
     """
-    problem, draws = run_inside(planned, budget)
+    problem, draws = run_data_process(planned, budget)
     if problem is None:
         facts = statement.statement(planned, ledger, line)
         statement.write(folder, facts, draws, planned.names)

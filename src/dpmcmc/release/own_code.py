@@ -9,7 +9,7 @@ from dpmcmc import registry
 from dpmcmc.evaluation.checking import models, samplers
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import Outcome, find_all, optional
-from dpmcmc.evaluation.watching import own
+from dpmcmc.evaluation.recording import own
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_precomputed

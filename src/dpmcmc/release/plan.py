@@ -27,7 +27,7 @@ MOST_NUMBERS = 10**7  # so are all that are written
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
 ALIKE = 1.01  # noise variances, in the list of what is released
-NEAR = 1e-4  # of an epsilon: by so much the stated one may exceed the one that is spent
+STATED_SLACK = 1e-4  # of an epsilon: by so much the stated one may exceed the one that is spent
 
 
 class Plan(NamedTuple):
@@ -170,7 +170,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
 
 def as_asked(spent, epsilon):
     """What is spent; the epsilon that was asked for, where that is hardly more."""
-    return epsilon if spent > epsilon * (1 - NEAR) else spent
+    return epsilon if spent > epsilon * (1 - STATED_SLACK) else spent
 
 
 def read_start(part, sampler, start):

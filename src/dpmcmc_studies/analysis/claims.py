@@ -386,7 +386,7 @@ def of_cell(table, model, algorithm, epsilon):
 def values(tables, model, algorithm, epsilon, column):
     """A column of the chains of a cell, by seed; None without chains or with a missing value."""
     cell = of_cell(tables["chains"], model, algorithm, epsilon)
-    sample = cell.sort_values("seed")[column].to_numpy()
+    sample = cell.sort_values("sample")[column].to_numpy()
     return None if not len(sample) or np.isnan(sample).any() else sample
 
 

@@ -140,10 +140,10 @@ def gains_on_start(chains, starts, metric="mmd"):
         One row a cell that has an MMD: model, algorithm, epsilon, the difference with its
         interval, and `is_nearer`, whether that lies below 0.
     """
-    rows, of_seeds = [], starts.set_index(["model", "seed"])[metric]
+    rows, of_seeds = [], starts.set_index(["model", "sample"])[metric]
     for (model, algorithm, epsilon), cell in chains.groupby(KEYS, sort=False):
         if cell[metric].notna().all():
-            unmoved = of_seeds[model][cell["seed"]]
+            unmoved = of_seeds[model][cell["sample"]]
             labels = ("start", model, epsilon, algorithm, *[metric] * (metric != "mmd"))
             gap = median_contrast(labels, [cell[metric]], [unmoved])
             rows.append([model, algorithm, epsilon, *gap, gap.high < 0])
@@ -197,7 +197,7 @@ def ranking(chains, summary, gains):
     table = pd.DataFrame(rows).astype({"rank": "Int64"})
     is_shared = table.duplicated(["model", "epsilon", "rank"], keep=False)
     table.insert(4, "is_tied", is_shared & table["rank"].notna())
-    scale = ["times_exact", "way_from_start", "sd_ratio", "mean_error", "r_hat", "ess"]
+    scale = ["times_exact", "distance_closed", "sd_ratio", "mean_error", "r_hat", "ess"]
     scale += summary.columns.intersection(["coverage"]).tolist()
     merged = [(gains, ["is_nearer"]), (summary, scale)]
     if "data_set" in chains:

@@ -160,7 +160,7 @@ def summarise(chains, baselines, starts, mixing):
     -------
     DataFrame
         `times_exact` is the median MMD in units of that of exact samples of as many draws, or of
-        the draws that these have where a chain keeps fewer; `way_from_start` is 0
+        the draws that these have where a chain keeps fewer; `distance_closed` is 0
         for that of never moving and 1 for that of exact samples; `ess` is a sample's (of
         all chains of a sample), in the median, and `r_hat` that of all chains of the cell.
         `sd_ratio` is the median of the standard deviations over the posterior's, and `mean_error`
@@ -184,7 +184,7 @@ def summarise(chains, baselines, starts, mixing):
     draws = table["model"].map(baselines.groupby("model")["mmd_draws"].first())
     more = (table.pop("mmd_draws") / draws).clip(lower=1)
     table["times_exact"] = table["mmd_median"] / (exact * of_more_draws(more))
-    table["way_from_start"] = (start - table["mmd_median"]) / (start - exact)
+    table["distance_closed"] = (start - table["mmd_median"]) / (start - exact)
     medians = cells[["sd_ratio", "mean_error"]].median().reset_index()
     table = table.merge(medians, on=KEYS, how="left")
     table["mean_error"] /= table["model"].map(baselines.groupby("model")["posterior_sd"].first())

@@ -63,7 +63,7 @@ def compared(spec, reference, baselines):
             for seed in range(number * m, (number + 1) * m)
         ]
         draws = np.resize(starts_of, own.shape)  # one after another, again and again
-        keys = {"model": name, "seed": number} | numbered(spec, number)
+        keys = {"model": name, "sample": number} | numbered(spec, number)
         unmoved.append(keys | metrics("start", number, draws, own))
     owns = [of_seed(spec, sample, j) for j in range(spec.data_sets or 1)]
     sds = np.array([math.sqrt(np.trace(covariance(own))) for own in owns])

@@ -21,7 +21,7 @@ from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
 
 TABLES = ("chains", "timings", "budgets", "mixing")
 WHOLE = {"chains": "changed_decisions", "budgets": "allowed_iterations"}  # some are missing
-KEYS = ("model", "algorithm", "epsilon", "seed")  # of a row of timings
+KEYS = ("model", "algorithm", "epsilon", "sample")  # of a row of timings
 INTERVAL = (0.05, 0.95)  # quantiles
 AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a sample's chains
 
@@ -31,7 +31,7 @@ def chain_table(
 ):
     """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
 
-    Chains that share a budget are one sample: a row of `chains`, whose `seed` is its number. Rows
+    Chains that share a budget are one sample: a row of `chains`, whose `sample` is its number. Rows
     of a cell whose fingerprint is committed are those that are committed.
 
     Parameters
@@ -164,7 +164,7 @@ def sample_row(given, part, algorithm, stream, number):
         of_draws["r_hat"] = split_r_hat(kept)
     return (
         part[0].record
-        | {"seed": number}
+        | {"sample": number}
         | {key: mean_of(chain.record[key] for chain in part) for key in AVERAGED}
         | of_draws
         | metrics

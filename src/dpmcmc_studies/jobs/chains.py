@@ -52,7 +52,7 @@ def chain(spec: specs.Chain, dataset, reference, budget, precomputed, output):
         "algorithm": spec.algorithm,
         "epsilon": cost["epsilon"],
         "delta": cost["target_delta"],
-        "seed": seed,
+        "sample": seed,
         "iterations": cost["iterations"],
         "acceptance_rate": mean(result.is_accepted),
         "clip_fraction": mean(result.clip_fraction),

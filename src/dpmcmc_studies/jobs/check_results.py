@@ -190,7 +190,7 @@ def sample_differences(reuse, seeds, results):
         place = f"{'/'.join(cell)}, {number}"
         now[place] = sample_row(given[cell.model], chains, *labels)
         rows = committed_part(reuse, "chains", f"chains/{'/'.join(cell)}")
-        was[place] = rows[rows["seed"] == number].iloc[0]
+        was[place] = rows[rows["sample"] == number].iloc[0]
     if not seeds:
         return []
     was, now = (pd.DataFrame.from_dict(rows, orient="index") for rows in (was, now))

@@ -30,7 +30,7 @@ def nearest_on(study, cells, model):
         f"- {study.model_label(model)}, ε = {best['epsilon']:g}: the lowest median is that of "
         f"{study.algorithm_label(best['algorithm'])}, {best['mmd_median']:.3f}, which is "
         f"{best['times_exact']:.1f} times that of exact samples and closes "
-        f"{best['way_from_start']:.0%} of the distance from never moving to exact."
+        f"{best['distance_closed']:.0%} of the distance from never moving to exact."
     )
     if len(cells) > 1:
         label = study.algorithm_label(worst["algorithm"])

@@ -122,7 +122,7 @@ def worth(row):
     is_known = pd.notna(row["mmd"])
     texts = {
         "times exact": f"{row['times_exact']:.1f}",
-        "distance closed": f"{row['way_from_start']:.0%}" if row["is_nearer"] else "none",
+        "distance closed": f"{row['distance_closed']:.0%}" if row["is_nearer"] else "none",
         "mean error": number(row["mean_error"], ".2f"),
         "sd ratio": number(row["sd_ratio"], ".2f"),
         **({"covers": number(row["coverage"], ".0%")} if "coverage" in row else {}),

@@ -68,7 +68,7 @@ class StudyResults(StudyDescription, frozen=True):
     @property
     def stand_ins(self):
         """Algorithms that stand in place of others, by the ids of those."""
-        standing = {entry.in_place_of: name for name, entry in self.algorithms.items()}
+        standing = {entry.variant_of: name for name, entry in self.algorithms.items()}
         return {original: name for original, name in standing.items() if original}
 
     def delta_text(self, models):

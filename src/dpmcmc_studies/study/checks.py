@@ -48,10 +48,10 @@ def check_seeds(study):
 def check_models(study):
     """Models whose settings others have must be known, and have settings of their own."""
     for name, entry in study.models.items():
-        where = f"models.{name}.settings_of"
-        if other := entry.settings_of:
+        where = f"models.{name}.same_settings_as"
+        if other := entry.same_settings_as:
             check_known([other], study.models, where, "model")
-            if study.models[other].settings_of:
+            if study.models[other].same_settings_as:
                 raise ConfigError(f"{where}: {other} itself has settings of another model")
         if study.chains_per_sample > 1 and study.has_data_sets(name):
             raise ConfigError(
@@ -62,11 +62,11 @@ def check_models(study):
 
 def check_places(algorithms):
     """What an algorithm stands in for must be known, and stand in for nothing itself."""
-    valid = [name for name, algorithm in algorithms.items() if algorithm.in_place_of is None]
+    valid = [name for name, algorithm in algorithms.items() if algorithm.variant_of is None]
     for name, algorithm in algorithms.items():
         if name not in valid:
-            where = f"algorithms.{name}.in_place_of"
-            check_known([algorithm.in_place_of], valid, where, "algorithm")
+            where = f"algorithms.{name}.variant_of"
+            check_known([algorithm.variant_of], valid, where, "algorithm")
 
 
 def read_curves(study, folders):

@@ -26,7 +26,7 @@ class AlgorithmDescription(Struct):
     colour: str = ""
     sampler: str = ""  # name of its class
     accountant: str | None = None
-    in_place_of: str | None = None
+    variant_of: str | None = None
     has_free_steps: bool = False
     settings: dict[str, dict[str, Any]] = {}  # by model
     entries: dict[str, dict[str, Any]] = {}  # by model, for `dpmcmc.registry.build`

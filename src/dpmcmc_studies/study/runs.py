@@ -6,7 +6,7 @@ from typing import NamedTuple
 from dpmcmc.configuration.yaml_files import ConfigError, check_known
 
 # Columns of tables of chains, budgets and costs: no swept setting may have such a name.
-COLUMNS = {"model", "algorithm", "epsilon", "delta", "seed", "iterations", "chains_per_sample"}
+COLUMNS = {"model", "algorithm", "epsilon", "delta", "sample", "iterations", "chains_per_sample"}
 COLUMNS |= {"acceptance_rate", "clip_fraction", "gradient_clip_fraction", "kept_draws", "ess"}
 COLUMNS |= {"r_hat", "sd_ratio", "mmd", "mmd_draws", "mean_error", "covariance_error", "accuracy"}
 COLUMNS |= {"changed_decisions", "accountant", "target_delta", "allowed_iterations"}

@@ -12,7 +12,6 @@ from dpmcmc.configuration.yaml_files import converted, read_config
 from dpmcmc.settings import precomputed
 from dpmcmc_studies.analysis.claims import entries
 from dpmcmc_studies.study import specs
-from dpmcmc_studies.study.carried import carried
 from dpmcmc_studies.study.checks import (
     check_all_settings,
     check_intervals,
@@ -34,6 +33,7 @@ from dpmcmc_studies.study.description import (
 from dpmcmc_studies.study.job_settings import JobSettings
 from dpmcmc_studies.study.notebooks import study_notebooks
 from dpmcmc_studies.study.runs import Cell, all_cells, check_runs
+from dpmcmc_studies.study.scaled_settings import scaled_settings
 from dpmcmc_studies.study.schema import Config
 
 # Tables of what jobs of one model each measured.
@@ -81,7 +81,7 @@ class StudyConfig(JobSettings):
         }
         check_models(self)
         self.algorithms = {
-            name: read_algorithm(name, carried(entry, self.models), folders)
+            name: read_algorithm(name, scaled_settings(entry, self.models), folders)
             for name, entry in config.algorithms.items()
         }
         self.colours = colours_of(list(self.algorithms), config.colours)
@@ -134,12 +134,12 @@ class StudyConfig(JobSettings):
 
     @property
     def replaced_cells(self):
-        """Pairs (cell, stand-in), where the algorithm also runs as an entry with `in_place_of`."""
+        """Pairs (cell, stand-in), where the algorithm also runs as an entry with `variant_of`."""
         return [
             (cell, name)
             for cell in self.cells
             for name, algorithm in self.algorithms.items()
-            if algorithm.in_place_of == cell.algorithm
+            if algorithm.variant_of == cell.algorithm
             and cell._replace(algorithm=name) in self.runs
             and self.runs[cell].is_compared
         ]
@@ -295,11 +295,11 @@ class StudyConfig(JobSettings):
         on = [m for m in self.model_ids if any(c.algorithm == name for c in self.cells_of(m))]
         return AlgorithmDescription(
             label=entry.label,
-            about=entry.about or self.algorithms.get(entry.in_place_of, entry).about,
+            about=entry.about or self.algorithms.get(entry.variant_of, entry).about,
             colour=self.colours[name],
             sampler=entry.sampler_class.__name__,
             accountant=entry.accountant and name_in_tables(entry.accountant),
-            in_place_of=entry.in_place_of,
+            variant_of=entry.variant_of,
             has_free_steps=entry.has_free_steps,
             settings={model: entry.settings_on(model) for model in on},
             entries={model: entry.spec(entry.settings_on(model)) for model in on},

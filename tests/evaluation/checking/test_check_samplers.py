@@ -20,7 +20,7 @@ from dpmcmc.evaluation.checking.samplers import (
     posterior_stays,
 )
 from dpmcmc.evaluation.checking.traces import banana, same, streams
-from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.auto_one_shot import AutoOneShot
 from dpmcmc.samplers.barker_correction import fit_correction
@@ -608,7 +608,7 @@ def test_what_a_sampler_raises_is_a_finding_in_one_line_and_names_its_place_once
 
 
 def watched(seed):
-    return streams(WatchedStreams, seed)
+    return streams(RecordedStreams, seed)
 
 
 @pytest.mark.parametrize("sampler", [OURS[1], OURS[2], OURS[6]])

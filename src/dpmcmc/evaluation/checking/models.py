@@ -1,6 +1,6 @@
 """All checks of a model, in their order."""
 
-from dpmcmc.evaluation.checking import fresh, others, posteriors, rows
+from dpmcmc.evaluation.checking import fresh, posteriors, row_independence, rows
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.random_streams import generator
@@ -17,7 +17,7 @@ CHECKS = [
     rows.ratio_of_a_substituted_row,
     rows.gradient_of_a_substituted_row,
     rows.rows_not_finite,
-    others.others_stay,
+    row_independence.other_rows_stay,
     fresh.others_stay_in_new_processes,
     fresh.others_first_in_new_processes,
     fresh.rows_prepared_alone,

@@ -18,7 +18,7 @@ from dpmcmc.accounting.mechanisms import (
     SubsampledGaussianMechanism,
 )
 from dpmcmc.evaluation.audit import OUTLIER
-from dpmcmc.evaluation.watching import WatchedStreams
+from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.samplers.batches import without_replacement
@@ -163,10 +163,10 @@ def traces(sampler, batch_size, seed):
         data = model.simulate(rng)
         for j, rows in enumerate(worst_rows(data)):
             for k, decided in enumerate((None, True, False) if i == 0 else (None,)):
-                watching = streams(WatchedStreams, seed, 3, i, j, k)
+                watching = streams(RecordedStreams, seed, 3, i, j, k)
                 if decided is not None:
                     bits = watching.acceptance.bit_generator
-                    watching = WatchedStreams(
+                    watching = RecordedStreams(
                         watching.proposal, Decided(bits, decided), watching.noise
                     )
                 start = model.sample_posterior(rng, data, 1)[0]

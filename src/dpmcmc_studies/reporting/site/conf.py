@@ -17,8 +17,8 @@ from dpmcmc_studies.reporting.figures.style import PIXEL_RATIO
 
 CHECKOUT = Path(__file__).parents[4]
 # Files of the checkout that pages of the site include.
-OUTSIDE = {"README.md": "index", "CONTRIBUTING.md": "contributing"}
-OUTSIDE |= {"examples/README.md": "examples", "results/README.md": "results"}
+ELSEWHERE = {"README.md": "index", "CONTRIBUTING.md": "contributing"}
+ELSEWHERE |= {"examples/README.md": "examples", "results/README.md": "results"}
 
 project = "dpmcmc"
 author = "The dpmcmc authors"
@@ -69,8 +69,8 @@ def with_links(text, folder, source):
     def place(match):
         path = os.path.normpath(Path(folder, match[1]))
         name = os.path.relpath(path, CHECKOUT)
-        if name in OUTSIDE:
-            return f"]({OUTSIDE[name]}.md"
+        if name in ELSEWHERE:
+            return f"]({ELSEWHERE[name]}.md"
         is_page = name.startswith("docs/")  # the source is a copy of docs/, beside it
         return f"]({name.removeprefix('docs/') if is_page else os.path.relpath(path, source)}"
 

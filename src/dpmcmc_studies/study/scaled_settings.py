@@ -7,8 +7,8 @@ from msgspec.structs import replace
 DIGITS = 3  # of a carried setting
 
 
-def carried(entry, models):
-    """An algorithm's entry with settings for models that have those of another (`settings_of`).
+def scaled_settings(entry, models):
+    """An algorithm's entry with settings for models that have `same_settings_as`.
 
     A setting that `powers_of_n` names is multiplied by that power of n / n_0, where n_0 rows are
     those of the other model. What the entry says for the model itself stays.
@@ -21,11 +21,11 @@ def carried(entry, models):
     settings, powers = entry.settings, entry.powers_of_n
     more = {}
     for name, model in models.items():
-        if model.settings_of in settings:
-            ratio = model.model.num_rows / models[model.settings_of].model.num_rows
+        if model.same_settings_as in settings:
+            ratio = model.model.num_rows / models[model.same_settings_as].model.num_rows
             scaled = {
                 key: times(value, ratio ** powers[key]) if key in powers else value
-                for key, value in settings[model.settings_of].items()
+                for key, value in settings[model.same_settings_as].items()
             }
             more[name] = scaled | settings.get(name, {})
     return replace(entry, settings=settings | more)

@@ -1,7 +1,7 @@
 """The process that reads the data: all that comes out of it are draws, or one of a few words.
 
 It is started by the command `release` when the ledger's line is on disk, as `python -P -m
-dpmcmc.release.inside`, with its output closed: whatever a model prints, warns or raises stays
+dpmcmc.release.data_process`, with its output closed: whatever a model prints, warns or raises stays
 inside. A line of JSON says what to do. It answers through a pipe by two lines: whether the data
 are those of the ledger, which it says before any code of one's own runs, and how it ended. Draws
 follow as doubles. When the process that started it ends, so does this one, and all that it started.

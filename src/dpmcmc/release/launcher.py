@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmcmc.release.inside import CHANGED, MOST_LETTERS, SAME
+from dpmcmc.release.data_process import CHANGED, MOST_LETTERS, SAME
 
 # Of variables that let OpenDP, or the OpenSSL in it, load other code in place of what draws noise.
 PREFIXES = ("OPENDP_", "OPENSSL_")
 ANSWER_BYTES = 1000 + 12 * MOST_LETTERS  # JSON writes a letter in up to twelve
 
 
-def run_inside(planned, budget):
+def run_data_process(planned, budget):
     """Run the process that reads the data: a problem in one sentence, or None and the draws.
 
     Parameters
@@ -33,7 +33,7 @@ def run_inside(planned, budget):
     spec = spec_of(planned, budget) | {"answers": writer}
     with open(reader, "rb") as pipe:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "dpmcmc.release.inside"],
+            [sys.executable, "-P", "-m", "dpmcmc.release.data_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -37,7 +37,7 @@ class Step(NamedTuple):
         return [r.batches for r in self.released] == [*range(1, len(self.batches) + 1)]
 
 
-class WatchedStreams(Streams):
+class RecordedStreams(Streams):
     """Random streams that note what is released, or repeat what was released before."""
 
     def __new__(cls, *generators):

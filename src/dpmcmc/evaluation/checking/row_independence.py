@@ -17,7 +17,7 @@ PLACES = 4  # rows that are replaced, one at a time, by each of the values
 LEAST_ROWS = 256  # of statistics
 
 
-def others_stay(case, rng):
+def other_rows_stay(case, rng):
     """Replaced row: the terms of all others stay, to the last bit."""
     moved = []
     for rows, terms in functions_of_rows(case, rng):
