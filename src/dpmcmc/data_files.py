@@ -163,12 +163,12 @@ def numbers_of_texts(texts, truths):
 
 
 def is_plain(text):
-    """Whether `float` reads a text as other programs do: no 1_000, and no other digits."""
+    """True if `float` reads a text as other programs do: no 1_000, and no other digits."""
     return text.isascii() and "_" not in text
 
 
 def no_numbers(is_missing):
-    """Of a column of something else than numbers."""
+    """Message for a column that does not hold numbers."""
     return np.full(len(is_missing), np.nan), ~is_missing
 
 

@@ -29,7 +29,7 @@ XLA_FLAG = "--xla_cpu_max_isa=AVX2"  # beside flags that are there
 
 
 def cpu_kind():
-    """What tells the kind of the first processor in /proc/cpuinfo, {name: text}; {} without it."""
+    """Kind of the first processor in /proc/cpuinfo, {name: text}; {} without that file."""
     kind = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -45,7 +45,7 @@ def cpu_kind():
 
 
 def is_common():
-    """Whether this machine has what the digits of committed results were made with."""
+    """True if this machine has what the digits of committed results were made with."""
     has = cpu_kind().get("flags", "").split()
     return platform.machine() == "x86_64" and set(has) >= FEATURES
 

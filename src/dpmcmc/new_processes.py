@@ -56,7 +56,7 @@ def called(model, series):
 
 
 def reference(cls):
-    """Where a class is, for `registry.load`: in a file of one's own, or a module of a package."""
+    """Place of a class, for `registry.load`: a file of one's own, or a module of a package."""
     module = cls.__module__
     is_file = "." not in module or module.endswith(".py")
     return f"{sys.modules[module].__file__ if is_file else module}:{cls.__qualname__}"
@@ -160,7 +160,7 @@ def prepare(model, rows):
 
 
 def compared(of_whole, of_first, of_second):
-    """What differs between the results for one table; None if nothing does."""
+    """Name of the first difference between results for one table; None if they are the same."""
     whole, backwards = of_whole
     first, second, with_first = of_first
     second_alone, first_after, with_second = of_second
@@ -185,7 +185,7 @@ def compared(of_whole, of_first, of_second):
 
 
 def alike(found, expected, to_the_bit=False):
-    """Whether two arrays (k, ...) are the same, to the last bit or up to `ROUNDING`."""
+    """True if two arrays (k, ...) are the same, to the last bit or up to `ROUNDING`."""
     if found.shape != expected.shape:
         return False
     found, expected = (np.asarray(array, dtype=float) for array in (found, expected))

@@ -1,4 +1,4 @@
-"""What samplers need beside their settings: parts that are computed once, and noise."""
+"""Parts that samplers need beside their settings: tables that are computed once, and noise."""
 
 import dataclasses
 

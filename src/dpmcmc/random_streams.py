@@ -82,7 +82,7 @@ def streams(seed: int | None = None) -> Streams:
 
 
 def start_point(study_seed, model_id, model, reference, seed, start_sd=None):
-    """Where the chains with this seed index start, (d,): the same for all algorithms and runs.
+    """Start point of the chains with this seed index, (d,): the same for all algorithms and runs.
 
     Parameters
     ----------

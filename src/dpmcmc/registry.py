@@ -49,7 +49,7 @@ def names(kind):
 
 
 def resolve(kind, name, *folders):
-    """Where a class is: "module:Class" for the package's, "file.py:Class" for another.
+    """Place of a class: "module:Class" for the package's, "file.py:Class" for another.
 
     Parameters
     ----------

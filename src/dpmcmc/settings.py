@@ -87,7 +87,7 @@ def plain(value):
 
 
 def is_plain(value):
-    """Whether a value is what a configuration can hold already."""
+    """True if a value is what a configuration can hold already."""
     if type(value) is list:
         return all(map(is_plain, value))
     return value is None or type(value) in (bool, int, float, str)

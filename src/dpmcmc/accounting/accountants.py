@@ -79,7 +79,7 @@ def name_in_tables(name):
 
 
 def first_guess(module, releases_of, epsilon, target_delta):
-    """Where the search of an accountant starts: `guess` and `spread` of `max_iterations`.
+    """Start of an accountant's search: `guess` and `spread` of `max_iterations`.
 
     For a slow one, the central limit with the variances of the privacy losses.
 

@@ -1,4 +1,4 @@
-"""What iterations of a sampler cost, how many a budget allows, and the noise that so many need.
+"""Costs of a sampler's iterations, the number that a budget allows, and the noise that they need.
 
 For those who plan a chain of their own, and for the jobs of a study; no data is touched. All
 numbers are rounded to the safe side: what is answered never costs more than was asked for.
@@ -23,7 +23,7 @@ LEAST_NOISE, MOST_NOISE = 1e-9, 1e9  # between which noise is searched
 
 
 class Price:
-    """What iterations of a private sampler cost, by one accountant; each cost is computed once.
+    """Costs of a private sampler's iterations by one accountant; each is computed once.
 
     Iterations are those of all chains of the same data together, spread evenly over them. Each
     chain has its preparation, if their sampler prepares.

@@ -1,4 +1,4 @@
-"""What releases of the same data cost together, where each is chosen on all that came before.
+"""Joint cost of releases of the same data, where each is chosen on all that came before.
 
 A joint composition of privacy losses holds for settings that are fixed in advance. Here each
 release r has two numbers in place of its curve h_r: delta0_r, and the least mu_r with

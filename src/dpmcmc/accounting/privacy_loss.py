@@ -237,7 +237,7 @@ def weighted_sums(parts):
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """What a `Composition` comes to, tilted.
+    """Tilted distribution of a `Composition`.
 
     Attributes
     ----------

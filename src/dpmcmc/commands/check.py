@@ -84,7 +84,7 @@ def check_of_move(name, settings):
 
 
 def built(where, spec):
-    """What a spec describes; a ConfigError if its settings do not go together."""
+    """Build the object of a spec; a ConfigError if its settings do not go together."""
     try:
         return registry.build(spec)
     except ValueError as error:

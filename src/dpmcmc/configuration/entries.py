@@ -69,7 +69,7 @@ class AlgorithmEntry(Algorithm):
         return registry.entry(self.sampler, settings, self.move, self.start)
 
     def schema(self):
-        """What settings on a model may hold: the fields of the sampler, its move and its start."""
+        """Schema of settings on a model: fields of the sampler, its move and its start."""
         own = schema(self.sampler_class, *[registry.load(self.move)] if self.move else [])
         if self.start is None:
             return own
@@ -192,12 +192,12 @@ def read_data(name, keys, build, cls, folders, study_seed):
 
 
 def simulates(cls):
-    """Whether a model's class can make data."""
+    """True if a model's class can make data."""
     return cls.simulate is not Model.simulate
 
 
 def reference_kind(given, model, where):
-    """How the reference sample is drawn: as the entry says, else in the most exact way there is."""
+    """Method for the reference sample: the entry's, else the most exact one available."""
     is_exact = type(model).sample_posterior is not Model.sample_posterior
     possible = ["exact"] * is_exact + ["grid"] * (model.dimension == 2) + ["long-run", "normal"]
     kind = given or possible[0]
@@ -298,7 +298,7 @@ def check_settings(algorithm, model, settings, where):
 
 
 def prices(name, releases):
-    """Whether an accountant prices mechanisms of that kind."""
+    """True if an accountant prices mechanisms of that kind."""
     try:
         accountant(name).check(releases)
     except TypeError:

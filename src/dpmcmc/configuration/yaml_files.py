@@ -174,7 +174,7 @@ WORDS = {
 
 
 def in_words(problem, value, kind):
-    """What msgspec has against a value, whose parts are right."""
+    """Problem of a value, by msgspec, if its parts are right."""
     if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:
         return f"must be a finite number, not {short(value)}"
     try:
@@ -227,6 +227,6 @@ def short(value):
 
 
 def line_of(marked):
-    """Where in a file something is marked."""
+    """Place in a file, as text."""
     mark = getattr(marked, "problem_mark", None) or marked.start_mark
     return f" (line {mark.line + 1})"

@@ -90,7 +90,7 @@ class Bound(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What an audit found."""
+    """Result of an audit."""
 
     values: Bound  # by what was released
     positions: Bound

@@ -1,4 +1,4 @@
-"""How honest intervals are: how often they cover the theta that the data were drawn at.
+"""Coverage of intervals: how often they contain the theta that the data were drawn at.
 
 With theta from the prior, a credible interval of the exact posterior covers it with its own
 probability, and its rank among the draws is uniform (simulation-based calibration, Talts et al.
@@ -12,7 +12,7 @@ RANKS = 10  # bins of ranks
 
 
 def of_data_set(truth, draws, exact):
-    """What one data set says of one sample.
+    """Statistics of one sample on one data set.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether chains have mixed: effective sample size and split R-hat, rank-normalised.
+"""Diagnostics of mixing: effective sample size and split R-hat, rank-normalised.
 
 Vehtari et al. (2021), Rank-normalization, folding, and localization: an improved R-hat. To the last
 digit these are the numbers of ArviZ 0.23, whose import takes seconds: each step is done as there.

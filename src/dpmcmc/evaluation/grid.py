@@ -120,7 +120,7 @@ class Grid:
         return self.low + (self.indices + 0.5) * self.widths
 
     def holds(self, points):
-        """Whether cells hold one of some points, (k,)."""
+        """True if cells hold one of some points, (k,)."""
         places = np.floor((np.array(points) - self.low) / self.widths)
         return (self.indices[:, None] == places).all(axis=2).any(axis=1)
 
@@ -155,7 +155,7 @@ def cut(density, grid, kept, axis):
 
 
 class Neighbours:
-    """How the log density differs between a cell and its neighbours along each axis.
+    """Differences of the log density between a cell and its neighbours along each axis.
 
     Attributes
     ----------

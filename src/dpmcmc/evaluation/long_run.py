@@ -113,7 +113,7 @@ def started(rng, target, modes, widths):
 
 
 def advanced(rng, chains, samplers, count):
-    """So many further positions of each chain, (m, count, d), by samplers in random order."""
+    """Draw further positions of each chain, (m, count, d), by samplers in random order."""
     chosen = rng.integers(len(samplers), size=(len(chains), count))
     return [
         [chain.step(samplers[i]) for i in row] for chain, row in zip(chains, chosen, strict=True)

@@ -1,4 +1,4 @@
-"""How far a chain is from the posterior: MMD (thesis, section 5.3), mean, covariance; accuracy."""
+"""Distances from the posterior: MMD (thesis, section 5.3), mean, covariance; accuracy."""
 
 import math
 
@@ -84,7 +84,7 @@ def kernel_pair_sum(x, kernel=kernel):
 
 
 def has_diverged(draws, reference):
-    """Whether draws are not finite, or `FARTHEST` times as far away as a reference sample."""
+    """True if draws are not finite, or `FARTHEST` times as far away as a reference sample."""
     centre = reference.mean(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         far, near = (np.linalg.norm(x - centre) / math.sqrt(len(x)) for x in (draws, reference))

@@ -100,7 +100,7 @@ def prior_draws(rng, model):
 
 
 def is_apart(mode, other):
-    """Whether two searches did not end at the same mode, by the widths of the narrower one."""
+    """True if two searches did not end at the same mode, by the widths of the narrower one."""
     return max(squared_distances(m, mode.position - other.position) for m in (mode, other)) > 1
 
 

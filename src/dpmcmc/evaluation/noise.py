@@ -15,7 +15,7 @@ from scipy.stats import chi2
 
 
 class NoiseFound(NamedTuple):
-    """Of the release whose noise is the least likely; NaN and 1 where nothing was released."""
+    """Values for the release whose noise is the least likely; NaN and 1 if nothing was released."""
 
     variance: float  # over what is declared
     p_value: float  # two-sided, of all releases together (Bonferroni)
@@ -50,7 +50,7 @@ class Noise:
                 self._sums[is_preparation, place] = count + z.size, total + float((z * z).sum())
 
     def found(self):
-        """What was found, a `NoiseFound`."""
+        """Result, a `NoiseFound`."""
         found = [
             NoiseFound(total / count, 2 * min(chi2.cdf(total, count), chi2.sf(total, count)), count)
             for count, total in self._sums.values()

@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
     @property
     def has_batch_each(self):
-        """Whether it drew one batch for each release, before it and after the one before."""
+        """True if it drew one batch for each release, before it and after the one before."""
         return [r.batches for r in self.released] == [*range(1, len(self.batches) + 1)]
 
 
@@ -52,7 +52,7 @@ class RecordedStreams(Streams):
         self._given = batches
 
     def add_noise(self, statistic, sensitivity, sd):
-        """As `Streams.add_noise`; or, in a repetition, the value that was released then."""
+        """Same as `Streams.add_noise`; in a repetition, the value that was released then."""
         value = super().add_noise(statistic, sensitivity, sd)  # its random numbers are used up
         if self._values is not None:
             value = own(next(self._values, np.nan))
@@ -61,7 +61,7 @@ class RecordedStreams(Streams):
         return value
 
     def batch(self, draw, num_rows, batch_size):
-        """As `Streams.batch`; or, in a repetition, the batch that is given."""
+        """Same as `Streams.batch`; in a repetition, the batch that is given."""
         number = len(self.batches)
         batch = super().batch(draw, num_rows, batch_size)
         if number < len(self._given) and self._given[number] is not None:

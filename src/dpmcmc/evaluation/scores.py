@@ -110,7 +110,7 @@ def energy_ratio(draws, reference, prior=None):
 
 
 def has_draws(draws, reference):
-    """Whether a sample has enough draws, and has not diverged."""
+    """True if a sample has enough draws, and has not diverged."""
     return len(draws) >= LEAST_DRAWS and not has_diverged(draws, reference)
 
 

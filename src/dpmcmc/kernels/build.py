@@ -105,7 +105,7 @@ def builder():
 
 
 def recipe():
-    """How kernels are compiled, as text: all that their machine code hangs on but their source."""
+    """Text of all that the machine code of kernels depends on, except their source."""
     import llvmlite
     import numba
     from llvmlite import binding

@@ -1,4 +1,4 @@
-"""How a kernel is compiled: the only code that knows numba, beside the build ahead of time.
+"""Compilation of kernels: the only code that knows numba, beside the build ahead of time.
 
 The compiler may reassociate, contract and ignore the sign of zero, but never assume that NaN or
 infinity do not occur (`nnan`, `ninf`, hence not `fastmath=True`): that would delete the guards that

@@ -18,7 +18,7 @@ LARGEST_FLOAT32 = 1e38  # numbers below are of single precision
 
 
 def clipped_gradient_sum(statistics, jacobian, offset, bound):
-    """What `clipped_gradient_block_sum` returns for all the rows."""
+    """Same result as `clipped_gradient_block_sum`, for all rows."""
     blocks = np.arange(-(-statistics.shape[1] // BOX))
     return clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound)
 
@@ -175,7 +175,7 @@ def clipped_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
 
 @compiled("Tuple((float64[::1], int64))", matrix, indices, matrix, vector, float)
 def far_gradient_block_sum(statistics, blocks, jacobian, offset, bound):
-    """What `clipped_gradient_block_sum` returns, also where rows or theta are far out; slower.
+    """Same result as `clipped_gradient_block_sum`, also where rows or theta are far out; slower.
 
     There jacobian^T (sum of factor t) - weight offset cancels. Here each row's gradient is
     computed once, its norm taken from these very numbers, and the clipped gradients are summed:

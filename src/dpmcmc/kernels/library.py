@@ -18,12 +18,12 @@ HERE = Path(__file__).parent
 
 
 def target():
-    """What kernels are compiled for: a level of x86-64 or, on a machine without it, this CPU."""
+    """Target of the compilation: a level of x86-64 or, on a machine without it, this CPU."""
     return LEVEL if is_common() else cpu_kind()
 
 
 def library_path():
-    """Where the library for these sources, this numba and this target is, once it is built.
+    """Path of the library for these sources, this numba and this target, once it is built.
 
     Returns
     -------
@@ -52,6 +52,6 @@ def load_library(path):
 
 
 def kernel_build():
-    """What kind of build runs here, as text: the digits of results may depend on it."""
+    """Description of the build that runs here: the digits of results may depend on it."""
     path = library_path()
     return path.stem if path and path.exists() else f"numba at run time {target()}"

@@ -21,7 +21,7 @@ BOX_ROUNDING = 1e-8  # as ROUNDING, in coordinates whose Jacobian is nearly sing
 
 
 def clipped_ratio_sum(statistics, slope, intercept, bound, members=EVERY_ROW):
-    """What `clipped_ratio_block_sum` returns for all the rows."""
+    """Same result as `clipped_ratio_block_sum`, for all rows."""
     statistics = matrix(statistics)
     blocks = np.arange(-(-statistics.shape[1] // BLOCK))
     return clipped_ratio_block_sum(statistics, blocks, BLOCK, slope, intercept, bound, members)
@@ -107,7 +107,7 @@ def clipped_ratio_block_sum(statistics, blocks, length, slope, intercept, bound,
 
 @compiled("Tuple((float64, float64, int64))", matrix, indices, vector, float, float)
 def clipped_batch_sum(rows, batch, slope, intercept, bound):
-    """What `clipped_ratio_sum` returns for a batch of rows.
+    """Same result as `clipped_ratio_sum`, for a batch of rows.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def clipped_batch_sum(rows, batch, slope, intercept, bound):
 
 @compiled("Tuple((float64, int64))", vector, vector, float, float, float, float)
 def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
-    """What `clipped_ratio_sum` returns for one statistic, in O(log n).
+    """Same result as `clipped_ratio_sum`, for one statistic, in O(log n).
 
     The computed ratio slope t - intercept does not decrease with t, or does not increase, so each
     kind of row (below -bound, above bound, between) is a stretch of the sorted column.
@@ -213,7 +213,7 @@ def sorted_ratio_sum(column, sums, centre, slope, intercept, bound):
     float,
 )
 def clipped_ratio_excess(rows, codes, first, slope, intercept, bound, weights, shift, limit):
-    """What clipping adds to the sum of the affine function r = slope . t - intercept.
+    """Change by clipping of the sum of the affine function r = slope . t - intercept.
 
     Only the rows with |weights . code + shift| > limit are looked at; the caller vouches that
     the others are not clipped. That test is in single precision.

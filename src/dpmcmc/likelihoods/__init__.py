@@ -1,1 +1,1 @@
-"""What samplers ask of the rows, answered for each kind of model; and `Target`, which they see."""
+"""Sums over rows that samplers need, for each kind of model; and `Target`, which samplers see."""

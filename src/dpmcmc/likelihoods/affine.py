@@ -24,7 +24,7 @@ MAX_COPIED_BYTES = 100 * 2**20  # bytes of data of which no rearranged copies ar
 
 
 class AffineLikelihood:
-    """What `Target` asks of the rows, for an exponential family.
+    """Sums over rows that `Target` needs, for an exponential family.
 
     Ratios and gradients are affine in t(x), so compiled passes clip and sum them, and most rows
     need not be read at all. What is prepared for that is made when it is first of use.
@@ -47,7 +47,7 @@ class AffineLikelihood:
         self.num_rows = statistics.shape[1]
 
     def ratio_sum(self, theta, theta_new, bound):
-        """What `Target.clipped_log_likelihood_ratio` returns."""
+        """Same result as `Target.clipped_log_likelihood_ratio`."""
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0
@@ -57,7 +57,7 @@ class AffineLikelihood:
         return total, num_clipped
 
     def batch_ratio_sum(self, theta, theta_new, bound, batch):
-        """What `Target.clipped_batch_ratio` returns."""
+        """Same result as `Target.clipped_batch_ratio`."""
         slope, intercept = self.model.ratio_coefficients(theta, theta_new)
         if not is_finite(slope, intercept, theta_new):
             return -math.inf, 0.0, 0
@@ -68,14 +68,14 @@ class AffineLikelihood:
         return clipped_ratio_sum(self.statistics.take(batch, axis=1), slope, intercept, bound)
 
     def gradient_sum(self, theta, bound):
-        """What `Target.clipped_gradient` returns."""
+        """Same result as `Target.clipped_gradient`."""
         jacobian, offset = self.model.gradient_coefficients(theta)
         if bound >= FINITE and self._are_finite(jacobian, offset):  # nothing to clip
             return self.total_statistics @ jacobian - self.num_rows * offset, 0
         return self._gradient_sums.at(jacobian, offset, bound)
 
     def batch_gradient_sum(self, theta, bound, batch):
-        """What `Target.clipped_batch_gradient` returns."""
+        """Same result as `Target.clipped_batch_gradient`."""
         jacobian, offset = self.model.gradient_coefficients(theta)
         select = self.statistics.compress if batch.dtype == bool else self.statistics.take
         statistics = select(batch, axis=1)
@@ -84,7 +84,7 @@ class AffineLikelihood:
         return GradientSums(statistics, self._largest_norm).at(jacobian, offset, bound)
 
     def statistic_sum(self, centre, whiten, radius):
-        """What `Target.clipped_statistics` returns."""
+        """Same result as `Target.clipped_statistics`."""
         total, num_clipped = np.zeros(len(whiten)), 0
         for first in range(0, self.num_rows, ROWS_READ_WHOLE):
             block = self.statistics[:, first : first + ROWS_READ_WHOLE]
@@ -97,7 +97,7 @@ class AffineLikelihood:
         return total, num_clipped
 
     def information_sum(self, theta, bound):
-        """What `Target.clipped_information` returns, by differences of the coefficients."""
+        """Same result as `Target.clipped_information`, by differences of the coefficients."""
 
         def coefficients(theta):
             jacobian, offset = self.model.gradient_coefficients(theta)
@@ -124,7 +124,7 @@ class AffineLikelihood:
         return read_only(self.statistics.sum(axis=1))
 
     def _are_finite(self, jacobian, offset):
-        """Whether the gradients of all rows have finite norms."""
+        """True if the gradients of all rows have finite norms."""
         return norm(jacobian) * self._largest_norm + norm(offset) < FINITE
 
     @cached_property
@@ -133,7 +133,7 @@ class AffineLikelihood:
 
     @cached_property
     def _is_prepared(self):
-        """Whether rows are rearranged, in part copied, so that fewer are read each time."""
+        """True if rows are rearranged, in part copied, so that fewer are read each time."""
         return self.num_rows > ROWS_READ_WHOLE and self.statistics.nbytes <= MAX_COPIED_BYTES
 
     @cached_property
@@ -159,7 +159,7 @@ class AffineLikelihood:
 
 
 def is_finite(slope, intercept, theta_new):
-    """Whether a proposal and its ratios can be computed with."""
+    """True if a proposal and its ratios can be computed with."""
     return math.isfinite(intercept + sum(slope.tolist()) + sum(theta_new.tolist()))
 
 

@@ -68,7 +68,7 @@ class GradientSums:
 
 
 class BlockedGradients:
-    """What `GradientSums` returns, for one data set of two statistics or more.
+    """Same results as `GradientSums`, for one data set of two statistics or more.
 
     Where no gradient of a block of near rows can be clipped, the block is *at rest*: its gradients
     add up to a function of the sum of its statistics. The rows of the other blocks are clipped and
@@ -115,7 +115,7 @@ class BlockedGradients:
 
 
 class SortedGradients:
-    """What `GradientSums` returns, for one data set of a single statistic.
+    """Same results as `GradientSums`, for one data set of a single statistic.
 
     Where the offset is a multiple c of the Jacobian j, all gradients j (t_i - c) lie on one line,
     as on the circle. Clipping them is clipping the numbers |j| (t_i - c), whose sum a sorted

@@ -119,7 +119,7 @@ def of_all_rows(function):
 
 
 class JaxLikelihood:
-    """What `Target` asks of the rows, by `vmap`, `grad` and `jit` of the log-likelihood of one.
+    """Sums over rows that `Target` needs, by `vmap`, `grad` and `jit` of one row's log-likelihood.
 
     Parameters
     ----------
@@ -154,12 +154,12 @@ class JaxLikelihood:
         return self.model.passes
 
     def ratio_sum(self, theta, theta_new, bound):
-        """What `Target.clipped_log_likelihood_ratio` returns."""
+        """Same result as `Target.clipped_log_likelihood_ratio`."""
         total, _, num_clipped = self.batch_ratio_sum(theta, theta_new, bound)
         return total, num_clipped
 
     def batch_ratio_sum(self, theta, theta_new, bound, batch=None):
-        """What `Target.clipped_batch_ratio` returns; for all rows without a batch."""
+        """Same result as `Target.clipped_batch_ratio`; without a batch, for all rows."""
         if not is_finite(theta, theta_new):
             return -math.inf, 0.0, 0
         sums = self._sum(self.passes.ratios, batch, theta, theta_new, bound)
@@ -167,16 +167,16 @@ class JaxLikelihood:
         return total, squares, int(num_clipped)
 
     def gradient_sum(self, theta, bound, batch=None):
-        """What `Target.clipped_gradient` returns; for the rows of a batch with one."""
+        """Same result as `Target.clipped_gradient`; with a batch, for its rows."""
         sums = self._sum(self.passes.gradients, batch, theta, bound)
         return sums[:-1], int(sums[-1])
 
     def batch_gradient_sum(self, theta, bound, batch):
-        """What `Target.clipped_batch_gradient` returns."""
+        """Same result as `Target.clipped_batch_gradient`."""
         return self.gradient_sum(theta, bound, batch)
 
     def information_sum(self, theta, bound):
-        """What `Target.clipped_information` returns."""
+        """Same result as `Target.clipped_information`."""
         sums = self._sum(self.passes.information, None, theta, bound)
         return sums[:-1], int(sums[-1])
 

@@ -25,7 +25,7 @@ FLOAT32_ROUNDING = 2e-7  # above what one operation in single precision changes,
 
 
 class RatioSums:
-    """What `clipped_ratio_sum` returns, for one data set and one proposal after another.
+    """Same result as `clipped_ratio_sum`, for one data set and one proposal after another.
 
     After enough proposals that use one statistic, a few or many, these are prepared for more.
     What is prepared depends on the data alone, and gives the sum and the count of the pass over
@@ -81,7 +81,7 @@ class RatioSums:
 
 
 class BatchRatioSums:
-    """What `clipped_ratio_sum` returns for one batch after another of one data set.
+    """Same result as `clipped_ratio_sum`, for one batch after another of one data set.
 
     A row's statistics lie far apart in memory, and reading them takes longer than all else. So
     after as many rows have been drawn as there are, the data are copied row by row.

@@ -14,7 +14,7 @@ ITSELF = np.ones(1)  # the slope of a ratio as a function of itself
 
 
 class RowsLikelihood:
-    """What `Target` asks of the rows, from the model's own functions of rows.
+    """Sums over rows that `Target` needs, from the model's own functions of rows.
 
     They are called on one block of rows after another, so that memory stays flat.
 
@@ -43,12 +43,12 @@ class RowsLikelihood:
         self.gradient_itself = np.eye(model.dimension), np.zeros(model.dimension)
 
     def ratio_sum(self, theta, theta_new, bound):
-        """What `Target.clipped_log_likelihood_ratio` returns."""
+        """Same result as `Target.clipped_log_likelihood_ratio`."""
         total, _, num_clipped = self.batch_ratio_sum(theta, theta_new, bound)
         return total, num_clipped
 
     def batch_ratio_sum(self, theta, theta_new, bound, batch=None):
-        """What `Target.clipped_batch_ratio` returns; for all rows without a batch."""
+        """Same result as `Target.clipped_batch_ratio`; without a batch, for all rows."""
         if not is_finite(theta, theta_new):
             return -math.inf, 0.0, 0
         total, squares, num_clipped = 0.0, 0.0, 0
@@ -58,7 +58,7 @@ class RowsLikelihood:
         return total, squares, num_clipped
 
     def gradient_sum(self, theta, bound, batch=None):
-        """What `Target.clipped_gradient` returns; for the rows of a batch with one."""
+        """Same result as `Target.clipped_gradient`; with a batch, for its rows."""
         dimension = len(theta)
         total, num_clipped = np.zeros(dimension), 0
         for rows in blocks(self.rows, self.block, batch):
@@ -70,11 +70,11 @@ class RowsLikelihood:
         return total, num_clipped
 
     def batch_gradient_sum(self, theta, bound, batch):
-        """What `Target.clipped_batch_gradient` returns."""
+        """Same result as `Target.clipped_batch_gradient`."""
         return self.gradient_sum(theta, bound, batch)
 
     def information_sum(self, theta, bound):
-        """What `Target.clipped_information` returns, by differences of the gradients."""
+        """Same result as `Target.clipped_information`, by differences of the gradients."""
         total, num_clipped = 0.0, 0
         for rows in blocks(self.rows, rows_at_once(len(theta))):
 
@@ -130,5 +130,5 @@ def blocks(rows, size, batch=None):
 
 
 def is_finite(theta, theta_new):
-    """Whether a proposal can be computed with."""
+    """True if a proposal can be computed with."""
     return math.isfinite(sum(theta.tolist()) + sum(theta_new.tolist()))

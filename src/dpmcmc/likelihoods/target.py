@@ -138,7 +138,7 @@ class Target:
         return result
 
     def clipped_batch_gradient(self, theta, bound, batch):
-        """What `clipped_gradient` returns for the rows of a batch; not remembered.
+        """Same result as `clipped_gradient`, for the rows of a batch; not remembered.
 
         Parameters
         ----------
@@ -322,12 +322,12 @@ def checked(model, data, nonfinite):
 
 
 def is_masked(data):
-    """Whether it is a masked array, whose mask would be lost; without the import of numpy.ma."""
+    """True if it is a masked array, whose mask would be lost; without the import of numpy.ma."""
     return isinstance(data, np.ndarray) and hasattr(data, "mask")
 
 
 def num_not_finite(data):
-    """How many values are not finite, in one pass as a rule: then their squares have a sum."""
+    """Number of values that are not finite; in one pass if the sum of squares is finite."""
     flat = data.ravel()
     with np.errstate(all="ignore"):
         if np.isfinite(flat @ flat):

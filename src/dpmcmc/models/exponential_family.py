@@ -106,7 +106,7 @@ class ExponentialFamilyInUnits(InUnits, ExponentialFamily):
         return self.model.num_statistics
 
     def ratio_coefficients(self, z, z_new):
-        """As of the model, at theta."""
+        """Same as in the model, at theta."""
         return self.model.ratio_coefficients(self.theta(z), self.theta(z_new))
 
     def gradient_coefficients(self, z):

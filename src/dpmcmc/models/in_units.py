@@ -8,7 +8,7 @@ from dpmcmc.models.model import Model
 
 
 class InUnits(Model):
-    """What models in z share."""
+    """Base of models in z."""
 
     def __init__(self, model, centre, factor):
         self.model, self.centre, self.factor = model, centre, factor

@@ -1,4 +1,4 @@
-"""What every model offers, whatever the kind of its likelihood."""
+"""Base of all models, whatever the kind of likelihood."""
 
 from abc import ABC, abstractmethod
 
@@ -127,7 +127,7 @@ class Model(Settings, ABC):
         return rows
 
     def start_point(self, rng, reference):
-        """Where a chain starts (section 5.2): Normal(start centre, s^2 I).
+        """Start point of a chain (section 5.2): Normal(start centre, s^2 I).
 
         s is the mean of the component-wise standard deviations of the reference sample (size, d).
         """

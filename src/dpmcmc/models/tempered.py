@@ -2,7 +2,7 @@
 
 
 class Tempered:
-    """Of a model with the settings `num_rows` and `tempered_rows`, n0; None stands for n0 = n."""
+    """Tempering of a model with `num_rows` and `tempered_rows`, n0; None stands for n0 = n."""
 
     @property
     def likelihood_power(self):

@@ -265,7 +265,7 @@ WRITERS = {".csv": as_csv, ".parquet": as_parquet, ".npy": as_npy}
 
 
 def message_of(error):
-    """What an exception says, in a line; only of a twin."""
+    """Text of an exception, in a line; for twins only."""
     if isinstance(error, AttributeError) and isinstance(error.obj, Model):
         name = type(error.obj).__name__
         return f"needs a model with {error.name}, which {name} does not have"

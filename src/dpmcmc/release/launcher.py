@@ -62,7 +62,7 @@ def end_group(leader):
 
 
 def spec_of(planned, budget):
-    """What the process that reads the data is given, except where it answers."""
+    """Input of the process that reads the data, except the place of its answer."""
     part = planned.part
     return {
         "model": part.model.spec,
@@ -102,7 +102,7 @@ def understood(pipe, planned, is_twin):
 
 
 def problem_of(end, answer, part, is_twin):
-    """How it ended, in one sentence."""
+    """Outcome, in one sentence."""
     if end is None:
         return "the chain ended without an answer: it was killed, or ran out of memory"
     if end == "rows":

@@ -368,7 +368,7 @@ def beside(path):
 
 
 def has_budget_for(contents, path):
-    """Whether a ledger has a budget line, also one that was changed, for data of these bytes.
+    """True if a ledger has a budget line, also one that was changed, for data of these bytes.
 
     It is read without a lock: its lines stay as they are.
     """
@@ -533,7 +533,7 @@ def how_to_make(path):
 
 
 def is_unfinished(contents):
-    """Whether making a ledger was cut off: its first line is not whole, so it never counted."""
+    """True if making a ledger was cut off: its first line is not whole, so it never counted."""
     begun = contents[: len(BEGINNING)] == BEGINNING[: len(contents)]
     return begun and b"\n" not in contents and not begins_with_json(contents)
 
@@ -567,7 +567,7 @@ def checked(contents, path):
 
 
 def begins_with_json(text):
-    """Whether a text begins with a JSON object that is whole."""
+    """True if a text begins with a JSON object that is whole."""
     try:
         json.JSONDecoder().raw_decode(text.decode("utf-8", errors="replace"))
     except ValueError:

@@ -71,7 +71,7 @@ class Replayed(Streams):
         return self
 
     def add_noise(self, statistic, sensitivity, sd):
-        """As `Streams.add_noise`, or what was noted."""
+        """Same as `Streams.add_noise`, or the value that was noted."""
         value = super().add_noise(statistic, sensitivity, sd)  # its random numbers are used up
         if self._noted is not None:
             value = next(self._noted, math.nan)
@@ -79,7 +79,7 @@ class Replayed(Streams):
         return own(value)
 
     def batch(self, draw, num_rows, batch_size):
-        """As `Streams.batch`, from a generator of its own."""
+        """Same as `Streams.batch`, from a generator of its own."""
         return draw(self._of_batches, num_rows, batch_size)
 
 
@@ -105,7 +105,7 @@ def same_chain(planned):
 
 
 def is_own(spec):
-    """Whether a class is in a file of one's own."""
+    """True if a class is in a file of one's own."""
     return spec.get("class", "").rpartition(":")[0].endswith(".py")
 
 

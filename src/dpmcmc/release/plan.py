@@ -1,4 +1,4 @@
-"""What a release will run and cost: from the study's file and the ledger's, without the data."""
+"""Plan of a release and its cost: from the study's file and the ledger's, without the data."""
 
 import dataclasses
 import importlib.util
@@ -31,7 +31,7 @@ STATED_SLACK = 1e-4  # of an epsilon: by so much the stated one may exceed the o
 
 
 class Plan(NamedTuple):
-    """What will run, and what it costs."""
+    """Plan of a run, and its cost."""
 
     part: Part
     names: list  # of the components of theta
@@ -64,7 +64,7 @@ class Plan(NamedTuple):
 
     @property
     def entry(self):
-        """What the ledger notes."""
+        """Entry of the ledger."""
         part = self.part
         return {
             "mu_squared": self.mu**2,
@@ -169,12 +169,12 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
 
 
 def as_asked(spent, epsilon):
-    """What is spent; the epsilon that was asked for, where that is hardly more."""
+    """Epsilon that is spent; the one that was asked for, if that is only slightly more."""
     return epsilon if spent > epsilon * (1 - STATED_SLACK) else spent
 
 
 def read_start(part, sampler, start):
-    """Where chains start: "prior", "preparation" or numbers."""
+    """Start of chains: "prior", "preparation" or numbers."""
     model = part.model.model
     if sampler.prepares:
         if start not in (None, "preparation"):
@@ -229,7 +229,7 @@ def parameter_names(model, columns=()):
 
 
 def are_names(names, number):
-    """Whether a CSV can have names, beside two of its own."""
+    """True if a CSV can have names, beside two of its own."""
     are_texts = isinstance(names, list | tuple) and all(
         isinstance(name, str) and name.isprintable() and not {*name} & {*',"'} for name in names
     )

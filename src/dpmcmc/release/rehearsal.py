@@ -130,7 +130,7 @@ def texts_of(row):
 
 
 def explained(twins):
-    """What the columns mean, and what twins cannot show."""
+    """Meaning of the columns, and limits of twins."""
     return f"""
 Means over {twins} twins, with their standard errors (+-).
 worth:     an exact posterior of so many of the rows is as good; in brackets unless honest

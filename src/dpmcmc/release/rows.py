@@ -19,7 +19,7 @@ BLOCK = 4096  # rows, at most, that are added up before their sum is added to ot
 
 
 class FarGradients:
-    """What `GradientSums` has, with each row's gradient computed once and clipped by itself."""
+    """Same results as `GradientSums`; each row's gradient is computed once, clipped by itself."""
 
     def __init__(self, statistics):
         self.statistics = statistics
@@ -44,12 +44,12 @@ class AffineRows(AffineLikelihood):
         return False
 
     def batch_gradient_sum(self, theta, bound, batch):
-        """What `Target.clipped_batch_gradient` returns."""
+        """Same result as `Target.clipped_batch_gradient`."""
         select = self.statistics.compress if batch.dtype == bool else self.statistics.take
         return AffineRows(self.model, select(batch, axis=1)).gradient_sum(theta, bound)
 
     def information_sum(self, theta, bound):
-        """What `Target.clipped_information` returns."""
+        """Same result as `Target.clipped_information`."""
         parts = [self.statistics[:, i : i + BLOCK] for i in range(0, self.num_rows, BLOCK)]
         likelihoods = [AffineLikelihood(self.model, part) for part in parts]
         return added(one.information_sum(theta, bound) for one in likelihoods)
@@ -59,7 +59,7 @@ class PlainRows(RowsLikelihood):
     """A `RowsLikelihood` whose blocks are small."""
 
     def information_sum(self, theta, bound):
-        """What `Target.clipped_information` returns."""
+        """Same result as `Target.clipped_information`."""
         parts = [self.rows[i : i + BLOCK] for i in range(0, self.num_rows, BLOCK)]
         likelihoods = [RowsLikelihood(self.model, part) for part in parts]
         return added(one.information_sum(theta, bound) for one in likelihoods)

@@ -59,12 +59,12 @@ def log_ratio_of_densities(least_noise):
 
 
 def most_draws(least_noise):
-    """How many numbers may be drawn for the noise of a release: 2 m h is at most `SLACK`."""
+    """Largest count of numbers for the noise of a release: 2 m h is at most `SLACK`."""
     return math.floor(SLACK / (2 * log_ratio_of_densities(least_noise)))
 
 
 class Allowance(NamedTuple):
-    """What one chain may release: what its sampler declares, and the ledger's line was priced by.
+    """Limits on what one chain may release, as its sampler declared for the ledger's line.
 
     Releases are of two kinds. Those of all rows add up: the sum of (sensitivity / standard
     deviation of the noise)^2 is bounded, so noise may vary. Those of a batch are counted: each has
@@ -123,7 +123,7 @@ class SecretStreams(Streams):
         return self
 
     def add_noise(self, statistic, sensitivity, sd):
-        """As `Streams.add_noise`, exactly: the value is a whole number of cells.
+        """Same as `Streams.add_noise`, exactly: the value is a whole number of cells.
 
         NaN, whatever the rows are, where sensitivity or noise is no positive number: a step of
         length 0, which has neither, is rejected.
@@ -189,7 +189,7 @@ class SecretStreams(Streams):
             )
 
     def batch(self, draw, num_rows, batch_size):
-        """As `Streams.batch`.
+        """Same as `Streams.batch`.
 
         Raises
         ------

@@ -34,7 +34,7 @@ class AutoOneShot(OneShot):
     first_radius: Positive | None = None
 
     def prepare(self, rng, target):
-        """That of the sampler for the model."""
+        """Same as in the sampler for the model."""
         return self.sampler_for(target).prepare(rng, target)
 
     def step(self, rng, state, target):

@@ -36,7 +36,7 @@ def draw_batch(rng: Any, num_rows: int, batch_size: int) -> np.ndarray:
 
 
 def without_replacement(noise, num_rows, batch_size):
-    """What `draw_batch` returns, from a generator of 64 random bits at a time, such as PCG64."""
+    """Same result as `draw_batch`, from a generator of 64 random bits at a time, such as PCG64."""
     random_words = noise.bit_generator.random_raw
     share = sampling_probability(batch_size, num_rows)
     if share < MANY_OF_ALL:
@@ -66,7 +66,7 @@ def sampling_probability(batch_size, num_rows):
 
 
 def batch_variance_factor(kind, batch_size, num_rows):
-    """What makes sigma_b^2 = a^2 (sum r^2 - (sum r)^2 / b) the variance of lambda over the batches.
+    """Factor a^2 of sigma_b^2 = a^2 (sum r^2 - (sum r)^2 / b), the variance of lambda.
 
     Batches are drawn without replacement, of which (1 - q) b / (b - 1) takes account: with it the
     mean over all batches is the variance exactly (docs/accounting.md). The published algorithms

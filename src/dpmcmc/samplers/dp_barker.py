@@ -62,7 +62,7 @@ class DPBarker(Sampler):
         return State(position, self.move.init(rng, position.size))
 
     def row_bound(self, target, theta, theta_new):
-        """Where one row's ratio is clipped: sqrt(b) / (n T), whatever the step."""
+        """Clip bound of one row's ratio: sqrt(b) / (n T), whatever the step."""
         return math.sqrt(self.batch_size) / (target.num_rows * target.likelihood_power)
 
     def step(self, rng, state, target):

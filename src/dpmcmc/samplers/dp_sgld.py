@@ -34,7 +34,7 @@ class DPSGLD(StochasticGradients):
 
     @property
     def gradient_step(self):
-        """How far the gradient moves the position."""
+        """Factor of the gradient in the step of the position."""
         return self.step_size / 2
 
     @property

@@ -17,7 +17,7 @@ from dpmcmc.settings import Positive
 
 
 class Thermostat(NamedTuple):
-    """What a chain remembers beside its position."""
+    """Memory of a chain beside its position."""
 
     momentum: np.ndarray  # p, (d,)
     friction: float  # xi, which keeps the mean of |p|^2 at d
@@ -40,7 +40,7 @@ class DPSGNHT(StochasticGradients):
 
     @property
     def gradient_step(self):
-        """How far the gradient moves the momentum."""
+        """Factor of the gradient in the step of the momentum."""
         return self.step_size
 
     @property

@@ -149,7 +149,7 @@ class GivenTotal:
 
     @cached_property
     def _origin(self):
-        """Where the search starts: a middle draw of the prior, else 0."""
+        """Start of the search: a middle draw of the prior, else 0."""
         rng = np.random.default_rng(0)
         try:
             return np.median([self.model.sample_prior(rng) for _ in range(101)], axis=0)

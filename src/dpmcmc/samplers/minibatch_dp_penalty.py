@@ -57,7 +57,7 @@ class MinibatchDPPenalty(Sampler):
         return State(position, self.move.init(rng, position.size))
 
     def row_bound(self, target, theta, theta_new):
-        """Where one row's ratio is clipped: c, in proportion to the step."""
+        """Clip bound of one row's ratio: c, in proportion to the step."""
         return ratio_bound(self.clip_bound, theta, theta_new)
 
     def sensitivity_at(self, target, bound):

@@ -21,7 +21,7 @@ class Move(Settings, ABC):
     """Base of the moves; most have nothing to remember."""
 
     def init(self, rng, dimension):
-        """What the move remembers at the start of a chain."""
+        """Memory of the move at the start of a chain."""
         self.check_dimension(dimension)
 
     @abstractmethod

@@ -36,7 +36,7 @@ LONGEST = 0.5
 
 
 class Released(NamedTuple):
-    """What a step releases."""
+    """Releases of a step."""
 
     theta: np.ndarray  # (d,), where
     gradient: np.ndarray  # (d,), summed over the rows

@@ -28,7 +28,7 @@ DRAWS_AT_ONCE = 1000
 
 
 class Released(NamedTuple):
-    """What is known of the rows."""
+    """Knowledge of the rows after the release."""
 
     total: np.ndarray  # (m,): sum of t(x), with noise
     sd: float  # standard deviation of that noise, in public units

@@ -47,7 +47,7 @@ class PrivateStart(Sampler):
         check_kinds(type(self.chain), type(self.start))
 
     def check_dimension(self, dimension):
-        """As `Settings.check_dimension`, of both."""
+        """Same as `Settings.check_dimension`, for both."""
         self.chain.check_dimension(dimension)
         self.start.check_dimension(dimension)
 

@@ -31,7 +31,7 @@ from dpmcmc.settings import Settings
 
 
 class State(NamedTuple):
-    """Where a chain is: theta of shape (d,), and what its move remembers (None for most)."""
+    """State of a chain: theta of shape (d,), and the memory of its move (None for most)."""
 
     position: np.ndarray
     memory: Any = None

@@ -7,7 +7,7 @@ BLOCK = 1024  # numbers that are computed at once
 
 
 class VanDerCorput(NamedTuple):
-    """Where a chain is in its scrambled van der Corput sequence in base 2.
+    """Place of a chain in its scrambled van der Corput sequence in base 2.
 
     Uniform on (0, 1), and any stretch of it more evenly so than independent numbers.
     """

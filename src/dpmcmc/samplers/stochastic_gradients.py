@@ -1,4 +1,4 @@
-"""What samplers share that follow a noisy gradient on a batch, without an acceptance test."""
+"""Base of samplers that follow a noisy gradient on a batch, without an acceptance test."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ class StochasticGradients(Sampler):
     exact_in_limit_of = "step_size"
 
     def releases(self, num_rows, likelihood_power, iterations):
-        """That release; all else of an iteration follows from it."""
+        """Mechanism of that release; all else of an iteration follows from it."""
         noise = self.noise_sd / self.sensitivity(num_rows, likelihood_power)
         q = sampling_probability(self.batch_size, num_rows)
         return [(SubsampledGaussianMechanism(noise**2, q), iterations)]

@@ -316,7 +316,7 @@ def verdict(sides, share=SHARE, one_refutes=False):
 
 
 def one_decides(sides):
-    """Whether another verdict would follow if one comparison took another side."""
+    """True if another verdict would follow if one comparison took another side."""
     return any(
         verdict([*sides[:i], other, *sides[i + 1 :]]) != verdict(sides)
         for i in map(sides.index, set(sides))
@@ -391,7 +391,7 @@ def values(tables, model, algorithm, epsilon, column):
 
 
 def is_nearer(tables, model, algorithm, epsilon, metric="mmd"):
-    """Whether a cell is nearer to the posterior, by a metric, than chains that never move."""
+    """True if a cell is nearer to the posterior, by a metric, than chains that never move."""
     return bool(of_cell(tables["gains"][metric], model, algorithm, epsilon)["is_nearer"].all())
 
 
@@ -412,5 +412,5 @@ def ends(tables, model, algorithm, metric):
 
 
 def named(metric, what):
-    """What a comparison is of, with its metric where that is not the MMD."""
+    """Subject of a comparison, with its metric if that is not the MMD."""
     return what if metric == "mmd" else f"{metric.replace('_', ' ')} of {what}"

@@ -21,7 +21,7 @@ class Estimate(NamedTuple):
     high: float
 
     def columns(self, name):
-        """Of a table: the statistic by that name, and its interval."""
+        """Read a statistic and its interval from a table."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 

@@ -1,4 +1,4 @@
-"""What the tables of a study say: effects of clipping, and a ranking, with bootstrap intervals."""
+"""Effects of clipping, and a ranking, with bootstrap intervals, from the tables of a study."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ def clipping_chains(chains):
 
 
 def clipping_effects(clipping, baselines, models, chains_per_sample=1):
-    """What each clip bound does to the MMD, against the loosest bound.
+    """Effect of each clip bound on the MMD, against the loosest bound.
 
     Clipping is undetectable at a bound when the interval of median MMD(bound) - median
     MMD(loosest bound) includes 0 and lies below the spread q90 - q10 of the baselines' MMD. The

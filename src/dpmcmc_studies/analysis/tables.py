@@ -54,7 +54,7 @@ def analysis_tables(
     summary=None,
     accounting=None,
 ):
-    """What follows from the tables of a study, by name.
+    """Tables that follow from those of a study, by name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What iterations cost, and how many epsilon allows; no data is touched."""
+"""Costs of iterations, and the number that epsilon allows; no data is touched."""
 
 from functools import cache
 from math import inf

@@ -94,7 +94,7 @@ class Given:
         return held_out(self.spec)
 
     def budget(self, algorithm, run):
-        """What a cell may spend."""
+        """Budget of a cell."""
         return read_json(self.results / f"budgets/{self.spec.model}/{algorithm}/{run}.json")
 
     def chains(self, algorithm, run, seeds):
@@ -175,7 +175,7 @@ def sample_row(given, part, algorithm, stream, number):
 
 
 def of_data_set(spec, model, draws, number):
-    """Of one data set of several: its number, and the share of components whose interval holds.
+    """Columns for one data set of several: its number, and its share of intervals that cover.
 
     The interval has 90 % of the draws in its middle, and should hold the theta of the data. That of
     a component with a draw that is not finite holds nothing.
@@ -191,7 +191,7 @@ def of_data_set(spec, model, draws, number):
 
 
 class ChainFile(NamedTuple):
-    """What the job of a chain has written."""
+    """Files that the job of a chain has written."""
 
     record: dict
     changed: dict

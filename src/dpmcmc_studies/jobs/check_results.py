@@ -83,7 +83,7 @@ def drawn(reuse, chains):
 
 
 def changed(reuse):
-    """Of each algorithm on each model that has changed a quick sample, and other such parts.
+    """One quick sample of each algorithm on each model that has changed, and other such parts.
 
     Left out are intervals of all models but one, and parts whose reference takes minutes.
     """

@@ -46,7 +46,7 @@ class Reuse:
         self.fingerprints = Fingerprints(study)
 
     def has(self, part):
-        """Whether a run takes a part from what is committed."""
+        """True if a run takes a part from what is committed."""
         return self.found(part) is not None
 
     def found(self, part):

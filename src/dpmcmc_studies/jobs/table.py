@@ -105,7 +105,7 @@ def held_out_reader(study, of):
 
 
 def notebook_modules(study, of):
-    """Of a page: the notebook, models whose data it reads, algorithms it is given.
+    """Inputs of a page: the notebook, models whose data it reads, algorithms it is given.
 
     And all accountants: a page may price by any of them, which is imported by its name.
     """
@@ -124,7 +124,7 @@ def notebook_modules(study, of):
 
 
 def site_files(study, of):
-    """What the site of a study is made by, beside code."""
+    """Files, beside code, that the site of a study is made from."""
     return [str(path) for path in sorted(SITE.rglob("*")) if path.is_file()]
 
 

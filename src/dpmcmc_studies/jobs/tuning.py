@@ -272,7 +272,7 @@ def progress(trials, planned):
 
 
 def outcome(trial):
-    """What came of settings: columns of tables."""
+    """Results of settings: columns of tables."""
     return {
         "iterations": trial["iterations"],
         "mmd": median(trial["mmd"]),

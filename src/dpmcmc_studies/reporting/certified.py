@@ -1,4 +1,4 @@
-"""What certified accounting changes: budgets, as rows of tables."""
+"""Effect of certified accounting on budgets, as rows of tables."""
 
 from dpmcmc.accounting.search import rounded_up
 

@@ -11,7 +11,7 @@ from dpmcmc_studies.study.runs import Run
 
 
 def sample_draws(study, model, algorithm, run, sample):
-    """What is kept of the chains of a sample, (chains, k, d).
+    """Kept draws of the chains of a sample, (chains, k, d).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What pages show beside prose and figures: the front page of a study, and tables."""
+"""Front page of a study, and tables of pages."""
 
 import re
 from html import escape
@@ -87,7 +87,7 @@ def own_answer(directory, notebooks):
 
 
 def number_of_figure(name):
-    """What the caption of a figure begins with whose name has its number: "Figure 6.3. "."""
+    """Start of a figure's caption if its name has a number: "Figure 6.3. "."""
     found = re.fullmatch(r"figure-(?:[a-z-]+-)?(\d+\.\d+)", name)
     return f"Figure {found[1]}. " if found else ""
 

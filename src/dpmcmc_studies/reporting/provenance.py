@@ -1,4 +1,4 @@
-"""What made a study: its configuration, the source, the packages, the machine, the date."""
+"""Provenance of a study: its configuration, the source, the packages, the machine, the date."""
 
 import platform
 import subprocess
@@ -51,7 +51,7 @@ def commit():
 
 
 def digits(packages):
-    """What the digits of results hang on beside the source: {name: version or choice}."""
+    """Versions and choices that the digits of results depend on beside the source: {name: text}."""
     chosen = {name: value for name, value in machine.PINNED.items() if machine.is_common()}
     return {
         "python": platform.python_version(),

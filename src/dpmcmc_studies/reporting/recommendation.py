@@ -65,7 +65,7 @@ def joined(read, names):
 
 
 def problems(ranking):
-    """What to use on each problem: a row each.
+    """Recommended method for each problem: a row each.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def problems(ranking):
 
 
 def problem_table(models, algorithms, solved):
-    """Those problems as a Markdown table: what to use, what that is worth, what it costs.
+    """Markdown table of problems: recommended method, its quality, its cost.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def problem_table(models, algorithms, solved):
 
 
 def worth(row):
-    """What a median MMD is worth, of a row of the ranking: texts of columns."""
+    """Quality by the median MMD of a row of the ranking: texts of columns."""
     is_known = pd.notna(row["mmd"])
     texts = {
         "times exact": f"{row['times_exact']:.1f}",
@@ -134,7 +134,7 @@ def worth(row):
 
 
 def described(algorithms, ranking):
-    """What the algorithms are that are ranked: items of Markdown."""
+    """Descriptions of the ranked algorithms: items of Markdown."""
     return [
         f"- **{entry.label}**"
         + (f" (accounting: {accountant_label(entry.accountant)})" if entry.accountant else "")
@@ -145,7 +145,7 @@ def described(algorithms, ranking):
 
 
 def recommendations(models, algorithms, solved):
-    """What to use on each model, in words: items of Markdown; parameters as for `problem_table`."""
+    """Recommended method for each model: items of Markdown; parameters as for `problem_table`."""
     items = []
     for model, rows in solved.groupby("model", sort=False):
         stretches = groupby(
@@ -164,12 +164,12 @@ def heading(model):
 
 
 def headline(solved):
-    """How many problems have a usable algorithm: a sentence in bold."""
+    """Number of problems with a usable algorithm: a sentence in bold."""
     return f"**{how_many_usable(solved['is_usable'].sum(), len(solved))}**"
 
 
 def how_many_usable(count, total):
-    """How many of so many problems have a usable algorithm: a sentence."""
+    """Number of problems with a usable algorithm, of all: a sentence."""
     if total == 0:
         return "No algorithm has a rank, so there is nothing to compare."
     if total == 1:
@@ -222,5 +222,5 @@ def where(some, epsilons):
 
 
 def times(ratio):
-    """How many times one number is another, in words."""
+    """Ratio of two numbers, in words."""
     return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"

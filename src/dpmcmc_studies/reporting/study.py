@@ -59,7 +59,7 @@ class StudyResults(StudyDescription, frozen=True):
         return self._algorithm(algorithm).colour or style.NEUTRAL
 
     def clips_ratios(self, algorithm):
-        """Whether clip fractions of an algorithm are of log-likelihood ratios, not of statistics.
+        """True if clip fractions of an algorithm are of log-likelihood ratios, not of statistics.
 
         A sampler whose steps are free has clipped the statistics of the rows, once.
         """
@@ -107,7 +107,7 @@ class StudyResults(StudyDescription, frozen=True):
         return registry.build(entries[model] | changes)
 
     def kept(self, name, compute, part=""):
-        """What a page takes from the study's chains, kept in a small file that does without them.
+        """Values that a page takes from the study's chains, in a small file that replaces them.
 
         Parameters
         ----------

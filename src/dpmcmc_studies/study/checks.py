@@ -61,7 +61,7 @@ def check_models(study):
 
 
 def check_places(algorithms):
-    """What an algorithm stands in for must be known, and stand in for nothing itself."""
+    """Check that `variant_of` names a known algorithm that is not a variant itself."""
     valid = [name for name, algorithm in algorithms.items() if algorithm.variant_of is None]
     for name, algorithm in algorithms.items():
         if name not in valid:

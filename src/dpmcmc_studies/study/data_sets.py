@@ -10,7 +10,7 @@ from dpmcmc.random_streams import generator
 
 
 def of_each(spec, function):
-    """What a function returns for each data set, by its number, stacked on a first axis.
+    """Stack the results of a function for each data set, by its number, on a first axis.
 
     Without several data sets the function takes no number, and there is no such axis.
     """
@@ -20,7 +20,7 @@ def of_each(spec, function):
 
 
 def of_seed(spec, arrays, seed):
-    """What belongs to the data set of the chain with a seed: data sets take turns."""
+    """Part of an array for the data set of the chain with a seed: data sets take turns."""
     return arrays[seed % spec.data_sets] if spec.data_sets else arrays
 
 

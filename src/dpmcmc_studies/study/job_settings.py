@@ -14,7 +14,7 @@ class JobSettings:
     """The part of a `StudyConfig` that its jobs see."""
 
     def dataset(self, model):
-        """What the data set of a model depends on."""
+        """Settings that the data set of a model depends on."""
         entry = self.models[model]
         return specs.Dataset(
             study_seed=self.config.seed,
@@ -25,7 +25,7 @@ class JobSettings:
         )
 
     def reference(self, model):
-        """What the reference sample of a model depends on."""
+        """Settings that the reference sample of a model depends on."""
         kind = self.models[model].reference
         return specs.Reference(
             **asdict(self.dataset(model)),
@@ -34,16 +34,16 @@ class JobSettings:
         )
 
     def has_data_sets(self, model):
-        """Whether several data sets of a model are simulated."""
+        """True if several data sets of a model are simulated."""
         return self.dataset(model).data_sets is not None
 
     def baselines(self, model):
-        """What the baseline samples of a model depend on."""
+        """Settings that the baseline samples of a model depend on."""
         samples = self.config.baseline_samples
         return specs.Baselines(**asdict(self.reference(model)), samples=samples)
 
     def precompute(self, precomputed):
-        """What a class that samplers need depends on."""
+        """Settings that a class that samplers need depends on."""
         return specs.Precompute(cls=self.precomputed[precomputed])
 
     def settings(self, cell):
@@ -51,7 +51,7 @@ class JobSettings:
         return self.algorithms[cell.algorithm].settings_on(cell.model, self.runs[cell].varied)
 
     def mechanism(self, model, algorithm, settings):
-        """What the privacy of an iteration depends on, and the delta to be kept; no data."""
+        """Settings that the privacy of an iteration depends on, and the target delta; no data."""
         posterior, entry = self.models[model].model, self.algorithms[algorithm]
         return specs.Mechanism(
             model=model,
@@ -65,7 +65,7 @@ class JobSettings:
         )
 
     def budget(self, cell):
-        """What the number of iterations of a cell depends on, or what they cost."""
+        """Settings that the number of iterations of a cell, or their cost, depends on."""
         run, cap = self.runs[cell], None
         if run.epsilon is not None:
             cap = run.max_iterations or self.config.max_iterations
@@ -78,14 +78,14 @@ class JobSettings:
         )
 
     def certification(self, cell):
-        """What the cost of a cell by its stand-in's accountant depends on, beside its budget."""
+        """Settings that a cell's cost by its variant's accountant depends on, beside its budget."""
         stand_in = self.algorithms[dict(self.replaced_cells)[cell]]
         spec = self.mechanism(cell.model, cell.algorithm, self.settings(cell))
         spec.accountant = stand_in.accountant
         return specs.Certification(**asdict(spec), epsilon=self.runs[cell].epsilon)
 
     def accounting_curve(self, algorithm, accountant):
-        """What a curve of iterations against epsilon depends on."""
+        """Settings that a curve of iterations against epsilon depends on."""
         curves = self.config.accounting_curves
         low, high, count = curves.epsilons.low, curves.epsilons.high, curves.epsilons.count
         step = (high - low) / (count - 1)
@@ -96,7 +96,7 @@ class JobSettings:
         return specs.AccountingCurve(**asdict(spec), epsilons=epsilons)
 
     def chain(self, cell, seed):
-        """What one chain depends on, beside the files that it reads."""
+        """Settings that one chain depends on, beside the files that it reads."""
         run = self.runs[cell]
         return specs.Chain(
             **asdict(self.dataset(cell.model)),
@@ -110,7 +110,7 @@ class JobSettings:
         )
 
     def baseline_table(self, model):
-        """What the metrics of a model's samples depend on, beside the samples."""
+        """Settings that the metrics of a model's samples depend on, beside the samples."""
         return specs.BaselineTable(
             **asdict(self.dataset(model)),
             mmd=asdict(self.config.mmd),
@@ -119,7 +119,7 @@ class JobSettings:
         )
 
     def chain_table(self, model, cells=None):
-        """What the table of a model's chains, or of those in some cells, depends on beside them."""
+        """Settings that the table of a model's chains, or of some cells, depends on."""
         cells = self.cells_of(model) if cells is None else cells
         rows = [
             specs.Cell(
@@ -130,7 +130,7 @@ class JobSettings:
         return specs.ChainTable(**asdict(self.baseline_table(model)), cells=rows)
 
     def study_tables(self):
-        """What the tables of the study depend on, beside those of its models."""
+        """Settings that the tables of the study depend on, beside those of its models."""
         models = [
             study_specs.Model(
                 model=m.id, d=m.model.dimension, settings=m.spec, reference=m.reference
@@ -141,7 +141,7 @@ class JobSettings:
         return study_specs.StudyTables(models=models, swept=self.swept)
 
     def analysis_tables(self):
-        """What the tables that follow depend on, beside those of the study."""
+        """Settings that the tables that follow depend on, beside those of the study."""
         return study_specs.AnalysisTables(
             stand_ins=self.stand_ins,
             swept=self.swept,
@@ -150,7 +150,7 @@ class JobSettings:
         )
 
     def audit_case(self, case):
-        """What the audit of a case depends on."""
+        """Settings that the audit of a case depends on."""
         audit = self.config.audit
         return study_specs.AuditCase(
             study_seed=self.config.seed,
@@ -161,7 +161,7 @@ class JobSettings:
         )
 
     def intervals(self, model):
-        """What the intervals of a model depend on."""
+        """Settings that the intervals of a model depend on."""
         return specs.Intervals(
             study_seed=self.config.seed,
             model=model,
@@ -172,7 +172,7 @@ class JobSettings:
         )
 
     def provenance(self):
-        """What made the study, as far as it says itself."""
+        """Provenance of the study, as far as it says itself."""
         return {"config": to_builtins(self.config)}
 
     def notebook(self, notebook):
@@ -180,7 +180,7 @@ class JobSettings:
         return self.notebooks[notebook].parameters | {"results": f"results/{self.name}"}
 
     def search(self, model, algorithm):
-        """What the search of the settings of an algorithm on a model depends on."""
+        """Settings that the search of the settings of an algorithm on a model depends on."""
         tuning, settings = self.config.tuning, self.algorithms[algorithm].settings_on(model)
         searched = settings.keys() - set(tuning.fixed.get(algorithm, []))
         most = min(tuning.max_iterations, self.config.max_iterations or tuning.max_iterations)

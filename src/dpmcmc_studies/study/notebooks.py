@@ -67,7 +67,7 @@ class Figure(Table):
 
 
 class Declared(Table):
-    """What a notebook says of itself."""
+    """Metadata of a notebook."""
 
     figures: list[Figure] = ()
     tables: list[str] = ()

@@ -1,4 +1,4 @@
-"""What runs: model x algorithm x (epsilon | iterations) x swept settings, and its paths."""
+"""Runs of a study: model x algorithm x (epsilon | iterations) x swept settings, and their paths."""
 
 from itertools import product
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a cell's name stands for."""
+    """Parts of a cell's name."""
 
     epsilon: float | None  # the accountant decides the iterations, or the noise if they are free
     iterations: int | None  # the accountant says what they cost, if no epsilon does
@@ -34,12 +34,12 @@ class Run(NamedTuple):
 
     @property
     def is_compared(self):
-        """Whether it has an epsilon and is of no sweep, so that algorithms can be ranked by it."""
+        """True if it has an epsilon and is of no sweep, so that algorithms can be ranked by it."""
         return self.epsilon is not None and not self.varied
 
     @property
     def seed_label(self):
-        """What seeds are hashed from: chains of a sweep share it, and so their random numbers."""
+        """Label that seeds are hashed from; chains of a sweep share it and their random numbers."""
         if self.epsilon is not None:
             return text_of(self.epsilon)
         return f"iterations-{self.iterations}"

@@ -1,4 +1,4 @@
-"""What a study's file may hold: its keys, their types and ranges.
+"""Schema of a study's file: its keys, their types and ranges.
 
 Entries of models and algorithms are in `dpmcmc.configuration.keys`. What spans several keys is
 checked in `dpmcmc_studies.study.checks` and `runs`.
@@ -39,7 +39,7 @@ Iterations = whole(1, 10_000_000)
 
 
 class Mmd(Table):
-    """How the MMD is estimated."""
+    """Settings of the estimate of the MMD."""
 
     bandwidth_pairs: whole(1, 1_000_000)
     max_draws: whole(2, 1_000_000)
@@ -77,7 +77,7 @@ class Curves(Table):
 
 
 class Audit(Table):
-    """What the audit of the samplers' own code runs."""
+    """Settings of the audit of the samplers' own code."""
 
     runs: whole(100, 1_000_000)
     delta: Annotated[float, Meta(ge=1e-3, le=1e-2)]
@@ -94,7 +94,7 @@ class Intervals(Table):
 
 
 class Tuning(Table):
-    """What `snakemake tune` searches."""
+    """Settings of the search by `snakemake tune`."""
 
     epsilon: Epsilon
     trials: whole(1, 10_000)

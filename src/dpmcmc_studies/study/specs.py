@@ -24,7 +24,7 @@ class DataFile(Spec, kw_only=True):
 
 
 class Dataset(Spec, kw_only=True):
-    """What the data set of a model depends on."""
+    """Settings that the data set of a model depends on."""
 
     study_seed: int
     model: str
@@ -35,20 +35,20 @@ class Dataset(Spec, kw_only=True):
 
 
 class Reference(Dataset, kw_only=True):
-    """What the reference sample of a model depends on."""
+    """Settings that the reference sample of a model depends on."""
 
     draws: int
     reference: str | None = None  # its kind, if it is not exact
 
 
 class Baselines(Reference, kw_only=True):
-    """What the baseline samples of a model depend on."""
+    """Settings that the baseline samples of a model depend on."""
 
     samples: int
 
 
 class Mechanism(Spec, kw_only=True):
-    """What the privacy of an iteration depends on, and the delta to be kept; no data."""
+    """Settings that the privacy of an iteration depends on, and the delta to be kept; no data."""
 
     model: str
     algorithm: str
@@ -61,7 +61,7 @@ class Mechanism(Spec, kw_only=True):
 
 
 class Budget(Mechanism, kw_only=True):
-    """What the number of iterations of a cell depends on, or what they cost."""
+    """Settings that the number of iterations of a cell, or their cost, depends on."""
 
     varied: dict[str, Any]
     iterations: int | None = None
@@ -70,19 +70,19 @@ class Budget(Mechanism, kw_only=True):
 
 
 class Certification(Mechanism, kw_only=True):
-    """What the cost of a cell by another accountant depends on, beside its budget."""
+    """Settings that the cost of a cell by another accountant depends on, beside its budget."""
 
     epsilon: float
 
 
 class AccountingCurve(Mechanism, kw_only=True):
-    """What a curve of iterations against epsilon depends on."""
+    """Settings that a curve of iterations against epsilon depends on."""
 
     epsilons: list[float]
 
 
 class Chain(Dataset, kw_only=True):
-    """What one chain depends on, beside the files that it reads."""
+    """Settings that one chain depends on, beside the files that it reads."""
 
     algorithm: str
     sampler: dict[str, Any]
@@ -94,7 +94,7 @@ class Chain(Dataset, kw_only=True):
 
 
 class BaselineTable(Dataset, kw_only=True):
-    """What the metrics of a model's samples depend on, beside the samples."""
+    """Settings that the metrics of a model's samples depend on, beside the samples."""
 
     mmd: dict[str, int]
     seeds: int
@@ -111,13 +111,13 @@ class Cell(NamedTuple):
 
 
 class ChainTable(BaselineTable, kw_only=True):
-    """What the table of a model's chains depends on, beside the chains."""
+    """Settings that the table of a model's chains depends on, beside the chains."""
 
     cells: list[Cell]
 
 
 class Intervals(Spec, kw_only=True):
-    """What the intervals of a model depend on."""
+    """Settings that the intervals of a model depend on."""
 
     study_seed: int
     model: str
@@ -142,6 +142,6 @@ class Rows(Spec):
 
 
 class Precompute(Spec, kw_only=True):
-    """What is computed once a study for samplers."""
+    """Parts that are computed once a study for samplers."""
 
     cls: str = msgspec.field(name="class")

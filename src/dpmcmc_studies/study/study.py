@@ -146,12 +146,12 @@ class StudyConfig(JobSettings):
 
     @property
     def is_comparison(self):
-        """Whether algorithms run at an epsilon, outside of a sweep, so that they can be ranked."""
+        """True if algorithms run at an epsilon, outside of a sweep, so that they can be ranked."""
         return any(run.is_compared for run in self.runs.values())
 
     @property
     def is_clipping_swept(self):
-        """Whether chains without privacy run at several clip bounds."""
+        """True if chains without privacy run at several clip bounds."""
         return any(
             "clip_bound" in run.varied and not self.algorithms[cell.algorithm].is_private
             for cell, run in self.runs.items()
@@ -261,7 +261,7 @@ class StudyConfig(JobSettings):
         return [*self.tables, *made, *self.derived_tables]
 
     def describe_study(self):
-        """What notebooks and pages know of the study, beside its tables."""
+        """Description of the study for notebooks and pages, beside its tables."""
         counts = {"/".join(cell): len(self.seeds_of(cell)) for cell in self.cells}
         return StudyDescription(
             study=self.name,

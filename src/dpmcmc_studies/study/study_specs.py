@@ -17,14 +17,14 @@ class Model(specs.Spec, kw_only=True):
 
 
 class StudyTables(specs.Spec, kw_only=True):
-    """What the tables of a study depend on, beside those of its models."""
+    """Settings that the tables of a study depends on, beside those of its models."""
 
     models: list[Model]
     swept: list[str]
 
 
 class AnalysisTables(specs.Spec, kw_only=True):
-    """What the tables that follow depend on, beside those of the study."""
+    """Settings that the tables that follow depend on, beside those of the study."""
 
     stand_ins: dict[str, str]  # from an algorithm that stands in for another to that one's id
     swept: list[str]  # columns of what sweeps vary
@@ -33,7 +33,7 @@ class AnalysisTables(specs.Spec, kw_only=True):
 
 
 class AuditCase(specs.Spec, kw_only=True):
-    """What the audit of a case depends on."""
+    """Settings that the audit of a case depends on."""
 
     study_seed: int
     case: str
@@ -43,7 +43,7 @@ class AuditCase(specs.Spec, kw_only=True):
 
 
 class Search(specs.Spec, kw_only=True):
-    """What the search of the settings of an algorithm on a model depends on."""
+    """Settings that the search of the settings of an algorithm on a model depends on."""
 
     twin: specs.Reference  # the data set apart, and its reference sample
     budget: specs.Budget  # with the study's own settings

@@ -1,4 +1,4 @@
-"""What checks of a model look at: its data, positions, and the values of single rows.
+"""Cases for checks of a model: data, positions, and the values of single rows.
 
 All goes through `Target`, as samplers do, so that checks are the same for all kinds of likelihood.
 The value of a single row comes from a batch of that row alone.
@@ -81,7 +81,7 @@ class Case:
 
     @cached_property
     def row_scale(self):
-        """How far theta_j goes, near the centre, before one row tells, (d,).
+        """Steps of theta_j near the centre that change one row's log-likelihood noticeably, (d,).
 
         1 without data or gradients, whose own checks say what is wrong: those of the prior go on.
         """

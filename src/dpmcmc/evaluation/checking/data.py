@@ -77,7 +77,7 @@ def intercept(names, covariates):
 
 
 def apart(covariates):
-    """Whether some covariates are a combination of others."""
+    """True if some covariates are a combination of others."""
     lengths = np.linalg.norm(covariates, axis=0)
     rank = np.linalg.matrix_rank(covariates / np.where(lengths > 0, lengths, 1))
     is_full = rank == covariates.shape[1]

@@ -1,4 +1,4 @@
-"""What a check finds, whatever it is of.
+"""Findings of checks, of whatever object.
 
 A check is a function whose docstring begins with what it tries, in one line. It returns an
 `Outcome`; `find` makes a `Finding` of it, and of what the function raises.
@@ -19,7 +19,7 @@ FALSE_ALARM = 1e-5  # chance that a statistical check fails of what is right
 
 
 class Outcome(NamedTuple):
-    """What a check found, what it allows, and whether that is so."""
+    """One finding: the value, what is allowed, and whether it passes."""
 
     found: str
     allowed: str
@@ -81,13 +81,13 @@ def in_a_line(error, is_secret=False):
 
 
 def is_of_user(file):
-    """Whether a file is neither the package's nor a library's."""
+    """True if a file is neither the package's nor a library's."""
     path = Path(file).resolve()
     return path.exists() and not any(path.is_relative_to(library) for library in LIBRARIES)
 
 
 def optional(function, *arguments):
-    """What an optional member of a class returns; `NotTried` where it is not there."""
+    """Call an optional member of a class; `NotTried` if it is missing."""
     try:
         return function(*arguments)
     except NotImplementedError as error:

@@ -67,7 +67,7 @@ def sorted_by_first(rows):
 
 
 def resized(rows, size):
-    """So many rows, the given ones over and over, sorted by their first column."""
+    """Repeat the given rows up to a number, sorted by their first column."""
     return sorted_by_first(np.resize(rows, (size, rows.shape[1])))
 
 

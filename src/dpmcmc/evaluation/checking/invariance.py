@@ -1,4 +1,4 @@
-"""Whether a sampler leaves an exactly known posterior invariant, where nothing is clipped."""
+"""True if a sampler leaves an exactly known posterior invariant, where nothing is clipped."""
 
 import math
 from dataclasses import is_dataclass, replace
@@ -27,28 +27,28 @@ class Unclipped(Target):
     """A target that clips nothing."""
 
     def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
-        """As of `Target`, for no bound."""
+        """Same as in `Target`, without a bound."""
         return super().clipped_log_likelihood_ratio(theta, theta_new, math.inf)
 
     def clipped_batch_ratio(self, theta, theta_new, bound, batch):
-        """As of `Target`, for no bound."""
+        """Same as in `Target`, without a bound."""
         return super().clipped_batch_ratio(theta, theta_new, math.inf, batch)
 
     def clipped_gradient(self, theta, bound):
-        """As of `Target`, for no bound."""
+        """Same as in `Target`, without a bound."""
         return super().clipped_gradient(theta, math.inf)
 
     def clipped_statistics(self, centre, whiten, radius):
-        """As of `Target`, for no radius."""
+        """Same as in `Target`, without a radius."""
         return super().clipped_statistics(centre, whiten, math.inf)
 
     def clipped_batch_gradient(self, theta, bound, batch):
-        """As of `Target`, for no bound."""
+        """Same as in `Target`, without a bound."""
         return super().clipped_batch_gradient(theta, math.inf, batch)
 
 
 class Stay(NamedTuple):
-    """What became of chains that started in the posterior."""
+    """End points of chains that started in the posterior."""
 
     # Squared distance of the end from the start over twice the variance, in the mean: in the
     # direction in which it is least.

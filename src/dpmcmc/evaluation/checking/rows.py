@@ -112,7 +112,7 @@ def least(errors):
 
 
 def sizes_of(gradients):
-    """What errors of gradients (k, d) are relative to, (1, d); rounding errors of 0 are small."""
+    """Scale for errors of gradients (k, d), (1, d); rounding errors of 0 are small against it."""
     return (abs(gradients).max(axis=0) + 1e-3 / scale_of(gradients))[None]
 
 

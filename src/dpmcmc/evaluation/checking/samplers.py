@@ -145,7 +145,7 @@ class Checked:
         return traces(self.sampler, self.batch_size, self.seed)
 
     def found(self, what):
-        """What the traces found, a list."""
+        """Findings of the traces, a list."""
         return [getattr(trace.found, what) for trace in self.traces]
 
     def declared(self, trace, iteration=1):
@@ -159,7 +159,7 @@ class Checked:
 
     @cache  # noqa: B019 -- it lives as long as the check
     def audited(self, iterations, power):
-        """What an audit found, and the epsilon and mu that it should stay below."""
+        """Result of an audit, and the epsilon and mu that it should stay below."""
         n, sampler = SIZES[0][0] * max(self.batch_size or ROWS, LEAST_ROWS), self.sampler
         far = np.full(n, OUTLIER) * (
             1 if self.batch_size else np.where(np.arange(n) % 2, -1.0, 1.0)
@@ -319,7 +319,7 @@ def starts_are_forgotten_by_small_steps(checked):
 
 
 def posterior_stays_for_small_steps(checked):
-    """As steps go to 0, without clipping, the posterior stays."""
+    """Check that the posterior is invariant as steps go to 0, without clipping."""
     return near_zero(checked.vanishing.z)
 
 

@@ -1,4 +1,4 @@
-"""What a sampler releases of its rows, compared with what it would have released of others.
+"""Traces: releases of a sampler compared with those for other rows.
 
 A trace is a chain whose iterations are each run again: on data that differ in one row, and with
 other batches. What is released may then be another, by no more than the sensitivity; where the same
@@ -51,7 +51,7 @@ class Decided(np.random.Generator):
         self._uniform = math.exp(-UNLIKELY) if is_accepted else np.nextafter(1.0, 0.0)
 
     def standard_exponential(self, size=None, **options):
-        """What -ln u is compared with."""
+        """Threshold that -ln u is compared with."""
         return self._exponential if size is None else np.full(size, self._exponential)
 
     def random(self, size=None, **options):
@@ -59,11 +59,11 @@ class Decided(np.random.Generator):
         return self._uniform if size is None else np.full(size, self._uniform)
 
     def exponential(self, scale=1.0, size=None):
-        """As `standard_exponential`, times the scale."""
+        """Same as `standard_exponential`, times the scale."""
         return scale * self.standard_exponential(size)
 
     def uniform(self, low=0.0, high=1.0, size=None):
-        """As `random`, between low and high."""
+        """Same as `random`, between low and high."""
         return low + (high - low) * self.random(size)
 
 
@@ -79,32 +79,32 @@ class WatchedTarget(Target):
         self.is_read[batch] = True
 
     def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
-        """As of `Target`."""
+        """Same as in `Target`."""
         self.is_read[:] = True
         return super().clipped_log_likelihood_ratio(theta, theta_new, bound)
 
     def clipped_gradient(self, theta, bound):
-        """As of `Target`."""
+        """Same as in `Target`."""
         self.is_read[:] = True
         return super().clipped_gradient(theta, bound)
 
     def clipped_information(self, theta, bound):
-        """As of `Target`."""
+        """Same as in `Target`."""
         self.is_read[:] = True
         return super().clipped_information(theta, bound)
 
     def clipped_statistics(self, centre, whiten, radius):
-        """As of `Target`."""
+        """Same as in `Target`."""
         self.is_read[:] = True
         return super().clipped_statistics(centre, whiten, radius)
 
     def log_density_ratio(self, theta, theta_new):
-        """As of `Target`."""
+        """Same as in `Target`."""
         self.is_read[:] = True
         return super().log_density_ratio(theta, theta_new)
 
     def in_units(self, centre, factor):
-        """As of `Target`; what is asked for of the one is asked for of the other."""
+        """Same as in `Target`; each request goes to both targets."""
         target = super().in_units(centre, factor)
         target.is_read = self.is_read
         return target
@@ -248,7 +248,7 @@ def neighbouring(rng, rows, ordinary):
 
 
 def num_strays(is_read, batches):
-    """How many rows were read that are in no batch; 0 where none was drawn."""
+    """Number of rows that were read but are in no batch; 0 if no batch was drawn."""
     if not batches:
         return 0
     is_stray = is_read.copy()
@@ -270,7 +270,7 @@ def with_another_row(found, step, other):
 
 
 def same_end(step, other):
-    """Whether two iterations released as often, decided alike and led to the same state."""
+    """True if two iterations released as often, decided alike and led to the same state."""
     return (
         len(step.released) == len(other.released)
         and step.is_accepted == other.is_accepted
@@ -285,7 +285,7 @@ def other_batches(watching, rng, sampler, state, target, step):
 
 
 def of_own_batches(watching, sampler, state, target, step):
-    """Whether each release of an iteration stays if all batches but its own are exchanged."""
+    """True if each release of an iteration stays if all batches but its own are exchanged."""
     for j, released in enumerate(step.released):
         batches = [np.arange(size) for size in step.batch_sizes]
         batches[j : j + 1] = [None]
@@ -304,7 +304,7 @@ def ratio(x, y):
 
 
 def same(state, other):
-    """Whether two states are the same, to the last bit: what follows from the same is the same."""
+    """True if two states are the same, to the last bit: what follows from the same is the same."""
     state, other = list(leaves(state)), list(leaves(other))
     pairs = zip(state, other, strict=False)
     return len(state) == len(other) and all(np.array_equal(*pair, equal_nan=True) for pair in pairs)

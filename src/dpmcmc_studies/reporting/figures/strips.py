@@ -71,7 +71,7 @@ def strip_map(rows, columns, strips, height=0.36, most_columns=MOST_COLUMNS):
 
 
 def is_drawn(row, columns, strips):
-    """Whether a row has a strip with a colour in any of some columns."""
+    """True if a row has a strip with a colour in any of some columns."""
     return any(colour is not None for name in columns for colour, *_ in strips.get((row, name), []))
 
 
@@ -120,7 +120,7 @@ def draw_map(axis, rows, columns, strips):
 
 
 def times_exact_map(study, ranking, most_columns=MOST_COLUMNS):
-    """How far each algorithm is from each posterior: times exact, a strip for each epsilon.
+    """Distance of each algorithm from each posterior: times exact, a strip for each epsilon.
 
     Parameters
     ----------
