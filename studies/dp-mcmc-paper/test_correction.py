@@ -78,14 +78,3 @@ def test_barkers_own_test_has_no_bias_and_a_wrong_one_has_that_of_a_walk(step):
     right = np.exp(log_density) / np.exp(log_density).sum()
     bias = correction.stationary_bias(lambda x: expit(x / 2), log_density, step)
     assert bias == pytest.approx(np.abs(wrong - right).sum() / 2, rel=1e-9)
-
-
-def test_the_ridge_is_worst_and_the_atoms_are_best_at_two():
-    errors = {
-        "ridge": correction.largest_error(correction.ridge(2.0, 400, 1.0), 2.0),
-        "mixture": correction.largest_error(
-            correction.mixture(2.0, np.random.default_rng(1), 20), 2.0
-        ),
-        "atoms": correction.largest_error(correction.atoms(2.0), 2.0),
-    }
-    assert errors["atoms"] < errors["mixture"] < errors["ridge"] / 10

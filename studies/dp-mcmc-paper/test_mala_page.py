@@ -57,20 +57,6 @@ def test_totals_are_given_with_and_without_cells_that_no_search_served(page):
     assert penalty.endswith("no detectable difference in 1.")
 
 
-def test_places_are_listed_by_model(page):
-    assert page.by_model().splitlines() == [
-        "- M: closer than HMC at ε = 1 and ε = 4 and farther than PENALTY at ε = 4.",
-        "- N: farther than HMC at ε = 1.",
-        "- O: no detectable difference.",
-    ]
-
-
-def test_the_table_has_a_dash_where_an_algorithm_does_not_run(page):
-    rows = page.table()
-    assert [(row["model"], row["ε"]) for row in rows] == [("M", 1), ("M", 4), ("N", 1), ("O", 1)]
-    assert rows[0]["minus HMC"].startswith("-0.4") and rows[2]["minus PENALTY"] == "–"
-
-
 def test_settings_that_no_search_found_are_named(page):
     text = page.not_searched()
     assert text.startswith(" HMC was not searched on N, and")

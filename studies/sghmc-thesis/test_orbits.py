@@ -9,7 +9,7 @@ import orbits
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from orbits import PARTS, READINGS, Orbits, errors_by_step
-from phase_space import Experiment, judged, largest_energy_error
+from phase_space import Experiment, judged
 
 SMALL, MIDDLE, LARGE, FRICTION = 0.005, 0.05, 0.1, 0.0008
 SEEDS = 1e-3 * np.linspace(-1, 1, 9)
@@ -128,20 +128,3 @@ def test_simulated_errors_are_those_in_closed_form(real):
     assert orbits.simulated(experiment, h, 10, 60, True) == pytest.approx(exact, rel=0.15)
     exact = orbits.walk_error(experiment, h, 10, 60)
     assert orbits.simulated(experiment, h, 10, 60, False) == pytest.approx(exact, rel=0.5)
-
-
-def test_the_typical_batch_has_the_median_distance(real):
-    potential = real.experiment.potential
-    (_, _), ((q, p),) = real.typical(MIDDLE, 10, 30).values()
-    reached = np.abs(potential.energy(q, p) - real.experiment.energy).max()
-    errors = largest_energy_error(potential, 0.0, 1.0, MIDDLE, real.shifts(10))
-    assert np.quantile(errors, 0.1) < reached < np.quantile(errors, 0.9)
-
-
-def test_an_orbit_of_energy_one_is_what_the_limit_is_about(real):
-    potential, shift = real.experiment.potential, real.shifts(10)
-    root = np.sqrt(potential.curvature)
-    x, r = 1 / root, np.sqrt(1 / potential.curvature + np.square(1 / root - shift))
-    expected = potential.curvature * np.abs(shift) * (r + np.abs(shift - x))
-    assert real.error_in_the_limit(10) <= np.mean(expected) * (1 + 1e-9)
-    assert real.error_in_the_limit(10) > 0.3 * np.mean(expected)

@@ -15,7 +15,7 @@ from dpmcmc.models.rows import RowsModel
 from dpmcmc.random_streams import three_streams
 from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.hmc import leapfrog
-from phase_space import EACH, ON, PARTS, READINGS, Experiment, judged
+from phase_space import PARTS, READINGS, Experiment, judged
 
 START = 0.0, 1.0
 PERIOD = 2 * math.pi / math.sqrt(126)
@@ -184,17 +184,6 @@ def test_a_balancing_friction_keeps_the_mean_energy(target, potential):
         phase_space.balancing_friction(potential, h, variance, 1)
 
 
-def test_the_noise_of_batches_is_that_of_drawn_ones(target):
-    noise = phase_space.batch_noise(target, 0.5, 50, 0.7)
-    rng = np.random.default_rng(2)
-    sums = [
-        10 * target.clipped_batch_gradient(np.array([0.5]), 0.7, rng.permutation(500)[:50])[0][0]
-        for _ in range(4000)
-    ]
-    assert np.var(sums) == pytest.approx(noise, rel=4 * math.sqrt(2 / 4000))
-    assert phase_space.batch_noise(target, 0.5, 500, 0.7) == 0
-
-
 @pytest.fixture(scope="module")
 def experiment():
     model = Gaussian(60, 1.0, [[4.0]], [1.0])
@@ -206,15 +195,6 @@ def experiment():
 def close_figures():
     yield
     plt.close("all")
-
-
-@pytest.mark.parametrize("friction", [0.0, 0.4])
-@pytest.mark.parametrize("reading", [EACH, ON])
-@pytest.mark.parametrize("b", [7, 30])
-def test_energies_are_as_expected_over_all_batches(experiment, b, reading, friction):
-    found = experiment.energies(b, reading, 0.1, friction)
-    error = found.std(ddof=1) / np.sqrt(len(found))
-    assert abs(found.mean() - experiment.expected(b, reading, 0.1, friction)) < 4 * error
 
 
 @pytest.mark.parametrize("reading", READINGS)

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import kept_sweep
-from dpmcmc_studies.analysis.intervals import Estimate
-from sweep import KEYS, PUBLISHED, RIGHT, Sweep, ends
+from sweep import KEYS, PUBLISHED, RIGHT, Sweep
 
 STEPS, FRICTIONS = (0.5, 1.0, 3.0), (0.1, 0.5, 2.0)
 SCATTER = 1e-4 * np.linspace(-1, 1, 15)
@@ -97,11 +96,6 @@ def test_twice_as_far_is_more_than_farther(sweep):
     assert sweep.farther(2.0).value == pytest.approx(2.0)
     assert sweep.farther(2.0, times=2).value == pytest.approx(1.0)
     assert sweep.nearer(0.1).value == pytest.approx(1.0 - (2 - 0.5 / 3))
-
-
-def test_a_range_of_one_difference_is_that_difference():
-    assert ends({}, ".1f") == "–"
-    assert ends({"a:": Estimate(1.0, 0.5, 1.5)}, ".1f") == "a: 1.0 [0.5,\N{NO-BREAK SPACE}1.5]"
 
 
 def test_widths_of_each_chain_are_kept(monkeypatch):

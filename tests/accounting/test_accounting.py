@@ -435,7 +435,7 @@ def test_small_noise_is_priced_on_a_coarse_grid_and_by_hardly_more(noise_varianc
     mechanism = SubsampledGaussianMechanism(noise_variance, 0.01)
     grid = published_pld.grid(noise_variance)
     one, finer = (published_pld.privacy_loss(mechanism, of) for of in (grid, grid / 8))
-    assert 1000 < len(one.probabilities) <= published_pld.POINTS
+    assert 1000 < len(one.probabilities) <= published_pld.MOST_LOSSES
     for k in (1, 100):
         epsilon, least = one.epsilon(k, 1e-6), finer.epsilon(k, 1e-6)
         assert least * (1 - 1e-8) <= epsilon <= 1.0002 * least

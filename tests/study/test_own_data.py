@@ -320,7 +320,7 @@ def test_a_run_that_does_not_converge_names_the_model(make, directory, tmp_path,
 
     study = make({"data": "line.csv", "reference": "long-run"})
     jobs.dataset(study.dataset("line"), tmp_path / "line.npy")
-    monkeypatch.setattr(long_run, "LARGEST_R_HAT", 0.5)
+    monkeypatch.setattr(long_run, "CONVERGED_R_HAT", 0.5)
     monkeypatch.setattr(long_run, "DOUBLINGS", 0)
     with pytest.raises(JobError, match="model line: the long run for its reference reached R-hat"):
         jobs.reference(study.reference("line"), tmp_path / "line.npy", tmp_path / "r.npy")
