@@ -295,7 +295,7 @@ BAD = [
     (
         "colours",
         {"dp-hmc": "#12345"},
-        "colours.dp-hmc: '#12345' is no colour; a colour is #rrggbb or",
+        "colours.dp-hmc: '#12345' is not a colour; a colour is #rrggbb or",
     ),
     (
         "colours",
