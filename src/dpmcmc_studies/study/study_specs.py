@@ -17,7 +17,7 @@ class Model(specs.Spec, kw_only=True):
 
 
 class StudyTables(specs.Spec, kw_only=True):
-    """Settings that the tables of a study depends on, beside those of its models."""
+    """Settings that the tables of a study depend on, beside those of its models."""
 
     models: list[Model]
     swept: list[str]
