@@ -12,7 +12,7 @@ import json
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Streams
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import check_count
 
 
