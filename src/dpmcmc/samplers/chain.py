@@ -1,12 +1,13 @@
 """The loop that runs a chain, and the acceptance test."""
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.samplers.sampler import Info, Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import check_count, check_object
 
@@ -30,7 +31,7 @@ def run_chain(
     sampler: Sampler,
     target: Target,
     rng: Streams,
-    start: Any,
+    start: np.ndarray | Sequence[float] | None,
     num_iterations: int,
     max_positions: int | None = None,
 ) -> Chain:
@@ -76,18 +77,20 @@ def run_chain(
         start=np.array(state.position),
         preparation=preparation,
     )
-    positions, *records = chain[: 1 + len(Info._fields)]
+    records = [getattr(chain, name) for name in Info._fields]
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
         for i in range(num_iterations):
             state, info = sampler.step(rng, state, target)
             if (i + 1) % thinning == 0:
-                positions[i // thinning] = state.position
+                chain.positions[i // thinning] = state.position
             for values, value in zip(records, info, strict=True):
                 values[i] = value
     return chain
 
 
-def first_state(sampler, rng, target, start):
+def first_state(
+    sampler: Sampler, rng: Streams, target: Target, start: np.ndarray | Sequence[float] | None
+) -> tuple[State, Info | None]:
     """State before the first step, and `Info` of the preparation, None without one.
 
     Parameters and errors as for `run_chain`.
@@ -106,17 +109,17 @@ def first_state(sampler, rng, target, start):
     return sampler.init(rng, start), None
 
 
-def accepts(rng, log_ratio):
+def accepts(rng: Streams, log_ratio: float) -> bool:
     """Metropolis test: True with probability min(1, exp(log_ratio)); False for NaN."""
     return bool(log_uniform(rng) < log_ratio)
 
 
-def log_uniform(rng):
+def log_uniform(rng: Streams) -> float:
     """Logarithm of a uniform random number: the threshold of an acceptance test."""
     return -rng.acceptance.standard_exponential()
 
 
-def ratio_bound(clip_bound, theta, theta_new):
+def ratio_bound(clip_bound: float, theta: np.ndarray, theta_new: np.ndarray) -> float:
     """Clip bound of one row's ratio: clip_bound |theta_new - theta|_2, and 0 for no step."""
     step = theta_new - theta
     length = math.sqrt(step @ step)

@@ -1,6 +1,7 @@
 """Random generators of a chain, by which it draws, decides, and adds noise for privacy."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Streams(Generators):
 
     __slots__ = ()
 
-    def __new__(cls, *generators):
+    def __new__(cls, *generators: np.random.Generator) -> Self:
         """Three generators, checked."""
         if len(generators) != 3 or not all(isinstance(g, np.random.Generator) for g in generators):
             kinds = ", ".join(type(g).__name__ for g in generators)
@@ -39,7 +40,7 @@ class Streams(Generators):
             raise ValueError("streams: must have words of 64 bits, such as PCG64, not MT19937")
         return super().__new__(cls, *generators)
 
-    def add_noise(self, statistic, sensitivity, sd):
+    def add_noise(self, statistic: float | np.ndarray, sensitivity: float, sd: float) -> Any:
         """A statistic of the rows with the noise that makes it private.
 
         Parameters
@@ -61,14 +62,21 @@ class Streams(Generators):
         ValueError
             If sd is not one number.
         """
-        if not np.isscalar(sd):
+        is_number = np.isscalar(sd)
+        if not is_number:
             raise ValueError("sd: must be one number, of all components")
         return statistic + sd * self.noise.standard_normal(np.shape(statistic) or None)
 
-    def batch(self, draw, num_rows, batch_size):
+    def batch(
+        self,
+        draw: Callable[[np.random.Generator, int, int], np.ndarray],
+        num_rows: int,
+        batch_size: int,
+    ) -> np.ndarray:
         """A secret batch of rows, as `draw` draws it: for `dpmcmc.samplers.batches.draw_batch`."""
         return draw(self.noise, num_rows, batch_size)
 
     @classmethod
-    def _make(cls, generators):  # of which `_replace` makes use
-        return cls(*generators)
+    def _make(cls, iterable: Iterable[Any]) -> Self:  # type: ignore[override]  # it returns a Self
+        # `_replace` calls it.
+        return cls(*iterable)
