@@ -19,6 +19,7 @@ from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc.samplers.sampler import Sampler
 from dpmcmc.samplers.sghmc import DPSGHMC
 from dpmcmc_studies.jobs.budgets import given_epsilon, price_of
+from dpmcmc_studies.study import specs
 
 N = 5000
 WALK = GaussianWalk(0.008)
@@ -97,11 +98,9 @@ def test_they_are_what_the_jobs_of_a_study_work_out():
     sampler |= {"noise_variance": 0.7, "batch_size": 500, "clip_bound": 2}
     spec = {"model": "m", "algorithm": "a", "sampler": sampler, "num_rows": N, "epsilon": 2}
     spec |= {"likelihood_power": 1.0, "delta": 0.1 / N, "accountant": "published-pld"}
-    spec |= {"chains_per_sample": 1}
-    assert (
-        iterations(MINIBATCH, N, 2, accountant="published-pld")
-        == (given_epsilon(spec, price_of(spec, {}))["iterations"])
-    )
+    spec = specs.Budget(**spec, chains_per_sample=1, varied={})
+    found = given_epsilon(spec, price_of(spec, {}))["iterations"]
+    assert iterations(MINIBATCH, N, 2, accountant="published-pld") == found
 
 
 def test_tempering_makes_what_full_data_barker_releases_smaller():

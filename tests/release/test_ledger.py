@@ -585,7 +585,7 @@ def test_a_plan_opens_no_data(place, capsys):
     (place.folder / "data.csv").unlink()
     before = (place.folder / "data.csv.ledger").read_bytes()
     assert place.release("newton", 1, "out", "--plan") == 0
-    assert "it costs epsilon 1 at delta 0.001" in capsys.readouterr().out
+    assert "cost: epsilon 1 at delta 0.001" in capsys.readouterr().out
     assert (place.folder / "data.csv.ledger").read_bytes() == before
     assert not (place.folder / "out").exists()
 

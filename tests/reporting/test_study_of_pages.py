@@ -91,7 +91,7 @@ def test_a_cell_whose_chains_are_gone_is_read(study):
     def compute():
         raise FileNotFoundError
 
-    with pytest.raises(JobError, match=r"kept/spread: neither what is kept"):
+    with pytest.raises(JobError, match=r"kept/spread: neither the chains"):
         study.kept("spread", compute)
     study.kept("spread", lambda: VALUES["arrays"])
     assert list(study.kept("spread", compute)) == ["shares", "draws"]

@@ -30,7 +30,7 @@ def test_a_job_is_told_its_own_settings_alone(config):
     for job in [Cell(*job) for job in jobs]:
         assert before.chain(job, 3) == after.chain(job, 3) != after.chain(job, 4)
         assert before.budget(job) == after.budget(job)
-    assert before.budget(Cell(*jobs[0]))["delta"] == 0.1 / 100_000
+    assert before.budget(Cell(*jobs[0])).delta == 0.1 / 100_000
     assert before.dataset("circle") == after.dataset("circle")
     assert before.reference("circle") == after.reference("circle")
     changed = Cell("flat-banana-2d", "dp-hmc", "epsilon-6")
@@ -295,7 +295,7 @@ BAD = [
     (
         "colours",
         {"dp-hmc": "#12345"},
-        "colours.dp-hmc: '#12345' is no colour; a colour is #rrggbb or",
+        "colours.dp-hmc: '#12345' is not a colour; a colour is #rrggbb or",
     ),
     (
         "colours",

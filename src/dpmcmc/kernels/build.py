@@ -122,7 +122,7 @@ def main():
     """Build the library if it is not there, and remove those of other versions."""
     path = library_path()
     if path is None:
-        print("Kernels are compiled at run time: the kind of this CPU cannot be told.")
+        print("Kernels are compiled at run time: the CPU type is unknown.")
     elif not path.exists():
         try:
             build(path)

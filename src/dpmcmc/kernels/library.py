@@ -28,7 +28,7 @@ def library_path():
     Returns
     -------
     Path or None
-        None where the kind of CPU cannot be told: there kernels are compiled at run time.
+        None if the CPU type is unknown: kernels are compiled at run time.
     """
     if not target():
         return None

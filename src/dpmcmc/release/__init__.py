@@ -2,16 +2,16 @@
 
 `docs/release.md` says what is promised, to whom, and proves it. Here are
 
-    command     the commands `ledger`, `release` and `rehearse`
-    reading     the study's file: a model, an algorithm, and where the data are
-    plan        what a release will run and cost, worked out without the data
-    ledger      what has been spent of the budget of a file of data, on disk
-    inside      the only process that reads the data; it gives back draws, or one of a few words
-    libraries   are those that are installed
-    outside     what starts it, and understands no more than that
-    streams     secret randomness, and the one place where noise is added, and what is spent counted
-    noise       the exact discrete Gaussian, by OpenDP
-    rows        sums over rows, each row read by itself
-    statement   what may be published: draws, and what they cost
-    rehearsal   the same release on simulated twins
+    command       the commands `ledger`, `release` and `rehearse`
+    reading       the study's file: a model, an algorithm, and where the data are
+    plan          the method and cost of a release, computed without the data
+    ledger        the budget of a file of data and the releases that spent it, on disk
+    data_process  the only process that reads the data; it returns draws or one of a few error codes
+    libraries     a check that libraries are the installed ones
+    launcher      start of that process; it understands only these answers
+    streams       secret randomness, and the one place where noise is added and its cost counted
+    noise         the exact discrete Gaussian, by OpenDP
+    rows          sums over rows, each row read by itself
+    statement     the published files: draws, and their cost
+    rehearsal     the same release on simulated twins
 """

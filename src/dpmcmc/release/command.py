@@ -314,14 +314,14 @@ def describe(planned, found):
     chains = "1 chain" if planned.chains == 1 else f"{planned.chains} chains"
     length = f"{chains} of {planned.iterations:,} iterations"
     if part.algorithm.has_free_steps:
-        length = f"{planned.iterations:,} draws, free after one noisy answer"
+        length = f"{planned.iterations:,} draws from one private release"
     print(f"{part.algorithm.id} on {part.model.id}, {planned.model.num_rows:,} rows: {length}")
-    print(f"    it costs epsilon {planned.epsilon:g} at delta {planned.delta:g}")
+    print(f"    cost: epsilon {planned.epsilon:g} at delta {planned.delta:g}")
     both = [found.spent(name) + planned.entry[name] for name in ("mu_squared", "slack")]
     problem = found.refusal(planned.entry)
     print(
-        f"    with it epsilon {budget.epsilon_of(*both):g} of {budget.epsilon:g} is spent, at "
-        f"delta {budget.delta:g}; before it {found.spent_epsilon:g}",
+        f"    budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}. Spent before: "
+        f"{found.spent_epsilon:g}. Spent after this release: {budget.epsilon_of(*both):g}",
         flush=True,
     )
     if problem:
@@ -392,7 +392,7 @@ def rehearsal_parser():
 
 def common(parser):
     """Options of both."""
-    parser.add_argument("study", help="its file, with the entries of model and algorithm")
+    parser.add_argument("study", help="path of the YAML file that defines model and algorithm")
     parser.add_argument("--model", required=True)
     parser.add_argument("--algorithm", required=True)
     parser.add_argument("--delta", type=probability, help="by default that of the ledger")

@@ -1,4 +1,4 @@
-"""The process that reads the data: all that comes out of it are draws, or one of a few words.
+"""The process that reads the data: it returns draws or one of a few fixed error codes.
 
 It is started by the command `release` when the ledger's line is on disk, as `python -P -m
 dpmcmc.release.data_process`, with its output closed: whatever a model prints, warns or raises stays

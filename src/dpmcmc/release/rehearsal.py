@@ -1,8 +1,9 @@
 """The same release on simulated twins of the data: what it will be worth, in rows.
 
 A twin has as many rows as the data, drawn at a theta of the prior. So settings, clip bounds and
-epsilon are chosen without the data, and nothing is spent. A twin has only what the model knows: it
-does not show raw units, a missing intercept, wrong outcomes or rows that do not fit.
+epsilon are chosen without the data, and nothing is spent. A twin is simulated from the model, so
+it lacks every feature of the data that the model does not describe: raw units, a missing
+intercept, wrong outcomes or rows that do not fit.
 
 Worth, coverage and width are those of `dpmcmc.evaluation.scores`, by draws of the exact posterior
 of each twin.
@@ -137,5 +138,6 @@ worth:     an exact posterior of so many of the rows is as good; in brackets unl
 90%_cover: mass of the exact posterior in the 90 % intervals
 width:     of these intervals, in widths of the exact posterior's
 honest:    they cover at least {scores.LEAST_COVERAGE:.0%}, with {scores.CONFIDENCE:.0%} confidence
-A twin has only what the model knows. It does not show raw units, a missing intercept or wrong
-outcomes: `python -m dpmcmc check STUDY MODEL` looks at the data, for their owner."""
+A twin is simulated from the model, so it lacks every feature of your data that the model does not
+describe, such as raw units or wrong outcomes. The owner checks the data by
+`python -m dpmcmc check STUDY MODEL`."""

@@ -19,7 +19,7 @@ MANY_ROWS = 50_000  # a reference sample of fewer takes seconds, except by a lon
 
 
 def publish(studies):
-    """Put pages and tables of studies that have run here in the place of the committed ones."""
+    """Replace committed pages and tables of studies by those in results/."""
     for name in studies or committed_studies():
         publish_study(load_study(ROOT, study_files(ROOT, name)))
         print(f"docs/{name}: published")

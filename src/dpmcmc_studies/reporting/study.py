@@ -133,7 +133,7 @@ class StudyResults(StudyDescription, frozen=True):
         for file, read in files.items():
             if file.exists():
                 return read(file)
-        raise JobError(f"{path}: neither what is kept of the chains nor these are here")
+        raise JobError(f"{path}: neither the chains nor the values kept from them were found")
 
     def check_declared(self, name, key, what):
         """Raise an error for a name that no notebook declares."""

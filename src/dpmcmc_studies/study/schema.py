@@ -27,7 +27,7 @@ Colour = Annotated[
     str,
     Meta(
         pattern=r"^(#[0-9A-Fa-f]{6}|[a-z0-9][a-z0-9.-]{0,63})\Z",
-        description="is no colour; a colour is #rrggbb or the id of an algorithm that has it too",
+        description="is not a colour; a colour is #rrggbb or the id of an algorithm that has it",
     ),
 ]
 Epsilon = Annotated[float, Meta(ge=1e-6, le=100)]
