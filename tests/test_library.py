@@ -99,19 +99,6 @@ def test_a_study_can_name_every_public_class_that_is_no_base(kind):
     )
 
 
-def test_public_functions_say_their_types():
-    functions = {
-        n: f for n in dpmcmc.__all__ if inspect.isfunction(inspect.unwrap(f := getattr(dpmcmc, n)))
-    }
-    without = set()
-    for name, function in functions.items():
-        signature = inspect.signature(function)
-        kinds = [p.annotation for p in signature.parameters.values()]
-        if inspect.Signature.empty in [*kinds, signature.return_annotation]:
-            without.add(name)
-    assert len(functions) >= 8 and not without
-
-
 def test_the_stub_and_the_mark_of_types_are_installed():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert {"py.typed", "__init__.pyi"} <= set(settings["package-data"]["dpmcmc"])

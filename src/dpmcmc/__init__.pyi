@@ -30,7 +30,6 @@ from dpmcmc.samplers.auto_one_shot import AutoOneShot as AutoOneShot
 from dpmcmc.samplers.barker_correction import Correction as Correction
 from dpmcmc.samplers.batches import draw_batch as draw_batch
 from dpmcmc.samplers.chain import Chain as Chain
-from dpmcmc.samplers.chain import Streams as Streams
 from dpmcmc.samplers.chain import run_chain as run_chain
 from dpmcmc.samplers.dp_barker import DPBarker as DPBarker
 from dpmcmc.samplers.dp_barker import FullDataDPBarker as FullDataDPBarker
@@ -57,5 +56,6 @@ from dpmcmc.samplers.sampler import State as State
 from dpmcmc.samplers.sghmc import DPSGHMC as DPSGHMC
 from dpmcmc.samplers.sghmc import SGHMC as SGHMC
 from dpmcmc.samplers.start_point import StartPoint as StartPoint
+from dpmcmc.samplers.streams import Streams as Streams
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC as SubsampledHMC
 from dpmcmc.settings import Settings as Settings

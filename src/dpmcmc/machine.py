@@ -28,7 +28,7 @@ PINNED = {
 XLA_FLAG = "--xla_cpu_max_isa=AVX2"  # beside flags that are there
 
 
-def cpu_kind():
+def cpu_kind() -> dict[str, str]:
     """Kind of the first processor in /proc/cpuinfo, {name: text}; {} without that file."""
     kind = {}
     try:
@@ -44,13 +44,13 @@ def cpu_kind():
     return kind
 
 
-def is_common():
+def is_common() -> bool:
     """True if this machine has what the digits of committed results were made with."""
     has = cpu_kind().get("flags", "").split()
     return platform.machine() == "x86_64" and set(has) >= FEATURES
 
 
-def note():
+def note() -> list[str]:
     """A line for those whose machine is another, in a list; else none."""
     if is_common():
         return []

@@ -12,11 +12,12 @@ import json
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Streams
+from dpmcmc.models.model import Model
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import check_count
 
 
-def seed_sequence(study_seed, purpose, *labels):
+def seed_sequence(study_seed: int, purpose: str, *labels: str | int) -> np.random.SeedSequence:
     """Seed of a stream.
 
     Parameters
@@ -32,12 +33,14 @@ def seed_sequence(study_seed, purpose, *labels):
     return np.random.SeedSequence(int.from_bytes(hashlib.sha256(text.encode()).digest()))
 
 
-def generator(study_seed, purpose, *labels):
+def generator(study_seed: int, purpose: str, *labels: str | int) -> np.random.Generator:
     """Random generator of a stream; parameters as for `seed_sequence`."""
     return np.random.default_rng(seed_sequence(study_seed, purpose, *labels))
 
 
-def chain_streams(study_seed, model_id, algorithm_id, stop, seed):
+def chain_streams(
+    study_seed: int, model_id: str, algorithm_id: str, stop: str, seed: int
+) -> Streams:
     """The three streams of a chain: proposals, acceptance, privacy noise.
 
     Parameters
@@ -53,7 +56,7 @@ def chain_streams(study_seed, model_id, algorithm_id, stop, seed):
     return three_streams(seed_sequence(study_seed, "chain", model_id, algorithm_id, stop, seed))
 
 
-def three_streams(sequence):
+def three_streams(sequence: np.random.SeedSequence) -> Streams:
     """Streams from the children of one seed."""
     return Streams(*map(np.random.default_rng, sequence.spawn(3)))
 
@@ -81,7 +84,14 @@ def streams(seed: int | None = None) -> Streams:
     return three_streams(np.random.SeedSequence(seed))
 
 
-def start_point(study_seed, model_id, model, reference, seed, start_sd=None):
+def start_point(
+    study_seed: int,
+    model_id: str,
+    model: Model,
+    reference: np.ndarray,
+    seed: int,
+    start_sd: float | None = None,
+) -> np.ndarray:
     """Start point of the chains with this seed index, (d,): the same for all algorithms and runs.
 
     Parameters

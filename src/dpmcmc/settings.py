@@ -10,7 +10,7 @@ import re
 import sys
 from functools import cache
 from numbers import Integral
-from typing import Annotated, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -41,8 +41,11 @@ class Settings:
         In one line that names the field, if a value is of another type or out of range.
     """
 
-    def __post_init__(self):
-        for name, kind in annotations(type(self)).items():
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]  # as every class has them
+
+    def __post_init__(self) -> None:
+        cls: type = type(self)
+        for name, kind in annotations(cls).items():
             value = getattr(self, name)
             if isinstance(kind, type) and isinstance(value, kind):
                 continue
@@ -57,17 +60,18 @@ class Settings:
                 ) from None
             if not is_plain(value) or isinstance(value, list):  # which its owner may change
                 object.__setattr__(self, name, converted)
-        for name, cls in precomputed(type(self)).items():
-            if not isinstance(getattr(self, name), cls | None):
+        for name, needed in precomputed(cls).items():
+            if not isinstance(getattr(self, name), needed | None):
                 what = in_short(getattr(self, name))
                 raise ValueError(
-                    f"{type(self).__name__}.{name}: Expected {cls.__name__}, not {what}"
+                    f"{type(self).__name__}.{name}: Expected {needed.__name__}, not {what}"
                 )
         self.check()
 
-    def check_dimension(self, dimension):
+    def check_dimension(self, dimension: int) -> None:
         """Raise a ValueError for a list of a number for each component that has not d of them."""
-        for name, kind in annotations(type(self)).items():
+        cls: type = type(self)
+        for name, kind in annotations(cls).items():
             value = getattr(self, name)
             if kind == PerComponent and isinstance(value, list) and len(value) != dimension:
                 raise ValueError(
@@ -75,45 +79,45 @@ class Settings:
                     f"not {len(value)}"
                 )
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError, "field: what it must be, not what it is", for fields that clash."""
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """Numbers and arrays of NumPy as those of Python."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def is_plain(value):
+def is_plain(value: object) -> bool:
     """True if a value is what a configuration can hold already."""
     if type(value) is list:
         return all(map(is_plain, value))
     return value is None or type(value) in (bool, int, float, str)
 
 
-def in_short(value):
+def in_short(value: object) -> str:
     """A value in a message, which is one line and no page."""
     text = " ".join(repr(value).split())
     return text if len(text) < 200 else f"{text[:200]}..."
 
 
-def check_object(name, value, base, example):
+def check_object(name: str, value: object, base: type, example: str) -> None:
     """Raise a ValueError for what is no object of a base; the message has an example of one."""
     if not isinstance(value, base):
         what = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
         raise ValueError(f"{name}: must be an object such as dpmcmc.{example}, not {what}")
 
 
-def check_count(name, value, least):
+def check_count(name: str, value: Any, least: int) -> None:
     """Raise a ValueError for what is no whole number of at least so many."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name}: must be a whole number of at least {least}, not {value!r}")
 
 
 @cache
-def annotations(cls):
+def annotations(cls: type) -> dict[str, Any]:
     """Types of the fields that are settings, by name; not those that are computed beside them."""
     hints = get_type_hints(cls, include_extras=True)
     return {
@@ -122,7 +126,7 @@ def annotations(cls):
 
 
 @cache
-def precomputed(cls):
+def precomputed(cls: type) -> dict[str, type]:
     """Classes of what a sampler needs beside its settings, by field.
 
     Such a field is declared as `field(default=None, metadata={"precomputed": Class})`. The workflow
@@ -133,7 +137,7 @@ def precomputed(cls):
 
 
 @cache
-def schema(*classes):
+def schema(*classes: type) -> type[msgspec.Struct]:
     """A msgspec Struct of the settings of classes: what an entry of the configuration may hold.
 
     Parameters

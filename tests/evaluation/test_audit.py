@@ -46,7 +46,7 @@ def test_what_is_found_stays_below_the_accountant(name):
     values, positions, noise = audit(CASES[name], seed=1, runs=3000, delta=DELTA)
     assert values.epsilon <= most and positions.epsilon <= most
     assert values.epsilon > 0.02 * most  # and is no empty statement
-    assert noise.p_value > 0.001 and noise.count >= 6000
+    assert noise.p_value > 0.001 and noise.num_values >= 6000
     if not np.isnan(mu):  # all is Gaussian
         assert 0.7 * mu < values.mu <= mu and positions.mu <= mu
 

@@ -24,7 +24,7 @@ from dpmcmc.evaluation.checking.rows import between
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.regression import LogisticRegression, RobustRegression
-from dpmcmc.samplers.chain import Streams
+from dpmcmc.samplers.streams import Streams
 
 SMALL = Banana(
     dimension=3,

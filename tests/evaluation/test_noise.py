@@ -34,7 +34,7 @@ def test_of_several_releases_the_wrong_one_is_told_of_and_all_together_have_the_
     rng = np.random.default_rng(2)
     wrong = found(rng, 2000, (0.5, 2.0), (1.0, 0.9))
     assert abs(wrong.variance - 0.81) < 4 * 0.81 * np.sqrt(2 / 2000)
-    assert wrong.count == 2000 and wrong.p_value < 1e-5
+    assert wrong.num_values == 2000 and wrong.p_value < 1e-5
     p_values = np.array([found(rng, 30, (0.5, 2.0)).p_value for _ in range(500)])
     assert (p_values < 0.1).mean() < 0.1 + 3 * np.sqrt(0.1 * 0.9 / 500)
 
@@ -66,5 +66,5 @@ def test_noise_that_rounding_hides_is_counted_by_itself():
             Step(None, True, [Released(statistic, 1.0, 1.0, statistic + rng.normal(size=2), 0)], [])
         )
     found = noise.found()
-    assert (found.count, found.hidden) == (4000, 4000)
+    assert (found.num_values, found.hidden) == (4000, 4000)
     assert abs(found.variance - 1) < 4 * np.sqrt(2 / 4000) and found.p_value > 0.001

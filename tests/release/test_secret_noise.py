@@ -24,7 +24,7 @@ from dpmcmc.release.streams import (
     widening,
 )
 from dpmcmc.samplers.batches import draw_batch, without_replacement
-from dpmcmc.samplers.chain import Streams
+from dpmcmc.samplers.streams import Streams
 
 # Of statistical tests: the noise is secret, so it cannot be the same each time.
 FALSE_ALARM = 1e-7

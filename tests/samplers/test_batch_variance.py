@@ -17,11 +17,12 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import batch_variance_factor
-from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, Move
+from dpmcmc.samplers.streams import Streams
 
 
 @pytest.fixture(scope="module")

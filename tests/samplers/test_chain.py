@@ -9,10 +9,11 @@ import pytest
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.random_streams import streams
-from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc.samplers.sampler import Sampler
+from dpmcmc.samplers.streams import Streams
 
 GENERATORS = [np.random.default_rng(seed) for seed in range(3)]
 MODEL = Gaussian(10, 1.0, [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])

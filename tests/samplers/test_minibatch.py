@@ -45,6 +45,12 @@ def target():
     return Target(model, model.simulate(np.random.default_rng(7)))
 
 
+def test_no_chain_runs_without_the_correction(target):
+    sampler = DPBarker(GaussianWalk(0.1), batch_size=100)
+    with pytest.raises(ValueError, match=r"^correction: must be given"):
+        run_chain(sampler, target, streams(1), [0.0, 0.0], 1)
+
+
 # -- Batches ------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.barker_correction import fit_correction
-from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -16,6 +16,7 @@ from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.streams import Streams
 
 
 def streams(seed):

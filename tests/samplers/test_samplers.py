@@ -11,12 +11,13 @@ from conftest import ROOT, SMALL_MODELS, chosen, mechanism_of
 from dpmcmc import registry
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers import dp_hmc, dp_penalty
-from dpmcmc.samplers.chain import Streams, accepts, run_chain
+from dpmcmc.samplers.chain import accepts, run_chain
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.hmc import HMC, leapfrog
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.streams import Streams
 from dpmcmc_studies.study.loading import load_study
 
 SCALES = {"banana": [0.3, 0.4, 0.5], "gaussian": 0.3, "circle": 1.0}

@@ -13,9 +13,10 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_sgld import DPSGLD
 from dpmcmc.samplers.dp_sgnht import DPSGNHT
+from dpmcmc.samplers.streams import Streams
 
 N = 100_000  # rows of the published experiments
 

@@ -39,6 +39,13 @@ def test_imports_in_functions_count():
     assert {"dp_accounting", "scipy", "numpy"} <= libraries
 
 
+def test_imports_for_type_checkers_alone_do_not_count(tmp_path):
+    code = "if TYPE_CHECKING:\n    import scipy\nelse:\n    import dpmcmc.samplers.moves\n"
+    (tmp_path / "own.py").write_text(f"from typing import TYPE_CHECKING\n{code}")
+    files, libraries = names(f"{tmp_path}/own.py")
+    assert "moves.py" in files and "scipy" not in libraries
+
+
 def test_helpers_of_a_users_file_and_theirs_count(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "own.py").write_text("from lib import near\nimport numpy\n")

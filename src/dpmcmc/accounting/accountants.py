@@ -3,11 +3,13 @@
 import importlib.util
 import math
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.accounting.mechanisms import GaussianMechanism, Releases
 from dpmcmc.accounting.releases import grouped
 from dpmcmc.accounting.search import cost_epsilon, max_iterations
 
@@ -28,7 +30,7 @@ def accountants() -> list[str]:
     return list(ACCOUNTANTS)
 
 
-def accountant(name):
+def accountant(name: str) -> ModuleType:
     """Module of an accountant; imported when asked for, as it brings SciPy.
 
     Parameters
@@ -53,17 +55,18 @@ def accountant(name):
 
 
 @cache
-def load_file(path):
+def load_file(path: Path) -> ModuleType:
     """A file as a module; what lies beside it can be imported."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None  # as its name ends in .py
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def module_name(name):
+def module_name(name: str) -> str:
     """Module of an accountant; for one's own the path of the file."""
     if name.endswith(".py"):
         return name
@@ -73,12 +76,14 @@ def module_name(name):
     return ACCOUNTANTS[name]
 
 
-def name_in_tables(name):
+def name_in_tables(name: str) -> str:
     """Name of an accountant in tables: for one's own that of the file, with hyphens."""
     return Path(name).stem.replace("_", "-") if name.endswith(".py") else name
 
 
-def first_guess(module, releases_of, epsilon, target_delta):
+def first_guess(
+    module: ModuleType, releases_of: Callable[[int], Releases], epsilon: float, target_delta: float
+) -> tuple[int, float]:
     """Start of an accountant's search: `guess` and `spread` of `max_iterations`.
 
     For a slow one, the central limit with the variances of the privacy losses.
@@ -96,7 +101,7 @@ def first_guess(module, releases_of, epsilon, target_delta):
         return 0, 0.5
     from dpmcmc.accounting import gaussian
 
-    def cost(iterations):
+    def cost(iterations: int) -> float:
         parts = grouped(releases_of(iterations), ROUGHLY)
         variance = math.fsum(count * module.loss_variance(part) for part, count in parts)
         return gaussian.delta([(GaussianMechanism(math.sqrt(variance)), 1)], epsilon)
@@ -104,7 +109,7 @@ def first_guess(module, releases_of, epsilon, target_delta):
     return max_iterations(cost, target_delta), 0.04
 
 
-def epsilon_of(module, releases, delta):
+def epsilon_of(module: ModuleType, releases: Releases, delta: float) -> float:
     """Epsilon that releases cost at delta, by an accountant's own search if it has one."""
     if hasattr(module, "epsilon"):
         return module.epsilon(releases, delta)

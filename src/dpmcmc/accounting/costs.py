@@ -6,17 +6,22 @@ numbers are rounded to the safe side: what is answered never costs more than was
 
 import dataclasses
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import cache, partial
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpmcmc.accounting.accountants import accountant as accountant_named
 from dpmcmc.accounting.accountants import epsilon_of, first_guess
-from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.accounting.mechanisms import GaussianMechanism, Releases
 from dpmcmc.accounting.releases import of_chains
 from dpmcmc.accounting.search import max_iterations, rounded_up, spent_epsilon
 
+if TYPE_CHECKING:
+    from dpmcmc.samplers.sampler import Sampler
+
+Prepared = TypeVar("Prepared", bound="Sampler")
 DELTA_TIMES_N = 0.1  # as in the studies: delta = 0.1 / n
 DIGITS = 6  # of a noise setting that was searched
 LEAST_NOISE, MOST_NOISE = 1e-9, 1e9  # between which noise is searched
@@ -34,7 +39,14 @@ class Price:
         If the sampler is not private, or a number is out of range.
     """
 
-    def __init__(self, sampler, num_rows, accountant, likelihood_power=1.0, chains=1):
+    def __init__(
+        self,
+        sampler: "Sampler",
+        num_rows: int,
+        accountant: str,
+        likelihood_power: float = 1.0,
+        chains: int = 1,
+    ) -> None:
         _require_object(sampler)
         _require_count(chains, "chains", 1)
         power = "likelihood_power: must be a positive number"
@@ -45,30 +57,30 @@ class Price:
         self.accountant = accountant_named(accountant)
         self.chains = chains
         self._of_chain = partial(sampler.releases, num_rows, likelihood_power)
-        self._deltas = {}  # by iterations and epsilon
+        self._deltas: dict[tuple[int, float], float] = {}  # by iterations and epsilon
         self.accountant.check(self.releases(1))
 
-    def of_chain(self, iterations):
+    def of_chain(self, iterations: int) -> Releases:
         """All that one chain of so many releases, a list of (mechanism, count)."""
         return self._of_chain(iterations)
 
-    def releases(self, iterations):
+    def releases(self, iterations: int) -> Releases:
         """All that the iterations release, a list of (mechanism, count)."""
         return of_chains(self.of_chain, iterations, self.chains)
 
-    def delta(self, iterations, epsilon):
+    def delta(self, iterations: int, epsilon: float) -> float:
         """Delta that iterations cost at epsilon."""
         asked = iterations, epsilon
         if asked not in self._deltas:
             self._deltas[asked] = self.accountant.delta(self.releases(iterations), epsilon)
         return self._deltas[asked]
 
-    def iterations(self, epsilon, delta, limit=10**9):
+    def iterations(self, epsilon: float, delta: float, limit: int = 10**9) -> int:
         """Most iterations that (epsilon, delta) allows; the search ends at a limit."""
         guess, spread = first_guess(self.accountant, self.releases, epsilon, delta)
         return max_iterations(lambda k: self.delta(k, epsilon), delta, guess, spread, limit)
 
-    def epsilon(self, iterations, delta, at_most=None):
+    def epsilon(self, iterations: int, delta: float, at_most: float | None = None) -> float:
         """Epsilon that iterations cost at delta, rounded up to six decimals.
 
         Where it is known that (at_most, delta) allows them, the search starts there.
@@ -80,7 +92,7 @@ class Price:
 
 
 def iterations(
-    sampler: Any,
+    sampler: "Sampler",
     num_rows: int,
     epsilon: float,
     delta: float | None = None,
@@ -140,7 +152,7 @@ def iterations(
 
 
 def epsilon(
-    sampler: Any,
+    sampler: "Sampler",
     num_rows: int,
     iterations: int,
     delta: float | None = None,
@@ -184,7 +196,7 @@ def epsilon(
 
 
 def noise_scale(
-    sampler: Any,
+    sampler: "Sampler",
     num_rows: int,
     iterations: int,
     epsilon: float,
@@ -237,7 +249,7 @@ def noise_scale(
     _require_count(iterations, "iterations", 1)
     setting = _noise_setting(sampler, setting)
 
-    def cost(value):
+    def cost(value: float) -> float:
         changed = dataclasses.replace(sampler, **{setting: value})
         price = Price(changed, num_rows, accountant, likelihood_power, chains)
         return price.delta(chains * iterations, epsilon)
@@ -247,13 +259,13 @@ def noise_scale(
 
 
 def for_budget(
-    sampler: Any,
+    sampler: Prepared,
     num_rows: int,
     epsilon: float,
     delta: float | None = None,
     accountant: str = "certified",
     chains: int = 1,
-) -> Any:
+) -> Prepared:
     """A sampler that prepares, with the noise for a budget if its settings leave that open.
 
     The preparation gets all of mu^2 that (epsilon, delta) allows, or the share that is a setting of
@@ -291,27 +303,33 @@ def for_budget(
     return sampler.with_preparation_noise(preparation_noise(*budget, chains=chains))
 
 
-def preparation_noise(num_rows, epsilon, delta=None, accountant="certified", chains=1):
+def preparation_noise(
+    num_rows: int,
+    epsilon: float,
+    delta: float | None = None,
+    accountant: str = "certified",
+    chains: int = 1,
+) -> float:
     """1 / mu of a preparation that has all of a budget; arguments as for `iterations`."""
     delta = _delta(num_rows, delta)
     _require_number(epsilon, "epsilon: must be a positive number", math.inf)
     _require_count(chains, "chains", 1)
     module = accountant_named(accountant)
 
-    def cost(value):
+    def cost(value: float) -> float:
         return module.delta([(GaussianMechanism(1 / value), chains)], epsilon)
 
     what = f"makes a preparation cost at most epsilon {epsilon:g}"
     return _least_noise(cost, delta, what, "noise_scale")
 
 
-def _least_noise(cost, delta, what, setting):
+def _least_noise(cost: Callable[[float], float], delta: float, what: str, setting: str) -> float:
     """Smallest value of a noise setting whose cost is at most delta."""
     from scipy.optimize import brentq
 
     cost = cache(cost)
 
-    def excess(log_value):  # of the cost, as a logarithm, which is smooth
+    def excess(log_value: float) -> float:  # of the cost, as a logarithm, which is smooth
         return math.log(max(cost(math.exp(log_value)), 1e-300) / delta)
 
     low = high = 1.0
@@ -329,12 +347,12 @@ def _least_noise(cost, delta, what, setting):
     return value
 
 
-def _up_to_digits(value):
+def _up_to_digits(value: float) -> float:
     """A number of `DIGITS` digits, not below the value."""
     return float(Context(prec=DIGITS, rounding=ROUND_CEILING).plus(Decimal(value)))
 
 
-def _noise_setting(sampler, setting):
+def _noise_setting(sampler: "Sampler", setting: str | None) -> str:
     """Name of the field of a sampler that is searched."""
     _require_object(sampler)
     name, fields = type(sampler).__name__, [f.name for f in dataclasses.fields(sampler)]
@@ -349,7 +367,7 @@ def _noise_setting(sampler, setting):
     raise ValueError(f"setting: {name} has {has}; name the field that is to be searched")
 
 
-def _delta(num_rows, delta):
+def _delta(num_rows: int, delta: float | None) -> float:
     """Delta, by default that of the studies."""
     _require_count(num_rows, "num_rows", 1)
     delta = DELTA_TIMES_N / num_rows if delta is None else delta
@@ -357,22 +375,22 @@ def _delta(num_rows, delta):
     return delta
 
 
-def _require_object(sampler):
+def _require_object(sampler: object) -> None:
     if isinstance(sampler, type):
         name = sampler.__name__
         raise ValueError(f"sampler: must be an object, {name}(...), not the class {name}")
 
 
-def _require(is_valid, problem, value):
+def _require(is_valid: bool, problem: str, value: object) -> None:
     if not is_valid:
         raise ValueError(f"{problem}, not {value}")
 
 
-def _require_number(value, problem, most):
+def _require_number(value: Any, problem: str, most: float) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     _require(is_number and 0 < value < most, problem, value if is_number else repr(value))
 
 
-def _require_count(value, name, least):
-    is_count = isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+def _require_count(value: Any, name: str, least: int) -> None:
+    is_count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
     _require(is_count, f"{name}: must be a whole number of at least {least}", repr(value))

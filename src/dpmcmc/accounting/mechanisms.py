@@ -5,7 +5,10 @@ can change when one row is replaced by another.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+# Of (mechanism, count), in the order of the releases. Mechanisms are those below, or one's own.
+Releases = list[tuple[Any, int]]
 NOISE_VARIANCE = 2.0  # C, for which Theorem 3.3 holds: batch error and noise of DP Barker together
 
 
@@ -23,7 +26,7 @@ class GaussianMechanism:
 
     mu: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check(self, "mu", self.mu > 0)
 
 
@@ -42,7 +45,7 @@ class SubsampledGaussianMechanism:
     noise_variance: float
     sampling_probability: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check(self, "noise_variance", self.noise_variance > 0)
         check(self, "sampling_probability", 0 < self.sampling_probability <= 1)
 
@@ -66,20 +69,20 @@ class BarkerMechanism:
     sampling_probability: float
     batch_variance: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check(self, "batch_size", self.batch_size >= 1)
         check(self, "sampling_probability", 0 < self.sampling_probability <= 1)
         check(self, "batch_variance", 0 <= self.batch_variance < NOISE_VARIANCE)
 
 
-def check(mechanism, field, is_valid):
+def check(mechanism: object, field: str, is_valid: bool) -> None:
     """Raise a ValueError for a mechanism that no accountant can price, such as of no number."""
     if not is_valid:
         name, value = type(mechanism).__name__, getattr(mechanism, field)
         raise ValueError(f"{name}.{field}: cannot be {value}")
 
 
-def require(releases, accountant, *kinds):
+def require(releases: Releases, accountant: str, *kinds: type) -> None:
     """Raise a TypeError, naming the accountant, for a mechanism that is not of a kind it prices."""
     for mechanism, _ in releases:
         if not isinstance(mechanism, kinds):

@@ -1,10 +1,12 @@
 """Lists of what is released: (mechanism, count), in the order of the releases."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
-from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
+from dpmcmc.accounting.mechanisms import Releases, SubsampledGaussianMechanism
 
 EACH = 2**13  # iterations whose noise is listed by itself, where it grows; of later ones those
 ALIKE = 1.004  # whose noise variances differ by no larger ratio are one kind
@@ -56,16 +58,20 @@ def growing_noise(
     return releases
 
 
-def _kind(first, exponent, t):
+def _kind(
+    first: SubsampledGaussianMechanism, exponent: float, t: int
+) -> SubsampledGaussianMechanism:
     return replace(first, noise_variance=first.noise_variance * t**exponent)
 
 
 @lru_cache(maxsize=64)
-def _kinds(first, exponent, number):
+def _kinds(
+    first: SubsampledGaussianMechanism, exponent: float, number: int
+) -> list[SubsampledGaussianMechanism]:
     return [_kind(first, exponent, t) for t in range(1, number + 1)]
 
 
-def grouped(releases, alike):
+def grouped(releases: Releases, alike: float) -> Releases:
     """A list in which successive mechanisms on batches of nearly the same noise are one kind.
 
     An accountant that prices each kind by itself is quicker then, and no less sound: the kind is
@@ -78,7 +84,7 @@ def grouped(releases, alike):
         Largest ratio of noise variances in a kind. Of what it is above 1, epsilon is larger by
         about half, relatively, and where noise is little by one and a half times that.
     """
-    kinds = []
+    kinds: Releases = []
     for mechanism, count in releases:
         if kinds and _is_alike(kinds[-1][0], mechanism, alike):
             kinds[-1] = kinds[-1][0], kinds[-1][1] + count
@@ -87,7 +93,7 @@ def grouped(releases, alike):
     return kinds
 
 
-def _is_alike(least, other, alike):
+def _is_alike(least: Any, other: Any, alike: float) -> bool:
     return least is other or (
         isinstance(least, SubsampledGaussianMechanism)
         and isinstance(other, SubsampledGaussianMechanism)
@@ -96,20 +102,20 @@ def _is_alike(least, other, alike):
     )
 
 
-def together(*lists):
+def together(*lists: Releases) -> Releases:
     """Lists as one, in which each mechanism is there once, with all its counts.
 
     Parameters
     ----------
     *lists : list of (mechanism, int)
     """
-    counts = {}
+    counts: dict[Any, int] = {}
     for mechanism, count in (entry for releases in lists for entry in releases):
         counts[mechanism] = counts.get(mechanism, 0) + count
     return [(mechanism, count) for mechanism, count in counts.items() if count]
 
 
-def of_chains(releases_of, total, chains):
+def of_chains(releases_of: Callable[[int], Releases], total: int, chains: int) -> Releases:
     """All that chains of the same data release, of so many iterations together.
 
     The iterations are spread evenly: no chain has more than one above another.

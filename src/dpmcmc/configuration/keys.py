@@ -21,11 +21,15 @@ Label = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(min_length=1, max_length=1000)]
 Names = Annotated[list[str], Some]
 Ids = Annotated[list[Id], Some]
+ABSENT: Any = None  # stands for a key that is not there; a file cannot say it
 
 
 def whole(low, high):
     """Type of the whole numbers of a range."""
     return Annotated[int, Meta(ge=low, le=high)]
+
+
+DataSets = Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class Keys(Struct, omit_defaults=True):
@@ -48,24 +52,24 @@ class ModelKeys(Keys):
     """Keys of an entry of `models`; all others are settings."""
 
     kind: str
-    label: Label = None
-    data: Annotated[str, Some] = None
-    columns: Annotated[list[Label], Some] = None
-    held_out: Annotated[float, Meta(gt=0, lt=1)] = None
-    reference: str = None
-    data_sets: whole(1, 10_000) = None
-    same_settings_as: Id = None
+    label: Label = ABSENT
+    data: Annotated[str, Some] = ABSENT
+    columns: Annotated[list[Label], Some] = ABSENT
+    held_out: Annotated[float, Meta(gt=0, lt=1)] = ABSENT
+    reference: str = ABSENT
+    data_sets: DataSets = ABSENT
+    same_settings_as: Id = ABSENT
 
 
 class Algorithm(Table):
     """An entry of `algorithms`."""
 
     sampler: str
-    move: str = None
-    start: str = None
-    accountant: str = None
-    variant_of: Id = None
-    label: Label = None
+    move: str = ABSENT
+    start: str = ABSENT
+    accountant: str = ABSENT
+    variant_of: Id = ABSENT
+    label: Label = ABSENT
     about: Text = ""
     settings: dict[str, dict[str, Any]] = {}
     powers_of_n: dict[str, Annotated[float, Meta(ge=-4, le=4)]] = {}

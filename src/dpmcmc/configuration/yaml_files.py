@@ -10,6 +10,11 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 import msgspec
 import yaml
 
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # where PyYAML is without libyaml
+    from yaml import SafeLoader
+
 Some = msgspec.Meta(min_length=1)
 
 
@@ -36,7 +41,7 @@ def merged(config, changes):
 # -- Reading --------------------------------------------------------------------------------------
 
 
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+class Loader(SafeLoader):
     """YAML in which 1e4 is a number and a key that a map has twice is an error."""
 
     def construct_mapping(self, node, deep=False):

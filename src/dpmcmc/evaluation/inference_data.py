@@ -2,10 +2,10 @@
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,22 +64,25 @@ def to_arviz(
         was not run to its end, or chains are not of one length.
     """
     if not isinstance(results, str | PathLike):
-        chains = [results] if isinstance(results, Chain) else results
-        if not isinstance(chains, Sequence) or not all(isinstance(c, Chain) for c in chains):
+        own = [results] if isinstance(results, Chain) else results
+        if not isinstance(own, Sequence) or not all(isinstance(chain, Chain) for chain in own):
             raise JobError("results: must be the path of results, or chains of dpmcmc.run_chain")
-        if len({chain.positions.shape + chain.is_accepted.shape for chain in chains}) != 1:
+        if len({chain.positions.shape + chain.is_accepted.shape for chain in own}) != 1:
             raise JobError("results: must be chains of one length, at least one")
-        return inference_data([chain._asdict() for chain in chains], burn_in)
+        return inference_data([chain._asdict() for chain in own], burn_in)
     if (epsilon is None) == (run is None):
         raise JobError("either an epsilon or a run must be given")
-    run = f"epsilon-{float(epsilon):g}" if run is None else run
-    require("study", study, [path.parent.name for path in Path(results).glob("*/study.json")])
+    if epsilon is not None:
+        run = f"epsilon-{float(epsilon):g}"
+    study = require(
+        "study", study, [path.parent.name for path in Path(results).glob("*/study.json")]
+    )
     description = read_json(Path(results, study, "study.json"))
-    require("model", model, description["models"])
-    require("algorithm", algorithm, description["algorithms"])
+    model = require("model", model, description["models"])
+    algorithm = require("algorithm", algorithm, description["algorithms"])
     of_pair = Path(results, study, "chains", model, algorithm)
     folders = {path.parent for path in of_pair.rglob("seed-*.npz")}
-    require("run", run, [folder.relative_to(of_pair).as_posix() for folder in folders])
+    run = require("run", run, [folder.relative_to(of_pair).as_posix() for folder in folders])
     seeds = description.get("fewer_seeds", {}).get(f"{model}/{algorithm}/{run}")
     chains = read_chains(of_pair / run, seeds or description["seeds"])
     budget = read_json(Path(results, study, "budgets", model, algorithm, f"{run}.json"))
@@ -104,7 +107,12 @@ def to_arviz(
     return inference_data(chains, burn_in, of_model.get("parameter_names"), attributes)
 
 
-def inference_data(chains, burn_in, names=None, attributes=()):
+def inference_data(
+    chains: list[dict[str, Any]],
+    burn_in: bool,
+    names: Sequence[str] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> "arviz.InferenceData | xarray.DataTree":
     """Chains, as dicts of arrays, as ArviZ has them.
 
     Parameters
@@ -127,7 +135,7 @@ def inference_data(chains, burn_in, names=None, attributes=()):
     )
     draws = positions.shape[1]
     first = draws - len(kept_draws(positions[0]))  # that is kept
-    groups = {}
+    groups: dict[str, Any] = {}
     for group, name, values in (
         ("posterior", "theta", positions),
         ("sample_stats", "is_accepted", is_accepted),
@@ -136,8 +144,8 @@ def inference_data(chains, burn_in, names=None, attributes=()):
             groups[group] = {name: values[:, first:]}
             if burn_in:
                 groups[f"warmup_{group}"] = {name: values[:, :first]}
-    attributes = {key: value for key, value in dict(attributes).items() if value is not None}
-    options = {
+    attributes = {key: value for key, value in (attributes or {}).items() if value is not None}
+    options: dict[str, Any] = {
         "save_warmup": burn_in,
         "dims": {"theta": ["component"]},
         "coords": {"component": list(names or range(positions.shape[2]))},
@@ -149,14 +157,15 @@ def inference_data(chains, burn_in, names=None, attributes=()):
         return arviz.from_dict(groups, attrs={"/": attributes}, **options)
 
 
-def require(kind, name, valid):
-    """Raise a JobError for a name that is not there, with those that are."""
-    if name not in valid:
+def require(kind: str, name: str | None, valid: Collection[str]) -> str:
+    """A name; raises a JobError if it is not there, with those that are."""
+    if name is None or name not in valid:
         names = ", ".join(sorted(valid)) or "none, run the study to its end"
         raise JobError(f"unknown {kind} {name}; valid: {names}")
+    return name
 
 
-def read_chains(directory, seeds):
+def read_chains(directory: Path, seeds: int) -> list[dict[str, np.ndarray]]:
     """Contents of the chains of a run, one for each seed, all of one length."""
     paths = [directory / f"seed-{seed}.npz" for seed in range(seeds)]
     chains = [read_npz(path) for path in paths if path.is_file()]

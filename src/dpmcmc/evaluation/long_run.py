@@ -7,8 +7,8 @@ import numpy as np
 from dpmcmc.evaluation.diagnostics import bulk_size, r_hat, tail_size
 from dpmcmc.evaluation.modes import find_modes, missed
 from dpmcmc.files import JobError
-from dpmcmc.samplers.chain import Streams
 from dpmcmc.samplers.hmc import HMC
+from dpmcmc.samplers.streams import Streams
 
 CHAINS = 4
 WARM_UP = (100, 200, 400, 300)  # iterations; after each, but for the last, a new mass matrix

@@ -1,8 +1,11 @@
 """Distances from the posterior: MMD (thesis, section 5.3), mean, covariance; accuracy."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+
+from dpmcmc.models.model import Model
 
 LARGEST_MMD = math.sqrt(2)  # of any two samples, but for what the unbiased estimate adds
 # A chain has diverged if its draws are so many times as far from the posterior's mean as exact
@@ -17,14 +20,16 @@ def kept_draws(positions: np.ndarray) -> np.ndarray:
     return positions[max(0, (len(positions) - 1) // 2) :]
 
 
-def thin(draws, limit):
+def thin(draws: np.ndarray, limit: int) -> np.ndarray:
     """At most `limit` draws, evenly spaced from the first to the last."""
     if len(draws) <= limit:
         return draws
     return draws[np.linspace(0, len(draws) - 1, limit).round().astype(int)]
 
 
-def median_bandwidth(rng, draws, reference, num_pairs):
+def median_bandwidth(
+    rng: np.random.Generator, draws: np.ndarray, reference: np.ndarray, num_pairs: int
+) -> float:
     """Median distance of random pairs, one point of each sample, drawn with replacement.
 
     Infinite or NaN where the squares of distances overflow.
@@ -34,7 +39,7 @@ def median_bandwidth(rng, draws, reference, num_pairs):
     return float(np.median(np.linalg.norm(left - right, axis=1)))
 
 
-def mmd(draws, reference, bandwidth):
+def mmd(draws: np.ndarray, reference: np.ndarray, bandwidth: float) -> float:
     """Maximum mean discrepancy with the Gaussian kernel, reported as sqrt(|unbiased MMD^2|).
 
     The unbiased estimate (Gretton et al. 2012, Lemma 6) leaves out the pairs of a point with
@@ -60,7 +65,7 @@ def mmd(draws, reference, bandwidth):
     return math.sqrt(abs(within_x + within_y - 2 * between))
 
 
-def kernel(x, y):
+def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """exp(-|x - y|^2 / 2) of every x, (k, d), and y, (l, d): (k, l)."""
     values = x @ y.T
     values -= (x * x).sum(axis=1)[:, None] / 2
@@ -68,12 +73,16 @@ def kernel(x, y):
     return np.exp(values, out=values)
 
 
-def kernel_sum(x, y, kernel=kernel):
+def kernel_sum(
+    x: np.ndarray, y: np.ndarray, kernel: Callable[[np.ndarray, np.ndarray], np.ndarray] = kernel
+) -> float:
     """Sum of a kernel over every x and y, block by block."""
     return sum(kernel(x[i : i + BLOCK], y).sum() for i in range(0, len(x), BLOCK))
 
 
-def kernel_pair_sum(x, kernel=kernel):
+def kernel_pair_sum(
+    x: np.ndarray, kernel: Callable[[np.ndarray, np.ndarray], np.ndarray] = kernel
+) -> float:
     """Sum of a kernel over the unordered pairs of distinct points, each visited once."""
     total = 0.0
     for i in range(0, len(x), BLOCK):
@@ -83,7 +92,7 @@ def kernel_pair_sum(x, kernel=kernel):
     return total
 
 
-def has_diverged(draws, reference):
+def has_diverged(draws: np.ndarray, reference: np.ndarray) -> bool:
     """True if draws are not finite, or `FARTHEST` times as far away as a reference sample."""
     centre = reference.mean(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -91,23 +100,29 @@ def has_diverged(draws, reference):
         return not far <= FARTHEST * near
 
 
-def mean_error(draws, reference, posterior_mean=None):
+def mean_error(
+    draws: np.ndarray, reference: np.ndarray, posterior_mean: np.ndarray | None = None
+) -> float:
     """Euclidean distance of the mean from the known posterior mean, else from the reference's."""
     expected = reference.mean(axis=0) if posterior_mean is None else posterior_mean
     return float(np.linalg.norm(draws.mean(axis=0) - expected))
 
 
-def covariance_error(draws, reference):
+def covariance_error(draws: np.ndarray, reference: np.ndarray) -> float:
     """Frobenius norm of the difference of the sample covariances (divisor k - 1)."""
     return float(np.linalg.norm(covariance(draws) - covariance(reference)))
 
 
-def covariance(draws):
+def covariance(draws: np.ndarray) -> np.ndarray:
     """Sample covariance (d, d) of draws (k, d), divisor k - 1."""
     return np.atleast_2d(np.cov(draws, rowvar=False))
 
 
-def sd_ratio(draws, reference, straighten=np.asarray):
+def sd_ratio(
+    draws: np.ndarray,
+    reference: np.ndarray,
+    straighten: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> float:
     """Standard deviations over those of the reference sample: geometric mean over its axes.
 
     Parameters
@@ -123,13 +138,21 @@ def sd_ratio(draws, reference, straighten=np.asarray):
         return float(np.exp(np.mean(spread - np.log(expected))))
 
 
-def principal_axes(sample):
+def principal_axes(sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Standard deviations (d,) of a sample (k, d) along its principal axes, and these, (d, d)."""
     variances, axes = np.linalg.eigh(covariance(sample))
     return np.sqrt(np.maximum(variances, 0)), axes
 
 
-def compare(rng, draws, reference, model, bandwidth_pairs, max_draws, held_out=None):
+def compare(
+    rng: np.random.Generator,
+    draws: np.ndarray,
+    reference: np.ndarray,
+    model: Model,
+    bandwidth_pairs: int,
+    max_draws: int,
+    held_out: np.ndarray | None = None,
+) -> dict[str, float]:
     """All metrics of a sample against the reference sample; NaN for fewer than two draws.
 
     Parameters
@@ -154,15 +177,15 @@ def compare(rng, draws, reference, model, bandwidth_pairs, max_draws, held_out=N
         chain that has diverged gets the worst values there are: `LARGEST_MMD`, infinite errors and
         accuracy 0.
     """
-    is_predicted = held_out is not None and hasattr(model, "accuracy")
+    accuracy = None if held_out is None else getattr(model, "accuracy", None)
     if len(draws) < 2:
-        names = "mmd", "mean_error", "covariance_error", "sd_ratio", *["accuracy"] * is_predicted
+        names = "mmd", "mean_error", "covariance_error", "sd_ratio", *["accuracy"] * bool(accuracy)
         return dict.fromkeys(names, math.nan) | {"mmd_draws": 0}
     thinned = thin(draws, max_draws)
     if has_diverged(draws, reference):
         worst = dict.fromkeys(["mean_error", "covariance_error", "sd_ratio"], math.inf)
         worst |= {"mmd": LARGEST_MMD, "mmd_draws": len(thinned)}
-        return worst | ({"accuracy": 0.0} if is_predicted else {})
+        return worst | ({"accuracy": 0.0} if accuracy else {})
     bandwidth = median_bandwidth(rng, thinned, reference, bandwidth_pairs)
     return {
         "mmd": mmd(thinned, reference, bandwidth),
@@ -170,4 +193,4 @@ def compare(rng, draws, reference, model, bandwidth_pairs, max_draws, held_out=N
         "covariance_error": covariance_error(draws, reference),
         "sd_ratio": sd_ratio(draws, reference, getattr(model, "straighten", np.asarray)),
         "mmd_draws": len(thinned),
-    } | ({"accuracy": model.accuracy(draws, held_out)} if is_predicted else {})
+    } | ({"accuracy": accuracy(draws, held_out)} if accuracy else {})

@@ -19,7 +19,7 @@ class NoiseFound(NamedTuple):
 
     variance: float  # over what is declared
     p_value: float  # two-sided, of all releases together (Bonferroni)
-    count: int = 0  # numbers that it is of
+    num_values: int = 0  # numbers that it is of
     hidden: int = 0  # numbers, of all releases, whose noise rounding hides
 
 

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmcmc.samplers.chain import Streams
 from dpmcmc.samplers.sampler import State
+from dpmcmc.samplers.streams import Streams
 
 
 class Released(NamedTuple):

@@ -6,6 +6,7 @@ privacy rests on.
 """
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from dpmcmc.kernels.library import library_path, load_library
 
 OPTIONS = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 LIBRARY = load_library(library_path())
-KERNELS = []  # (function, signature) of every kernel, for `dpmcmc.kernels.build`
+KERNELS: list[
+    tuple[Callable, str]
+] = []  # (function, signature) of every kernel, for `dpmcmc.kernels.build`
 
 
 def matrix(array):

@@ -1,6 +1,7 @@
 """A posterior bound to its data: what samplers see."""
 
 import math
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -8,6 +9,9 @@ from dpmcmc.arrays import read_only
 from dpmcmc.settings import Settings, check_object
 
 REMEMBERED = 128  # positions, more than a trajectory has
+if TYPE_CHECKING:
+    from dpmcmc.models.model import Model
+
 NONFINITE = ("refuse", "clip")
 LEAST_BOUND = 1e-140  # of a gradient's norm, whose square must not underflow
 
@@ -51,7 +55,7 @@ class Target:
         finite, or lack a column.
     """
 
-    def __init__(self, model, data, nonfinite="refuse"):
+    def __init__(self, model: "Model", data: Any, nonfinite: str = "refuse") -> None:
         check_object("model", model, Settings, "Gaussian(...)")
         self.model = model
         self.data = checked(model, data, nonfinite)
@@ -59,10 +63,13 @@ class Target:
         self.num_rows = self.likelihood.num_rows
         self.likelihood_power = model.likelihood_power
         # A trajectory starts where an earlier one started or ended. Samplers add fresh noise.
-        self._gradients = {}
-        self._in_units = None, None  # the units asked for last, and the target in them
+        self._gradients: dict[tuple[bytes, float], tuple[np.ndarray, int]] = {}
+        # The units asked for last, and the target in them.
+        self._in_units: tuple[tuple[bytes, bytes] | None, Any] = None, None
 
-    def clipped_log_likelihood_ratio(self, theta, theta_new, bound):
+    def clipped_log_likelihood_ratio(
+        self, theta: np.ndarray, theta_new: np.ndarray, bound: float
+    ) -> tuple[float, int]:
         """Sum over rows of clip(ln p(x|theta_new) - ln p(x|theta)), log scale, untempered.
 
         Parameters
@@ -81,7 +88,9 @@ class Target:
         """
         return self.likelihood.ratio_sum(theta, theta_new, bound)
 
-    def clipped_batch_ratio(self, theta, theta_new, bound, batch):
+    def clipped_batch_ratio(
+        self, theta: np.ndarray, theta_new: np.ndarray, bound: float, batch: np.ndarray
+    ) -> tuple[float, float, int]:
         """Sum over the rows of a batch of the clipped ratios, and of their squares.
 
         Parameters
@@ -105,7 +114,7 @@ class Target:
         self._check(batch)
         return self.likelihood.batch_ratio_sum(theta, theta_new, bound, batch)
 
-    def clipped_gradient(self, theta, bound):
+    def clipped_gradient(self, theta: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
         """Sum over rows of the norm-clipped gradient of ln p(x|theta), untempered.
 
         Parameters
@@ -137,7 +146,9 @@ class Target:
         self._gradients[key] = result
         return result
 
-    def clipped_batch_gradient(self, theta, bound, batch):
+    def clipped_batch_gradient(
+        self, theta: np.ndarray, bound: float, batch: np.ndarray
+    ) -> tuple[np.ndarray, int]:
         """Same result as `clipped_gradient`, for the rows of a batch; not remembered.
 
         Parameters
@@ -151,7 +162,7 @@ class Target:
         self._check(batch)
         return self.likelihood.batch_gradient_sum(theta, bound, batch)
 
-    def clipped_information(self, theta, bound):
+    def clipped_information(self, theta: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
         """Sum over rows of the clipped information, minus the second derivatives of ln p(x|theta).
 
         The log-likelihood is untempered. The sum is a vector: the upper triangle of the matrix row
@@ -182,7 +193,9 @@ class Target:
         check_bound(bound)
         return self.likelihood.information_sum(theta, bound)
 
-    def clipped_statistics(self, centre, whiten, radius):
+    def clipped_statistics(
+        self, centre: np.ndarray, whiten: np.ndarray, radius: float
+    ) -> tuple[np.ndarray, int]:
         """Sum over rows of W (t(x) - centre), each clipped to a ball; exponential families only.
 
         Parameters
@@ -210,12 +223,12 @@ class Target:
             raise ValueError(f"model: must be an ExponentialFamily to have statistics, not {name}")
         return self.likelihood.statistic_sum(centre, whiten, radius)
 
-    def gradient(self, theta):
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Gradient of the log posterior, (d,), tempered; nothing is clipped."""
         total, _ = self.clipped_gradient(theta, math.inf)
         return self.likelihood_power * total + self.model.grad_log_prior(theta)
 
-    def in_units(self, centre, factor):
+    def in_units(self, centre: np.ndarray, factor: np.ndarray) -> Self:
         """The target in coordinates z, theta = centre + factor z; remembered until others come.
 
         Parameters
@@ -234,7 +247,13 @@ class Target:
             self._in_units[1].likelihood_power = self.likelihood_power
         return self._in_units[1]
 
-    def row_ratios(self, theta, theta_new, bound=math.inf, rows=None):
+    def row_ratios(
+        self,
+        theta: np.ndarray,
+        theta_new: np.ndarray,
+        bound: float = math.inf,
+        rows: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Ratios of single rows, clipped, and whether each was: two arrays (k,).
 
         Parameters
@@ -250,7 +269,9 @@ class Target:
             ratios[i], _, is_clipped[i] = self.clipped_batch_ratio(theta, theta_new, bound, row)
         return ratios, is_clipped
 
-    def row_gradients(self, theta, bound=math.inf, rows=None):
+    def row_gradients(
+        self, theta: np.ndarray, bound: float = math.inf, rows: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients of single rows, clipped, (k, d), and whether each was; as `row_ratios`."""
         rows = np.arange(self.num_rows) if rows is None else rows
         gradients, is_clipped = np.empty((len(rows), len(theta))), np.empty(len(rows), dtype=bool)
@@ -258,24 +279,24 @@ class Target:
             gradients[i], is_clipped[i] = self.clipped_batch_gradient(theta, bound, row)
         return gradients, is_clipped
 
-    def log_density_ratio(self, theta, theta_new):
+    def log_density_ratio(self, theta: np.ndarray, theta_new: np.ndarray) -> float:
         """ln p(theta_new | X) - ln p(theta | X), tempered; nothing is clipped."""
         log_likelihood_ratio = self.likelihood.log_ratio(theta, theta_new)
         prior = self.model.log_prior_ratio(theta, theta_new)
         return self.likelihood_power * log_likelihood_ratio + prior
 
-    def _check(self, batch):
+    def _check(self, batch: np.ndarray) -> None:
         if batch.dtype == bool and len(batch) != self.num_rows:
             raise ValueError(f"a mask of {self.num_rows} rows is needed, not of {len(batch)}")
 
 
-def check_bound(bound, name="gradient_clip_bound"):
+def check_bound(bound: float, name: str = "gradient_clip_bound") -> None:
     """Refuse a bound of a norm whose square underflows, so that it would not clip."""
     if not bound >= LEAST_BOUND:
         raise ValueError(f"{name}: must be at least {LEAST_BOUND:g}, not {bound:g}")
 
 
-def checked(model, data, nonfinite):
+def checked(model: "Model", data: Any, nonfinite: str) -> np.ndarray:
     """Data as a read-only array of float64 in C order.
 
     Parameters
@@ -321,15 +342,15 @@ def checked(model, data, nonfinite):
     return read_only(data)
 
 
-def is_masked(data):
+def is_masked(data: object) -> bool:
     """True if it is a masked array, whose mask would be lost; without the import of numpy.ma."""
     return isinstance(data, np.ndarray) and hasattr(data, "mask")
 
 
-def num_not_finite(data):
+def num_not_finite(data: np.ndarray) -> int:
     """Number of values that are not finite; in one pass if the sum of squares is finite."""
     flat = data.ravel()
     with np.errstate(all="ignore"):
         if np.isfinite(flat @ flat):
             return 0
-    return data.size - np.count_nonzero(np.isfinite(data))
+    return data.size - int(np.count_nonzero(np.isfinite(data)))

@@ -50,91 +50,97 @@ class Banana(Tempered, ExponentialFamily):
 
     has_constant_covariance = True
 
-    def check(self):
+    def check(self) -> None:
         """Refuse lists longer than d, and more tempered rows than there are."""
         check_lengths(self, "likelihood_variances", "true_position")
         self.check_tempering()
 
     @cached_property
-    def true_theta(self):
+    def true_theta(self) -> np.ndarray:
         """theta that the data are drawn at, (d,)."""
         return read_only(fill(self.true_position, self.dimension))
 
     @cached_property
-    def precisions(self):
+    def precisions(self) -> np.ndarray:
         """1 / sigma_j^2 of the likelihood, (d,)."""
         return read_only(1.0 / fill(self.likelihood_variances, self.dimension))
 
-    def straighten(self, theta):
+    def straighten(self, theta: np.ndarray) -> np.ndarray:
         """y(theta): theta with a theta_1^2 added to its second component; theta is (..., d)."""
         straight = np.array(theta, dtype=float)
         first = straight.T[0]
         straight.T[1] += self.curvature * first * first
         return straight
 
-    def bend(self, straight):
+    def bend(self, straight: np.ndarray) -> np.ndarray:
         """Inverse of `straighten`."""
         theta = np.array(straight, dtype=float)
         theta.T[1] -= self.curvature * theta.T[0] ** 2
         return theta
 
-    def sample_prior(self, rng):
+    def sample_prior(self, rng: np.random.Generator) -> np.ndarray:
         """A draw of the prior, (d,)."""
         return self.bend(np.sqrt(self.prior_variance) * rng.standard_normal(self.dimension))
 
-    def simulate(self, rng, theta=None):
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """A data set at theta, by default the true position, (d, n)."""
         mean = self.straighten(self.true_theta if theta is None else theta)
         noise = rng.standard_normal((self.dimension, self.num_rows))
         return mean[:, None] + noise / np.sqrt(self.precisions)[:, None]
 
-    def ratio_coefficients(self, theta, theta_new):
+    def ratio_coefficients(
+        self, theta: np.ndarray, theta_new: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
         straight, straight_new = self.straighten(theta), self.straighten(theta_new)
         slope = self.precisions * (straight_new - straight)
         return slope, 0.5 * (slope @ (straight_new + straight))
 
-    def gradient_coefficients(self, theta):
+    def gradient_coefficients(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
         jacobian = self._scaled_identity.copy()
         jacobian[1, 0] = self._bend_rate(theta) * self.precisions[1]
         return jacobian, self._pull_back(theta, self.precisions * self.straighten(theta))
 
-    def log_prior_ratio(self, theta, theta_new):
+    def log_prior_ratio(self, theta: np.ndarray, theta_new: np.ndarray) -> float:
         """ln p(theta_new) - ln p(theta)."""
         straight, straight_new = self.straighten(theta), self.straighten(theta_new)
         return ((straight - straight_new) @ (straight + straight_new)) / (2 * self.prior_variance)
 
-    def grad_log_prior(self, theta):
+    def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         """Gradient of the log prior, (d,)."""
         return self._pull_back(theta, self.straighten(theta) / -self.prior_variance)
 
     @cached_property
-    def _scaled_identity(self):
+    def _scaled_identity(self) -> np.ndarray:
         return read_only(np.diag(self.precisions))
 
-    def _bend_rate(self, theta):
+    def _bend_rate(self, theta: np.ndarray) -> float:
         """The one entry off the diagonal of the Jacobian D of `straighten`: d y_2 / d theta_1."""
         return 2 * self.curvature * theta[0]
 
-    def _pull_back(self, theta, gradient):
+    def _pull_back(self, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """D^T times a gradient in y, (d,), in place."""
         gradient[0] += self._bend_rate(theta) * gradient[1]
         return gradient
 
-    def statistic_mean(self, theta):
+    def statistic_mean(self, theta: np.ndarray) -> np.ndarray:
         """y(theta), (d,)."""
         return self.straighten(theta)
 
-    def statistic_covariance(self, theta=None):
+    def statistic_covariance(self, theta: np.ndarray | None = None) -> np.ndarray:
         """Diagonal of the likelihood variances, (d, d)."""
         return np.diag(1.0 / self.precisions)
 
-    def sample_posterior(self, rng, statistics, size):
+    def sample_posterior(
+        self, rng: np.random.Generator, statistics: np.ndarray, size: int
+    ) -> np.ndarray:
         """Exact draws of the tempered posterior (Theorem 5.2), (size, d)."""
         return self.sample_given_total(rng, statistics.sum(axis=1), size, self.likelihood_power)
 
-    def sample_given_total(self, rng, total, size, power=1.0):
+    def sample_given_total(
+        self, rng: np.random.Generator, total: np.ndarray, size: int, power: float = 1.0
+    ) -> np.ndarray:
         """Exact draws given the sum (d,) of the rows, (size, d)."""
         weight = power * self.precisions
         variance = 1.0 / (self.num_rows * weight + 1.0 / self.prior_variance)

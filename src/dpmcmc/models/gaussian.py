@@ -1,8 +1,9 @@
 """Gaussian models with known covariance, given (thesis, section 5.1) or drawn at random."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from msgspec import Meta
@@ -25,12 +26,20 @@ class GaussianMean(NormalPrior, ExponentialFamily):
 
     has_constant_covariance = True
 
+    if TYPE_CHECKING:
+
+        @property
+        def covariance_matrix(self) -> np.ndarray:
+            """Covariance of a row, (d, d)."""
+
     @cached_property
-    def precision(self):
+    def precision(self) -> np.ndarray:
         """Inverse of the covariance, (d, d)."""
         return read_only(np.linalg.inv(self.covariance_matrix))
 
-    def simulate_rows(self, rng, theta=None):
+    def simulate_rows(
+        self, rng: np.random.Generator, theta: np.ndarray | None = None
+    ) -> np.ndarray:
         """Rows at theta, by default the true position, else a draw of the prior, (d, n)."""
         mean = self.true_theta if theta is None else theta
         mean = self.sample_prior(rng) if mean is None else mean
@@ -38,7 +47,9 @@ class GaussianMean(NormalPrior, ExponentialFamily):
         noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
         return mean[:, None] + noise
 
-    def posterior_draws(self, rng, pull, size, power=1.0):
+    def posterior_draws(
+        self, rng: np.random.Generator, pull: np.ndarray, size: int, power: float = 1.0
+    ) -> np.ndarray:
         """Exact draws of the posterior, (size, d); `pull` is the sum of C^-1 x, (d,)."""
         posterior_precision = power * self.num_rows * self.precision
         posterior_precision[np.diag_indices(self.dimension)] += 1.0 / self.prior_variance
@@ -68,7 +79,7 @@ class Gaussian(GaussianMean):
     covariance: Annotated[list[Numbers], Meta(min_length=1)]
     true_position: Numbers | None = None
 
-    def check(self):
+    def check(self) -> None:
         """Refuse what is not a covariance of as many components as the true position has."""
         d = len(self.true_position or self.covariance)
         if not is_covariance(self.covariance, d):
@@ -78,48 +89,54 @@ class Gaussian(GaussianMean):
             )
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """d."""
         return len(self.covariance)
 
     @cached_property
-    def true_theta(self):
+    def true_theta(self) -> np.ndarray | None:
         """theta that the data are drawn at, (d,); None without a true position."""
         if self.true_position is None:
             return None
         return read_only(np.array(self.true_position, dtype=float))
 
     @cached_property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> np.ndarray:
         """Covariance of a row, (d, d)."""
         return read_only(np.array(self.covariance, dtype=float))
 
-    def simulate(self, rng, theta=None):
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """A data set at theta, by default the true position, (d, n)."""
         return self.simulate_rows(rng, theta)
 
-    def ratio_coefficients(self, theta, theta_new):
+    def ratio_coefficients(
+        self, theta: np.ndarray, theta_new: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of x."""
         slope = self.precision @ (theta_new - theta)
         return slope, 0.5 * (slope @ (theta_new + theta))
 
-    def gradient_coefficients(self, theta):
+    def gradient_coefficients(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = J^T x - g."""
         return self.precision, self.precision @ theta
 
-    def statistic_mean(self, theta):
+    def statistic_mean(self, theta: np.ndarray) -> np.ndarray:
         """theta, (d,)."""
         return theta
 
-    def statistic_covariance(self, theta=None):
+    def statistic_covariance(self, theta: np.ndarray | None = None) -> np.ndarray:
         """C, (d, d)."""
         return self.covariance_matrix
 
-    def sample_posterior(self, rng, statistics, size):
+    def sample_posterior(
+        self, rng: np.random.Generator, statistics: np.ndarray, size: int
+    ) -> np.ndarray:
         """Exact draws of the posterior, (size, d)."""
         return self.sample_given_total(rng, statistics.sum(axis=1), size)
 
-    def sample_given_total(self, rng, total, size, power=1.0):
+    def sample_given_total(
+        self, rng: np.random.Generator, total: np.ndarray, size: int, power: float = 1.0
+    ) -> np.ndarray:
         """Exact draws given the sum (d,) of t(x), (size, d)."""
         return self.posterior_draws(rng, self.precision @ total, size, power)
 
@@ -151,62 +168,68 @@ class RandomGaussian(GaussianMean):
     covariance_seed: Seed
     true_position: Numbers
 
-    def check(self):
+    def check(self) -> None:
         """Refuse a position longer than d."""
         check_lengths(self, "true_position")
 
     @cached_property
-    def true_theta(self):
+    def true_theta(self) -> np.ndarray:
         """theta that the data are drawn at, (d,)."""
         return read_only(fill(self.true_position, self.dimension))
 
     @cached_property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> np.ndarray:
         """Covariance of a row, (d, d)."""
         d, rng = self.dimension, np.random.default_rng(self.covariance_seed)
         q, _ = np.linalg.qr(rng.random((d, d)))
         covariance = (q * rng.gamma(0.5, size=d)) @ q.T
         return read_only((covariance + covariance.T) / 2)
 
-    def statistics(self, rows):
+    def statistics(self, rows: np.ndarray) -> np.ndarray:
         """t(x) of rows (n, d): C^-1 x, (d, n)."""
         return self.precision @ rows.T
 
-    def simulate(self, rng, theta=None):
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """Statistics of a data set at theta, by default the true position, (d, n)."""
         return self.precision @ self.simulate_rows(rng, theta)
 
-    def ratio_coefficients(self, theta, theta_new):
+    def ratio_coefficients(
+        self, theta: np.ndarray, theta_new: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """Slope (d,) and intercept of ln p(x|theta_new) - ln p(x|theta) as a function of t(x)."""
         slope = theta_new - theta
         return slope, 0.5 * (slope @ (self.precision @ (theta_new + theta)))
 
-    def gradient_coefficients(self, theta):
+    def gradient_coefficients(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Jacobian (d, d) and offset (d,) of grad ln p(x|theta) = t(x) - C^-1 theta."""
         return self._identity, self.precision @ theta
 
     @cached_property
-    def _identity(self):
+    def _identity(self) -> np.ndarray:
         return read_only(np.eye(self.dimension))
 
-    def statistic_mean(self, theta):
+    def statistic_mean(self, theta: np.ndarray) -> np.ndarray:
         """C^-1 theta, (d,)."""
         return self.precision @ theta
 
-    def statistic_covariance(self, theta=None):
+    def statistic_covariance(self, theta: np.ndarray | None = None) -> np.ndarray:
         """C^-1, (d, d)."""
         return self.precision
 
-    def sample_posterior(self, rng, statistics, size):
+    def sample_posterior(
+        self, rng: np.random.Generator, statistics: np.ndarray, size: int
+    ) -> np.ndarray:
         """Exact draws of the posterior, (size, d)."""
         return self.sample_given_total(rng, statistics.sum(axis=1), size)
 
-    def sample_given_total(self, rng, total, size, power=1.0):
+    def sample_given_total(
+        self, rng: np.random.Generator, total: np.ndarray, size: int, power: float = 1.0
+    ) -> np.ndarray:
         """Exact draws given the sum (d,) of t(x), (size, d)."""
         return self.posterior_draws(rng, total, size, power)
 
 
-def is_covariance(rows, d):
+def is_covariance(rows: Sequence[Sequence[float]], d: int) -> bool:
     """True for a symmetric d x d matrix that is positive definite beyond rounding errors."""
     if len(rows) != d or any(len(row) != d for row in rows):
         return False

@@ -48,31 +48,31 @@ class GaussianMixture(Tempered, RowsModel):
     dimension = 2
     row_length = 1
 
-    def check(self):
+    def check(self) -> None:
         """Refuse more tempered rows than there are."""
         self.check_tempering()
 
     @cached_property
-    def true_theta(self):
+    def true_theta(self) -> np.ndarray:
         """theta that the data are drawn at, (2,)."""
         return read_only(np.array(self.true_position, dtype=float))
 
-    def start_point(self, rng, reference):
+    def start_point(self, rng: np.random.Generator, reference: np.ndarray) -> np.ndarray:
         """Normal(true_position, start_sd^2 I), whatever the reference sample (size, 2)."""
         if self.start_sd is None:
             return super().start_point(rng, reference)
         return self.true_theta + self.start_sd * rng.standard_normal(2)
 
-    def mirrored(self, theta):
+    def mirrored(self, theta: np.ndarray) -> np.ndarray:
         """The other theta (..., 2) with the same likelihood."""
         first, second = theta[..., 0], theta[..., 1]
         return np.stack([first + second, -second], axis=-1)
 
-    def sample_prior(self, rng):
+    def sample_prior(self, rng: np.random.Generator) -> np.ndarray:
         """A draw of the prior, (2,)."""
         return np.sqrt(self.prior_variances) * rng.standard_normal(2)
 
-    def simulate(self, rng, theta=None):
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """Rows at theta, by default the true position, (n, 1)."""
         first, second = self.true_theta if theta is None else theta
         is_second = rng.random(self.num_rows) < 0.5
@@ -80,7 +80,9 @@ class GaussianMixture(Tempered, RowsModel):
         rows = first + second * is_second + np.sqrt(self.variance) * noise
         return rows[:, None]
 
-    def log_likelihood_ratio(self, theta, theta_new, rows):
+    def log_likelihood_ratio(
+        self, theta: np.ndarray, theta_new: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
         """ln p(x|theta_new) - ln p(x|theta) of rows (k, 1), with one logarithm a row: (k,).
 
         About the centre c of the two means c - h and c + h a row x = c + y has, but for a constant,
@@ -94,7 +96,7 @@ class GaussianMixture(Tempered, RowsModel):
         of_cosh = (u_new - u) + np.log((1 + np.exp(-2 * u_new)) / (1 + np.exp(-2 * u)))
         return of_squares / (2 * self.variance) + of_cosh
 
-    def gradient(self, theta, rows):
+    def gradient(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Its gradients, (k, 2)."""
         first = rows[:, 0] - theta[0]
         second = first - theta[1]
@@ -103,16 +105,16 @@ class GaussianMixture(Tempered, RowsModel):
         of_second = share * second
         return np.array([(1 - share) * first + of_second, of_second]).T / self.variance
 
-    def log_prior_ratio(self, theta, theta_new):
+    def log_prior_ratio(self, theta: np.ndarray, theta_new: np.ndarray) -> float:
         """ln p(theta_new) - ln p(theta)."""
         return float(((theta - theta_new) * (theta + theta_new) / self.prior_variances).sum() / 2)
 
-    def grad_log_prior(self, theta):
+    def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         """Gradient of the log prior, (2,)."""
         return -theta / self.prior_variances
 
 
-def centre_and_half(theta):
+def centre_and_half(theta: np.ndarray) -> tuple[float, float]:
     """Centre of the two means, and half of their distance, which may be negative."""
     half = float(theta[1]) / 2
     return float(theta[0]) + half, half

@@ -1,8 +1,11 @@
 """Models that are written for one row in JAX; the only module that brings JAX with it."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from dpmcmc.likelihoods.jax import JaxLikelihood, compiled_passes
+import numpy as np
+
+from dpmcmc.likelihoods.jax import JaxLikelihood, Passes, compiled_passes
 from dpmcmc.models.in_units import InUnits
 from dpmcmc.models.model import Model
 
@@ -19,25 +22,34 @@ class JaxModel(Model):
         ln p(x|theta) of a row (p,) in `jax.numpy`, up to a term without theta: a scalar.
     """
 
+    if TYPE_CHECKING:
+
+        @property
+        def row_length(self) -> int:
+            """Entries of a row, p."""
+
+        def log_likelihood_row(self, theta: Any, row: Any) -> Any:
+            """ln p(x|theta) of a row (p,)."""
+
     @property
-    def data_shape(self):
+    def data_shape(self) -> tuple[int, ...]:
         """Shape of a data set, (n, p)."""
         return self.num_rows, self.row_length
 
     @cached_property
-    def passes(self):
+    def passes(self) -> Passes:
         """Compiled passes over blocks of rows, shared by all data sets of this model."""
         return compiled_passes(self.log_likelihood_row)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """All but the passes, which are compiled anew where it is unpickled."""
         return {name: value for name, value in vars(self).items() if name != "passes"}
 
-    def likelihood(self, data):
+    def likelihood(self, data: np.ndarray) -> JaxLikelihood:
         """Clipped sums over the rows of one data set."""
         return JaxLikelihood(self, data)
 
-    def in_units(self, centre, factor):
+    def in_units(self, centre: np.ndarray, factor: np.ndarray) -> "JaxModelInUnits":
         """The model of z, where theta = centre + factor z."""
         return JaxModelInUnits(self, centre, factor)
 
@@ -45,6 +57,8 @@ class JaxModel(Model):
 class JaxModelInUnits(InUnits, JaxModel):
     """A `JaxModel` in z; its passes are compiled anew."""
 
-    def log_likelihood_row(self, z, row):
+    model: JaxModel
+
+    def log_likelihood_row(self, z: Any, row: Any) -> Any:
         """ln p(x|theta) of a row."""
         return self.model.log_likelihood_row(self.theta(z), row)

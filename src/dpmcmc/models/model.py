@@ -1,6 +1,8 @@
 """Base of all models, whatever the kind of likelihood."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,22 +39,61 @@ class Model(Settings, ABC):
     Of the methods below, a class must define the first two; the others have defaults.
     """
 
-    likelihood_power = 1.0  # tempering T = n0 / n
-    true_theta = None  # (d,): what simulated data are drawn at, and the centre of the start points
     is_generative = True  # False where the likelihood is no density, so that no theta makes data
-    posterior_mean = None  # (d,) where it is known exactly: mean errors are then taken from it
-    columns = ()  # names of the columns of a file that a row is made of, in their order
-    parameter_names = ()  # of the components of theta: d of them, or none
+    # Names of the columns of a file that a row is made of, in their order.
+    columns: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # which a class may define as a setting, a constant or a property
+
+        @property
+        def dimension(self) -> int:
+            """Components of theta, d."""
+
+        @property
+        def num_rows(self) -> int:
+            """Rows of a data set, n."""
+
+        @property
+        def data_shape(self) -> tuple[int, ...]:
+            """Shape of a data set."""
+
+        @property
+        def likelihood_power(self) -> float:
+            """Tempering T."""
+
+        @property
+        def true_theta(self) -> np.ndarray | None:
+            """Theta of simulated data, (d,), if there is one."""
+
+        @property
+        def posterior_mean(self) -> np.ndarray | None:
+            """Mean of the posterior, (d,), if it is known exactly."""
+
+        @property
+        def parameter_names(self) -> Sequence[str]:
+            """Names of the components of theta."""
+
+        def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+            """Gradient of ln p(theta), (d,)."""
+
+        def in_units(self, centre: np.ndarray, factor: np.ndarray) -> "Model":
+            """The model of z, where theta = centre + factor z."""
+    else:
+        likelihood_power = 1.0  # tempering T = n0 / n
+        # (d,): what simulated data are drawn at, and the centre of the start points.
+        true_theta = None
+        posterior_mean = None  # (d,) where it is known exactly: mean errors are then taken from it
+        parameter_names = ()  # of the components of theta: d of them, or none
 
     @abstractmethod
-    def log_prior_ratio(self, theta, theta_new):
+    def log_prior_ratio(self, theta: np.ndarray, theta_new: np.ndarray) -> float:
         """ln p(theta_new) - ln p(theta)."""
 
     @abstractmethod
-    def likelihood(self, data):
+    def likelihood(self, data: np.ndarray) -> Any:
         """The likelihood of one data set, which `Target` asks; the class of the kind defines it."""
 
-    def prepare(self, rows):
+    def prepare(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the model, (k, p'), from those of a file; by default as they are.
 
         It may leave out rows and compute with their entries, and must look at each row by itself:
@@ -67,18 +108,18 @@ class Model(Settings, ABC):
         """
         return rows
 
-    def is_outcome(self, outcomes):
+    def is_outcome(self, outcomes: np.ndarray) -> np.ndarray:
         """Mask (k,) of outcomes that it takes, first entries of rows; by default of all.
 
         Data with others are refused; in a release their rows count as nothing.
         """
         return np.ones(len(outcomes), dtype=bool)
 
-    def names_of(self, columns):
+    def names_of(self, columns: Sequence[str]) -> Sequence[str]:
         """Names of the components of theta that belong to columns of its data; by default none."""
         return []
 
-    def simulate(self, rng, theta=None):
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """A data set, in any order of its rows; only for models whose data are simulated.
 
         Parameters
@@ -94,7 +135,7 @@ class Model(Settings, ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no simulate: it cannot make data")
 
-    def sample_prior(self, rng):
+    def sample_prior(self, rng: np.random.Generator) -> np.ndarray:
         """A draw of the prior, (d,); only for models that have a proper one.
 
         Raises
@@ -106,7 +147,7 @@ class Model(Settings, ABC):
             f"{type(self).__name__} has no sample_prior: its prior has no draws"
         )
 
-    def sample_posterior(self, rng, data, size):
+    def sample_posterior(self, rng: np.random.Generator, data: np.ndarray, size: int) -> np.ndarray:
         """Exact draws of the tempered posterior, (size, d); only for models that have them.
 
         Raises
@@ -118,15 +159,15 @@ class Model(Settings, ABC):
             f"{type(self).__name__} has no sample_posterior: its posterior has no exact draws"
         )
 
-    def dataset(self, rng, theta=None):
+    def dataset(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """A simulated data set in the order that its likelihood reads fastest; as `simulate`."""
         return self.simulate(rng, theta)
 
-    def from_rows(self, rows):
+    def from_rows(self, rows: np.ndarray) -> np.ndarray:
         """The data set that rows (n, p) from `prepare` make: as they are."""
         return rows
 
-    def start_point(self, rng, reference):
+    def start_point(self, rng: np.random.Generator, reference: np.ndarray) -> np.ndarray:
         """Start point of a chain (section 5.2): Normal(start centre, s^2 I).
 
         s is the mean of the component-wise standard deviations of the reference sample (size, d).
@@ -134,6 +175,6 @@ class Model(Settings, ABC):
         spread = reference.std(axis=0, ddof=1).mean()
         return self.start_centre(reference) + spread * rng.standard_normal(self.dimension)
 
-    def start_centre(self, reference):
+    def start_centre(self, reference: np.ndarray) -> np.ndarray:
         """Centre of the start points, (d,): the true theta, else the mean of the reference."""
         return reference.mean(axis=0) if self.true_theta is None else self.true_theta

@@ -1,5 +1,7 @@
 """Models that compute with rows themselves, in NumPy."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpmcmc.likelihoods.rows import RowsLikelihood
@@ -24,23 +26,37 @@ class RowsModel(Model):
     The result for a row must not depend on other rows: privacy rests on it.
     """
 
+    if TYPE_CHECKING:
+
+        @property
+        def row_length(self) -> int:
+            """Entries of a row, p."""
+
+        def log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            """ln p(x|theta) of rows (k, p), (k,)."""
+
+        def gradient(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            """Gradients of ln p(x|theta), (k, d)."""
+
     @property
-    def data_shape(self):
+    def data_shape(self) -> tuple[int, ...]:
         """Shape of a data set, (n, p)."""
         return self.num_rows, self.row_length
 
-    def log_likelihood_ratio(self, theta, theta_new, rows):
+    def log_likelihood_ratio(
+        self, theta: np.ndarray, theta_new: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
         """ln p(x|theta_new) - ln p(x|theta) of rows (k, p), (k,).
 
         A model may have one of its own that is faster, or loses fewer digits to the difference.
         """
         return self.log_likelihood(theta_new, rows) - self.log_likelihood(theta, rows)
 
-    def likelihood(self, data):
+    def likelihood(self, data: np.ndarray) -> RowsLikelihood:
         """Clipped sums over the rows of one data set."""
         return RowsLikelihood(self, data)
 
-    def in_units(self, centre, factor):
+    def in_units(self, centre: np.ndarray, factor: np.ndarray) -> "RowsModelInUnits":
         """The model of z, where theta = centre + factor z."""
         return RowsModelInUnits(self, centre, factor)
 
@@ -48,10 +64,14 @@ class RowsModel(Model):
 class RowsModelInUnits(InUnits, RowsModel):
     """A `RowsModel` in z."""
 
-    def log_likelihood_ratio(self, z, z_new, rows):
+    model: RowsModel
+
+    def log_likelihood_ratio(
+        self, z: np.ndarray, z_new: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
         """ln p(x|theta_new) - ln p(x|theta) of rows (k, p), (k,)."""
         return self.model.log_likelihood_ratio(self.theta(z), self.theta(z_new), rows)
 
-    def gradient(self, z, rows):
+    def gradient(self, z: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Gradients in z of rows (k, p), (k, d)."""
         return (self.factor.T @ np.asarray(self.model.gradient(self.theta(z), rows)).T).T

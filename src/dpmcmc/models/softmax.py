@@ -56,7 +56,7 @@ class Softmax(Tempered, RowsModel):
     row_length = 3
     columns = ("floor", "log_radon", "log_uranium")
 
-    def check(self):
+    def check(self) -> None:
         """Refuse no prior or two, classes that are not apart, and too many tempered rows."""
         if (self.prior_variance is None) == (self.prior_bound is None):
             given = "neither" if self.prior_variance is None else "both"
@@ -68,29 +68,29 @@ class Softmax(Tempered, RowsModel):
         self.check_tempering()
 
     @property
-    def num_classes(self):
+    def num_classes(self) -> int:
         """K."""
         return len(self.classes)
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """d = 3 K; 3 (K - 1) with a baseline."""
         return 3 * (self.num_classes - self.has_baseline)
 
     @property
-    def parameter_names(self):
+    def parameter_names(self) -> list[str]:
         """Names of the components of theta: a column, and the code of a class."""
         codes = self.classes[: self.num_classes - self.has_baseline]
         names = ("intercept", *self.columns[1:])
         return [f"{name}[{code:g}]" for name in names for code in codes]
 
-    def prepare(self, rows):
+    def prepare(self, rows: np.ndarray) -> np.ndarray:
         """Rows (k, 3) of those (n, 3) of a file whose code is among the classes."""
         is_class = rows[:, :1] == self.classes
         x = (rows[:, 1:] - self.means) * (COVARIATE_SD / np.array(self.sds))
         return np.column_stack([is_class.argmax(axis=1), x])[is_class.any(axis=1)]
 
-    def simulate(self, rng, theta=None):
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """Rows (n, 3) at theta, by default a draw of the prior, with normal covariates."""
         theta = self.sample_prior(rng) if theta is None else theta
         rows = np.zeros((self.num_rows, 3))
@@ -101,13 +101,13 @@ class Softmax(Tempered, RowsModel):
 
     # -- Likelihood: classes come first in its arrays, (K, k), which is fastest --------------------
 
-    def log_likelihood(self, theta, rows):
+    def log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """ln P(class of a row | x, theta), (k,)."""
         scores = self._scores(theta, rows)
         of_class = np.where(rows[:, 0] == self._places, scores, 0.0).sum(axis=0)
         return of_class - np.log(np.exp(scores).sum(axis=0))
 
-    def gradient(self, theta, rows):
+    def gradient(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Its gradients: x_j (1[class is k] - P(k | x, theta)), (k, d)."""
         errors = (rows[:, 0] == self._places) - self._shares(theta, rows)
         errors = errors[: self.num_classes - self.has_baseline]
@@ -116,15 +116,15 @@ class Softmax(Tempered, RowsModel):
         np.multiply(rows.T[1:, None], errors, out=gradients[1:])
         return gradients.reshape(self.dimension, len(rows)).T
 
-    def probabilities(self, theta, rows):
+    def probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """P(k | x, theta) of each class, (k, K), whatever the class of the row."""
         return self._shares(theta, rows).T
 
-    def predict(self, theta, rows):
+    def predict(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The most probable class of each row, as a place among the classes, (k,)."""
         return self._scores(theta, rows).argmax(axis=0)
 
-    def accuracy(self, draws, rows):
+    def accuracy(self, draws: np.ndarray, rows: np.ndarray) -> float:
         """Share of rows (k, 3) whose class is the most probable one at the mean of draws (m, d).
 
         That thesis classifies so (section 6.3): with the mean as parameters, not with the mean of
@@ -136,10 +136,10 @@ class Softmax(Tempered, RowsModel):
         return float((self.predict(theta, rows) == rows[:, 0]).mean())
 
     @cached_property
-    def _places(self):
+    def _places(self) -> np.ndarray:
         return np.arange(self.num_classes)[:, None]
 
-    def _scores(self, theta, rows):
+    def _scores(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """ln P(k | x, theta), up to a term of the row: the largest is 0, and none overflows."""
         coefficients = theta.reshape(3, -1)
         if self.has_baseline:
@@ -149,7 +149,7 @@ class Softmax(Tempered, RowsModel):
         scores -= scores.max(axis=0)
         return scores
 
-    def _shares(self, theta, rows):
+    def _shares(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         shares = self._scores(theta, rows)
         np.exp(shares, out=shares)
         shares /= shares.sum(axis=0)
@@ -157,28 +157,32 @@ class Softmax(Tempered, RowsModel):
 
     # -- Prior -------------------------------------------------------------------------------------
 
-    def sample_prior(self, rng):
+    def sample_prior(self, rng: np.random.Generator) -> np.ndarray:
         """A draw of the prior, (d,)."""
         if self.prior_bound is not None:
             return rng.uniform(-self.prior_bound, self.prior_bound, self.dimension)
+        assert self.prior_variance is not None  # by `check`
         return math.sqrt(self.prior_variance) * rng.standard_normal(self.dimension)
 
-    def log_prior_ratio(self, theta, theta_new):
+    def log_prior_ratio(self, theta: np.ndarray, theta_new: np.ndarray) -> float:
         """ln p(theta_new) - ln p(theta); -inf, wherever theta is, where theta_new has no density.
 
         So a chain that starts outside the bounds moves as soon as it comes within them.
         """
         if self.prior_bound is None:
+            assert self.prior_variance is not None  # by `check`
             return float((theta - theta_new) @ (theta + theta_new)) / (2 * self.prior_variance)
-        if not self._is_within(theta_new):
+        if not is_within(theta_new, self.prior_bound):
             return -math.inf
-        return 0.0 if self._is_within(theta) else math.inf
+        return 0.0 if is_within(theta, self.prior_bound) else math.inf
 
-    def grad_log_prior(self, theta):
+    def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         """Gradient of ln p(theta), (d,); 0 of a uniform prior, outside too."""
         if self.prior_bound is None:
             return -theta / self.prior_variance
         return np.zeros(self.dimension)
 
-    def _is_within(self, theta):
-        return bool((abs(theta) <= self.prior_bound).all())
+
+def is_within(theta: np.ndarray, bound: float) -> bool:
+    """True if no component is farther than a bound from 0."""
+    return bool((abs(theta) <= bound).all())

@@ -15,7 +15,8 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator
 from dpmcmc.release.plan import sampler_of
-from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.streams import Streams
 
 ROWS = 2000  # of the twin that a model is checked on; `prepare` sees as many as are declared
 TWINS = 3  # on which the planned chain runs

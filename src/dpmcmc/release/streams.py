@@ -15,7 +15,7 @@ import numpy as np
 
 from dpmcmc.release.noise import DiscreteGaussian
 from dpmcmc.samplers.batches import without_replacement
-from dpmcmc.samplers.chain import Streams
+from dpmcmc.samplers.streams import Streams
 
 CELLS = 2**30  # of a sensitivity
 MOST_CELLS = 2.0**57  # of a statistic; what is larger counts as so large

@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.sampler import Info, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Number, Numbers, Positive
 
 
@@ -33,15 +36,15 @@ class AutoOneShot(OneShot):
     start: Number | Numbers = 0.0
     first_radius: Positive | None = None
 
-    def prepare(self, rng, target):
+    def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Same as in the sampler for the model."""
         return self.sampler_for(target).prepare(rng, target)
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
         return self.sampler_for(target).step(rng, state, target)
 
-    def sampler_for(self, target):
+    def sampler_for(self, target: Target) -> NoisyStatistics | NoisyNewton:
         """`NoisyStatistics` or `NoisyNewton`.
 
         Raises
@@ -59,10 +62,11 @@ class AutoOneShot(OneShot):
         return self._newton
 
     @cached_property
-    def _statistics(self):
+    def _statistics(self) -> NoisyStatistics:
         return NoisyStatistics(self.noise_scale, first_radius=self.first_radius)
 
     @cached_property
-    def _newton(self):
+    def _newton(self) -> NoisyNewton:
+        assert self.gradient_clip_bound is not None  # by `sampler_for`
         bounds = self.gradient_clip_bound, self.information_clip_bound
         return NoisyNewton(*bounds, self.noise_scale, start=self.start)

@@ -34,24 +34,26 @@ class Correction:
     error: float
 
     @cached_property
-    def cumulative(self):
+    def cumulative(self) -> np.ndarray:
         """Cumulative weights, (m,)."""
         sums = np.cumsum(self.weights)
         sums.setflags(write=False)
         return sums
 
     @classmethod
-    def compute(cls):
+    def compute(cls) -> "Correction":
         """The correction that samplers need, of noise of variance C."""
         return fit_correction()
 
-    def draw(self, rng):
+    def draw(self, rng: np.random.Generator) -> float:
         """One draw of V."""
-        i = np.searchsorted(self.cumulative, rng.random(), side="right")
+        i = int(np.searchsorted(self.cumulative, rng.random(), side="right"))
         return self.atoms[min(i, len(self.atoms) - 1)]
 
 
-def fit_correction(noise_variance=NOISE_VARIANCE, reach=22.0, spacing=0.1):
+def fit_correction(
+    noise_variance: float = NOISE_VARIANCE, reach: float = 22.0, spacing: float = 0.1
+) -> Correction:
     """Atoms and weights of least error, on a grid of places.
 
     As far as +-TAIL an error counts more where less is left of the distribution, so that relative
@@ -105,7 +107,7 @@ def fit_correction(noise_variance=NOISE_VARIANCE, reach=22.0, spacing=0.1):
     return Correction(atoms, np.concatenate([halves[~is_centre][::-1], halves]), float(error))
 
 
-def pair_distribution(x, places, noise_variance):
+def pair_distribution(x: np.ndarray, places: np.ndarray, noise_variance: float) -> np.ndarray:
     """Distribution function at x of Normal(0, C) +- place with equal odds, (len(x), places)."""
     from scipy.special import ndtr
 

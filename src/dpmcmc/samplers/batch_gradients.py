@@ -1,7 +1,13 @@
 """The gradient of the log posterior by a batch, and how far one row moves it."""
 
+import numpy as np
 
-def batch_gradient(target, theta, bound, batch, batch_size):
+from dpmcmc.likelihoods.target import Target
+
+
+def batch_gradient(
+    target: Target, theta: np.ndarray, bound: float, batch: np.ndarray, batch_size: int
+) -> tuple[np.ndarray, float]:
     """Gradient of the log posterior by the clipped gradients of the rows of a batch.
 
     Parameters
@@ -27,7 +33,9 @@ def batch_gradient(target, theta, bound, batch, batch_size):
     return target.model.grad_log_prior(theta) + scale * G, num_clipped / batch_size
 
 
-def step_sensitivity(step, bound, batch_size, num_rows, likelihood_power):
+def step_sensitivity(
+    step: float, bound: float, batch_size: int, num_rows: int, likelihood_power: float
+) -> float:
     """The most that one row of the batch, replaced, moves `step` times that gradient, in the norm.
 
     Twice the bound, n T / b times.

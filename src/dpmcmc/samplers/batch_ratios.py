@@ -1,7 +1,19 @@
 """The log ratio of a batch, scaled to all rows, and how much it varies from batch to batch."""
 
+import numpy as np
 
-def batch_log_ratio(target, theta, theta_new, bound, batch, batch_size, variance_factor):
+from dpmcmc.likelihoods.target import Target
+
+
+def batch_log_ratio(
+    target: Target,
+    theta: np.ndarray,
+    theta_new: np.ndarray,
+    bound: float,
+    batch: np.ndarray,
+    batch_size: int,
+    variance_factor: float,
+) -> tuple[float, float, int]:
     """Log-likelihood ratio by the clipped ratios r of a batch, with its variance.
 
     Parameters

@@ -1,17 +1,17 @@
 """Batches of a fixed size, drawn without replacement."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from dpmcmc.kernels.batches import CHANCE_BITS, distinct_indices, random_mask
+from dpmcmc.samplers.streams import Streams
 
 MANY_OF_ALL = 1 / 8  # of the rows: from here on a mask is drawn and summed sooner than indices
 SPARE = 64  # words beyond the expected number
 
 
-def draw_batch(rng: Any, num_rows: int, batch_size: int) -> np.ndarray:
+def draw_batch(rng: Streams, num_rows: int, batch_size: int) -> np.ndarray:
     """A batch, uniform over all subsets of that size.
 
     It comes from the stream of the noise, because privacy requires that it is secret too.
@@ -35,7 +35,7 @@ def draw_batch(rng: Any, num_rows: int, batch_size: int) -> np.ndarray:
     return rng.batch(without_replacement, num_rows, batch_size)
 
 
-def without_replacement(noise, num_rows, batch_size):
+def without_replacement(noise: np.random.Generator, num_rows: int, batch_size: int) -> np.ndarray:
     """Same result as `draw_batch`, from a generator of 64 random bits at a time, such as PCG64."""
     random_words = noise.bit_generator.random_raw
     share = sampling_probability(batch_size, num_rows)
@@ -52,7 +52,7 @@ def without_replacement(noise, num_rows, batch_size):
     return batch
 
 
-def sampling_probability(batch_size, num_rows):
+def sampling_probability(batch_size: int, num_rows: int) -> float:
     """q = b / n.
 
     Raises
@@ -65,7 +65,7 @@ def sampling_probability(batch_size, num_rows):
     return batch_size / num_rows
 
 
-def batch_variance_factor(kind, batch_size, num_rows):
+def batch_variance_factor(kind: str, batch_size: int, num_rows: int) -> float:
     """Factor a^2 of sigma_b^2 = a^2 (sum r^2 - (sum r)^2 / b), the variance of lambda.
 
     Batches are drawn without replacement, of which (1 - q) b / (b - 1) takes account: with it the

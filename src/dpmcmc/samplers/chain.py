@@ -1,82 +1,15 @@
-"""Random streams, and the loop that runs a chain."""
+"""The loop that runs a chain, and the acceptance test."""
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.samplers.sampler import Info, Sampler
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import check_count, check_object
-
-
-class Generators(NamedTuple):
-    """The fields of `Streams`."""
-
-    proposal: np.random.Generator  # proposals, momenta and components
-    acceptance: np.random.Generator  # accept or reject
-    noise: np.random.Generator  # privacy noise
-
-
-class Streams(Generators):
-    """Random generators of one chain.
-
-    On real data all three must stay secret. Someone who knows the numbers of acceptance and noise
-    can undo the noise, and those of proposals may reveal a seed that the others share.
-
-    Raises
-    ------
-    ValueError
-        If they are not three generators, if two of them give the same random numbers, or if one has
-        words of 32 bits (batches are drawn from words of 64).
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, *generators):
-        """Three generators, checked."""
-        if len(generators) != 3 or not all(isinstance(g, np.random.Generator) for g in generators):
-            kinds = ", ".join(type(g).__name__ for g in generators)
-            raise ValueError(f"streams: must be three numpy.random.Generator, not ({kinds})")
-        if len({repr(g.bit_generator.state) for g in generators}) < 3:
-            raise ValueError("streams: must be three different generators, not one given twice")
-        if any(isinstance(g.bit_generator, np.random.MT19937) for g in generators):
-            raise ValueError("streams: must have words of 64 bits, such as PCG64, not MT19937")
-        return super().__new__(cls, *generators)
-
-    def add_noise(self, statistic, sensitivity, sd):
-        """A statistic of the rows with the noise that makes it private.
-
-        Parameters
-        ----------
-        statistic : float or array_like
-            It may hold terms without rows, such as the log prior ratio.
-        sensitivity : float
-            The most that it can change, in the Euclidean norm, when one row is replaced by another.
-        sd : float
-            Standard deviation of the noise, of each component.
-
-        Returns
-        -------
-        float or array
-            All that the rest of the iteration may use of the statistic.
-
-        Raises
-        ------
-        ValueError
-            If sd is not one number.
-        """
-        if not np.isscalar(sd):
-            raise ValueError("sd: must be one number, of all components")
-        return statistic + sd * self.noise.standard_normal(np.shape(statistic) or None)
-
-    def batch(self, draw, num_rows, batch_size):
-        """A secret batch of rows, as `draw` draws it: for `dpmcmc.samplers.batches.draw_batch`."""
-        return draw(self.noise, num_rows, batch_size)
-
-    @classmethod
-    def _make(cls, generators):  # of which `_replace` makes use
-        return cls(*generators)
 
 
 class Chain(NamedTuple):
@@ -98,7 +31,7 @@ def run_chain(
     sampler: Sampler,
     target: Target,
     rng: Streams,
-    start: Any,
+    start: np.ndarray | Sequence[float] | None,
     num_iterations: int,
     max_positions: int | None = None,
 ) -> Chain:
@@ -144,18 +77,20 @@ def run_chain(
         start=np.array(state.position),
         preparation=preparation,
     )
-    positions, *records = chain[: 1 + len(Info._fields)]
+    records = [getattr(chain, name) for name in Info._fields]
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
         for i in range(num_iterations):
             state, info = sampler.step(rng, state, target)
             if (i + 1) % thinning == 0:
-                positions[i // thinning] = state.position
+                chain.positions[i // thinning] = state.position
             for values, value in zip(records, info, strict=True):
                 values[i] = value
     return chain
 
 
-def first_state(sampler, rng, target, start):
+def first_state(
+    sampler: Sampler, rng: Streams, target: Target, start: np.ndarray | Sequence[float] | None
+) -> tuple[State, Info | None]:
     """State before the first step, and `Info` of the preparation, None without one.
 
     Parameters and errors as for `run_chain`.
@@ -174,17 +109,17 @@ def first_state(sampler, rng, target, start):
     return sampler.init(rng, start), None
 
 
-def accepts(rng, log_ratio):
+def accepts(rng: Streams, log_ratio: float) -> bool:
     """Metropolis test: True with probability min(1, exp(log_ratio)); False for NaN."""
     return bool(log_uniform(rng) < log_ratio)
 
 
-def log_uniform(rng):
+def log_uniform(rng: Streams) -> float:
     """Logarithm of a uniform random number: the threshold of an acceptance test."""
     return -rng.acceptance.standard_exponential()
 
 
-def ratio_bound(clip_bound, theta, theta_new):
+def ratio_bound(clip_bound: float, theta: np.ndarray, theta_new: np.ndarray) -> float:
     """Clip bound of one row's ratio: clip_bound |theta_new - theta|_2, and 0 for no step."""
     step = theta_new - theta
     length = math.sqrt(step @ step)

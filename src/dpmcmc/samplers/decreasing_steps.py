@@ -3,11 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
+import numpy as np
 from msgspec import Meta
 
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.batch_gradients import batch_gradient
 from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.sampler import Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Count, Positive, Steps
 
 Decay = Annotated[float, Meta(ge=0, le=1)]
@@ -39,24 +42,26 @@ class DecreasingSteps(Sampler):
 
     exact_in_limit_of = "step_size"
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         self.check_dimension(position.size)
         return State(position, 1)
 
-    def step_size_of(self, trajectory):
+    def step_size_of(self, trajectory: int) -> float:
         """h_t."""
         return self.step_size * trajectory**-self.step_size_decay
 
-    def draw_batch(self, rng, target):
+    def draw_batch(self, rng: Streams, target: Target) -> np.ndarray:
         """A batch of the target's rows."""
         return draw_batch(rng, target.num_rows, self.batch_size)
 
-    def gradient(self, target, theta, bound, batch):
+    def gradient(
+        self, target: Target, theta: np.ndarray, bound: float, batch: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """Gradient of the log posterior by a batch, (d,), and the share of its rows clipped."""
         return batch_gradient(target, theta, bound, batch, self.batch_size)
 
 
-def share_clipped(shares, bound):
+def share_clipped(shares: list[float], bound: float) -> float:
     """Mean share of the rows whose gradients were clipped; NaN where none could be."""
     return sum(shares) / len(shares) if bound < float("inf") else float("nan")

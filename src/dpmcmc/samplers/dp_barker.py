@@ -9,17 +9,23 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism
+import numpy as np
+
+from dpmcmc.accounting.mechanisms import BarkerMechanism, GaussianMechanism, Releases
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.barker_correction import NOISE_VARIANCE, Correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.moves import Move
 from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Count, Positive
 
 
-def accepts(rng, noisy_ratio, correction):
+def accepts(rng: Streams, noisy_ratio: float, correction: Correction | None) -> bool:
     """Barker's test of a log ratio with normal noise of variance C in it; False for NaN."""
+    if correction is None:
+        raise ValueError("correction: must be given to run a chain: Correction.compute()")
     return bool(noisy_ratio + correction.draw(rng.acceptance) > 0)
 
 
@@ -50,22 +56,22 @@ class DPBarker(Sampler):
 
     exact_with_noise = True  # as the correction is, and but for the error of the batch
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """One acceptance test on a batch; T cancels."""
         b = self.batch_size
         q = sampling_probability(b, num_rows)
         f = batch_variance_factor(self.batch_variance, b, num_rows)
         return [(BarkerMechanism(b, q, f), iterations)]
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
-    def row_bound(self, target, theta, theta_new):
+    def row_bound(self, target: Target, theta: np.ndarray, theta_new: np.ndarray) -> float:
         """Clip bound of one row's ratio: sqrt(b) / (n T), whatever the step."""
         return math.sqrt(self.batch_size) / (target.num_rows * target.likelihood_power)
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration."""
         n, b, T = target.num_rows, self.batch_size, target.likelihood_power
         theta = state.position
@@ -104,16 +110,16 @@ class FullDataDPBarker(Sampler):
 
     exact_with_noise = True  # as the correction is
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """T times the summed ratio: sensitivity 2 T B over the noise's sqrt(C)."""
         mu = 2 * likelihood_power * self.clip_bound / math.sqrt(NOISE_VARIANCE)
         return [(GaussianMechanism(mu), iterations)]
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration."""
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)

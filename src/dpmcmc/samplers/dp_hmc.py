@@ -9,11 +9,15 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dpmcmc.accounting.mechanisms import GaussianMechanism
+import numpy as np
+
+from dpmcmc.accounting.mechanisms import GaussianMechanism, Releases
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.hmc import clipped_share, draw_momentum, kinetic_energy, leapfrog
 from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.step_sizes import VanDerCorput
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, PerComponent, Positive, Steps
 
 
@@ -53,20 +57,22 @@ class DPHMC(Sampler):
 
     exact_with_noise = True
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """One ratio and L + 1 gradients: mu^2 = 1 / (tau_l^2 n) + (L + 1) / (tau_g^2 n)."""
         ratio = 1 / self.noise_scale**2
         gradients = (self.num_integration_steps + 1) / self.gradient_noise_scale**2
         return [(GaussianMechanism(mu=math.sqrt((ratio + gradients) / num_rows)), iterations)]
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         self.check_dimension(position.size)
         if self.step_size_sequence == "constant":
             return State(position)
         return State(position, VanDerCorput(int(rng.proposal.integers(2**63))))
 
-    def noisy_gradient(self, rng, target, theta):
+    def noisy_gradient(
+        self, rng: Streams, target: Target, theta: np.ndarray
+    ) -> tuple[np.ndarray, int]:
         """Private gradient of the log posterior, (d,), and how many rows were clipped."""
         bound = self.gradient_clip_bound
         sigma = 2 * self.gradient_noise_scale * math.sqrt(target.num_rows) * bound
@@ -75,7 +81,7 @@ class DPHMC(Sampler):
         gradient = target.likelihood_power * noisy_total + target.model.grad_log_prior(theta)
         return gradient, num_clipped
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration; T is the tempering, which scales the noisy sums and so their noise."""
         T = target.likelihood_power
         theta, sequence = state
@@ -83,7 +89,7 @@ class DPHMC(Sampler):
         following = sequence and sequence.next
         num_gradients_clipped = []
 
-        def gradient(theta):
+        def gradient(theta: np.ndarray) -> np.ndarray:
             G, num_clipped = self.noisy_gradient(rng, target, theta)
             num_gradients_clipped.append(num_clipped)
             return G

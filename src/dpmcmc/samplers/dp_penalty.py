@@ -8,10 +8,14 @@ of Ceperley and Dewing (1999) in the acceptance test.
 import math
 from dataclasses import dataclass
 
-from dpmcmc.accounting.mechanisms import GaussianMechanism
+import numpy as np
+
+from dpmcmc.accounting.mechanisms import GaussianMechanism, Releases
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
 from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Positive
 
 
@@ -34,15 +38,15 @@ class DPPenalty(Sampler):
 
     exact_with_noise = True
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """One ratio: sensitivity 2 b |theta - theta'| over sigma is 1 / (tau sqrt(n))."""
         return [(GaussianMechanism(mu=1 / (self.noise_scale * math.sqrt(num_rows))), iterations)]
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration; T is the tempering, which scales the noisy sum and so its noise."""
         T = target.likelihood_power
         theta = state.position

@@ -7,8 +7,10 @@ invariant is the posterior only in the limit of small steps.
 import math
 from dataclasses import dataclass
 
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.stochastic_gradients import StochasticGradients
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Positive
 
 
@@ -33,16 +35,16 @@ class DPSGLD(StochasticGradients):
     temperature: Positive = 1.0
 
     @property
-    def gradient_step(self):
+    def gradient_step(self) -> float:
         """Factor of the gradient in the step of the position."""
         return self.step_size / 2
 
     @property
-    def noise_sd(self):
+    def noise_sd(self) -> float:
         """Standard deviation of the noise of a component of the position."""
         return math.sqrt(self.temperature * self.step_size)
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration; it is always accepted."""
         theta = state.position
         gradient, clip_fraction = self.gradient(rng, target, theta)

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.stochastic_gradients import StochasticGradients
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Positive
 
 
@@ -39,21 +41,21 @@ class DPSGNHT(StochasticGradients):
     diffusion: Positive
 
     @property
-    def gradient_step(self):
+    def gradient_step(self) -> float:
         """Factor of the gradient in the step of the momentum."""
         return self.step_size
 
     @property
-    def noise_sd(self):
+    def noise_sd(self) -> float:
         """Standard deviation of the noise of a component of the momentum."""
         return math.sqrt(2 * self.step_size * self.diffusion)
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,), with a momentum from Normal(0, I)."""
         momentum = rng.proposal.standard_normal(position.size)
         return State(position, Thermostat(momentum, self.diffusion))
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration; it is always accepted."""
         h, theta, (p, xi) = self.step_size, *state
         gradient, clip_fraction = self.gradient(rng, target, theta)

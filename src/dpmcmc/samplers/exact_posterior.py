@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Count
 
 
@@ -20,11 +24,11 @@ class ExactPosterior(Sampler):
 
     draws_at_once: Count = 1000
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,), which is ignored; there are no draws yet."""
         return State(position, [])
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw."""
         draws = state.memory
         if not len(draws):

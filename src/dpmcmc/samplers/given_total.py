@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from dpmcmc.models.exponential_family import ExponentialFamily
+
 BURN_IN = 100  # transitions; one a draw follows, so long that draws hardly depend on each other
 LEAPFROG_STEPS = 8
 STEP = 0.25  # of the leapfrog, in units of the standard deviations at the mode
@@ -30,10 +32,12 @@ class GivenTotal:
         L, the factor of the covariance of the noise; None without.
     """
 
-    def __init__(self, model, total, noise=None):
+    def __init__(
+        self, model: ExponentialFamily, total: np.ndarray, noise: np.ndarray | None = None
+    ) -> None:
         self.model, self.total, self.noise = model, total, noise
 
-    def log_density(self, theta):
+    def log_density(self, theta: np.ndarray) -> float:
         """ln of the density at theta, up to a constant; -inf outside of the prior's support."""
         model, n, T = self.model, self.model.num_rows, self.model.likelihood_power
         log_prior = model.log_prior_ratio(self._origin, theta)
@@ -51,7 +55,7 @@ class GivenTotal:
             value = log_prior - 0.5 * (distance + log_determinant)
         return value if math.isfinite(value) else -math.inf
 
-    def gradient(self, theta):
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Its gradient (d,), but for what a change of V adds: what trajectories follow."""
         model, n, T = self.model, self.model.num_rows, self.model.likelihood_power
         jacobian, offset = model.gradient_coefficients(theta)
@@ -63,7 +67,7 @@ class GivenTotal:
             theta
         )
 
-    def information(self, theta):
+    def information(self, theta: np.ndarray) -> np.ndarray:
         """Expected curvature (d, d) of the likelihood."""
         model, n, T = self.model, self.model.num_rows, self.model.likelihood_power
         jacobian, _ = model.gradient_coefficients(theta)
@@ -72,7 +76,7 @@ class GivenTotal:
         slope = n * self._slope(theta, jacobian)
         return slope.T @ np.linalg.solve(self._covariance(theta), slope)
 
-    def sample(self, rng, size):
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws (size, d) of HMC in units of the curvature at the mode, after a burn-in."""
         theta, factor = self.mode(rng)
         draws = np.empty((size, len(theta)))
@@ -84,7 +88,7 @@ class GivenTotal:
                     draws[i] = theta
         return draws
 
-    def mode(self, rng):
+    def mode(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Mode (d,) by Fisher scoring with step halving, and F with F F^T the inverse curvature."""
         theta = self._origin
         log_density = self.log_density(theta)
@@ -105,7 +109,9 @@ class GivenTotal:
                 break
         return theta, self._factor(theta)
 
-    def _transition(self, rng, theta, log_density, factor):
+    def _transition(
+        self, rng: np.random.Generator, theta: np.ndarray, log_density: float, factor: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         p = rng.standard_normal(len(theta))
         step = STEP * rng.uniform(0.6, 1.4)
         theta_new, q = theta, p + step / 2 * (factor.T @ self.gradient(theta))
@@ -120,23 +126,24 @@ class GivenTotal:
             return theta_new, new
         return theta, log_density
 
-    def _slope(self, theta, jacobian):
+    def _slope(self, theta: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
         """Jacobian (m, d) of E t(x): Cov t(x) times that of the natural parameters."""
         return self.model.statistic_covariance(theta) @ jacobian
 
-    def _covariance(self, theta):
-        """V, (m, m)."""
+    def _covariance(self, theta: np.ndarray) -> np.ndarray:
+        """V, (m, m); with noise."""
+        assert self.noise is not None
         model = self.model
         scale = model.num_rows / model.likelihood_power
         return scale * model.statistic_covariance(theta) + self.noise @ self.noise.T
 
-    def _factor(self, theta):
+    def _factor(self, theta: np.ndarray) -> np.ndarray:
         """F, (d, d), with F F^T the inverse of the curvature, the prior's included."""
         curvature = self.information(theta) + self._prior_curvature(theta)
         values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
         return vectors / np.sqrt(np.maximum(values, 1e-12 * max(values.max(), 1e-300)))
 
-    def _prior_curvature(self, theta):
+    def _prior_curvature(self, theta: np.ndarray) -> np.ndarray:
         """Minus the Hessian of ln p, (d, d), by differences, where it is not negative."""
         steps = 1e-4 * np.maximum(1.0, np.abs(theta))
         rows = [
@@ -148,7 +155,7 @@ class GivenTotal:
         return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
     @cached_property
-    def _origin(self):
+    def _origin(self) -> np.ndarray:
         """Start of the search: a middle draw of the prior, else 0."""
         rng = np.random.default_rng(0)
         try:

@@ -1,12 +1,15 @@
 """Hamiltonian Monte Carlo without privacy (thesis, section 4.1), clipped if asked to."""
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import log_uniform, ratio_bound
 from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Bound, PerComponent, Positive, Steps
 
 
@@ -35,13 +38,13 @@ class HMC(Sampler):
     clip_bound: Bound = math.inf
     gradient_clip_bound: Bound = math.inf
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration."""
         T = target.likelihood_power
         theta = state.position
         num_gradients_clipped = []
 
-        def gradient(theta):
+        def gradient(theta: np.ndarray) -> np.ndarray:
             total, num_clipped = target.clipped_gradient(theta, self.gradient_clip_bound)
             num_gradients_clipped.append(num_clipped)
             return T * total + target.model.grad_log_prior(theta)
@@ -72,7 +75,14 @@ class HMC(Sampler):
         return state, Info(is_accepted, num_clipped / n, gradient_clip_fraction, is_changed)
 
 
-def leapfrog(theta, p, gradient, step_size, num_integration_steps, inverse_mass_matrix):
+def leapfrog(
+    theta: np.ndarray,
+    p: np.ndarray,
+    gradient: Callable[[np.ndarray], np.ndarray],
+    step_size: float,
+    num_integration_steps: int,
+    inverse_mass_matrix: float | Sequence[float],
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Leapfrog trajectory: yields (theta, p) after each of the integration steps.
 
     Parameters
@@ -97,16 +107,18 @@ def leapfrog(theta, p, gradient, step_size, num_integration_steps, inverse_mass_
         yield theta, p
 
 
-def clipped_share(counts, num_rows):
+def clipped_share(counts: list[int], num_rows: int) -> float:
     """Share of the rows whose gradients were clipped, over the evaluations of a trajectory."""
     return sum(counts) / (num_rows * len(counts))
 
 
-def draw_momentum(rng, dimension, inverse_mass_matrix):
+def draw_momentum(
+    rng: Streams, dimension: int, inverse_mass_matrix: float | Sequence[float]
+) -> np.ndarray:
     """p ~ Normal(0, M), (d,)."""
     return rng.proposal.standard_normal(dimension) / np.sqrt(inverse_mass_matrix)
 
 
-def kinetic_energy(p, inverse_mass_matrix):
+def kinetic_energy(p: np.ndarray, inverse_mass_matrix: float | Sequence[float]) -> float:
     """p^T M^-1 p / 2."""
     return 0.5 * (p @ np.multiply(inverse_mass_matrix, p))

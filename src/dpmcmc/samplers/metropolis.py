@@ -3,9 +3,13 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import log_uniform, ratio_bound
 from dpmcmc.samplers.moves import Move
 from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Bound
 
 
@@ -23,11 +27,11 @@ class Metropolis(Sampler):
     move: Move
     clip_bound: Bound = math.inf
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration."""
         theta = state.position
         theta_new, if_accepted, if_rejected = self.move.propose(rng, theta, state.memory)

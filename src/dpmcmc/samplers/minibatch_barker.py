@@ -2,13 +2,18 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Self
 
+import numpy as np
+
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.barker_correction import Correction, fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch
 from dpmcmc.samplers.dp_barker import accepts
 from dpmcmc.samplers.moves import Move
 from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Bound, Count
 
 NOISE_VARIANCE = 1.0  # C: the error of a batch and the noise together
@@ -18,7 +23,7 @@ class UnitCorrection(Correction):
     """The correction for noise of variance 1."""
 
     @classmethod
-    def compute(cls):
+    def compute(cls) -> Self:
         """The correction that samplers need."""
         fitted = fit_correction(NOISE_VARIANCE)
         return cls(fitted.atoms, fitted.weights, fitted.error)
@@ -50,11 +55,11 @@ class MinibatchBarker(Sampler):
     )
     clip_bound: Bound = math.inf
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration."""
         n, b = target.num_rows, self.batch_size
         theta = state.position

@@ -4,12 +4,16 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
+import numpy as np
+
+from dpmcmc.accounting.mechanisms import Releases, SubsampledGaussianMechanism
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import batch_variance_factor, draw_batch, sampling_probability
 from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.moves import Move
 from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Count, Noise, Positive
 
 # Sensitivity of the batch variance over 2, in units of f (1 - 1/b) (a c)^2 with the factor f of
@@ -47,20 +51,20 @@ class MinibatchDPPenalty(Sampler):
 
     exact_with_noise = True  # but for the error of the batch, which is nearly normal
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """One noisy value of lambda - f sigma_b^2 / 2 on a batch."""
         q = sampling_probability(self.batch_size, num_rows)
         return [(SubsampledGaussianMechanism(self.noise_variance, q), iterations)]
 
-    def init(self, rng, position):
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         return State(position, self.move.init(rng, position.size))
 
-    def row_bound(self, target, theta, theta_new):
+    def row_bound(self, target: Target, theta: np.ndarray, theta_new: np.ndarray) -> float:
         """Clip bound of one row's ratio: c, in proportion to the step."""
         return ratio_bound(self.clip_bound, theta, theta_new)
 
-    def sensitivity_at(self, target, bound):
+    def sensitivity_at(self, target: Target, bound: float) -> float:
         """The most that one row moves lambda - f sigma_b^2 / 2, of ratios clipped at a bound."""
         b = self.batch_size
         f = batch_variance_factor(self.batch_variance, b, target.num_rows)
@@ -68,7 +72,7 @@ class MinibatchDPPenalty(Sampler):
         of_variance = VARIANCE_SENSITIVITY[self.sensitivity] * f * (1 - 1 / b) * (ac * ac)
         return 2 * ac + of_variance
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration."""
         n, b = target.num_rows, self.batch_size
         theta = state.position

@@ -11,21 +11,23 @@ proposal term.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 import numpy as np
 
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import PerComponent, Settings
 
 
 class Move(Settings, ABC):
     """Base of the moves; most have nothing to remember."""
 
-    def init(self, rng, dimension):
+    def init(self, rng: Streams, dimension: int) -> Any:
         """Memory of the move at the start of a chain."""
         self.check_dimension(dimension)
 
     @abstractmethod
-    def propose(self, rng, theta, memory):
+    def propose(self, rng: Streams, theta: np.ndarray, memory: Any) -> tuple[np.ndarray, Any, Any]:
         """A new position (d,), and what the move remembers if it is accepted, and if rejected."""
 
 
@@ -41,7 +43,7 @@ class GaussianWalk(Move):
 
     proposal_scale: PerComponent
 
-    def propose(self, rng, theta, memory):
+    def propose(self, rng: Streams, theta: np.ndarray, memory: Any) -> tuple[np.ndarray, Any, Any]:
         """A Gaussian step."""
         step = np.multiply(self.proposal_scale, rng.proposal.standard_normal(theta.size))
         return theta + step, None, None
@@ -59,7 +61,7 @@ class OneComponentWalk(Move):
 
     proposal_scale: PerComponent
 
-    def propose(self, rng, theta, memory):
+    def propose(self, rng: Streams, theta: np.ndarray, memory: Any) -> tuple[np.ndarray, Any, Any]:
         """A Gaussian step in one component."""
         j = rng.proposal.integers(theta.size)
         theta_new = theta.copy()
@@ -82,12 +84,12 @@ class GuidedWalk(Move):
 
     proposal_scale: PerComponent
 
-    def init(self, rng, dimension):
+    def init(self, rng: Streams, dimension: int) -> Any:
         """Directions at random, (d,) of +-1."""
         super().init(rng, dimension)
         return 1.0 - 2.0 * rng.proposal.integers(2, size=dimension)
 
-    def propose(self, rng, theta, memory):
+    def propose(self, rng: Streams, theta: np.ndarray, memory: Any) -> tuple[np.ndarray, Any, Any]:
         """A step in the current direction of one component."""
         j = rng.proposal.integers(theta.size)
         theta_new = theta.copy()
@@ -98,6 +100,6 @@ class GuidedWalk(Move):
         return theta_new, memory, flipped
 
 
-def component(scale, j):
+def component(scale: float | list[float], j: SupportsIndex) -> float:
     """Scale of component j."""
-    return scale if np.isscalar(scale) else scale[j]
+    return scale[j] if isinstance(scale, list) else scale

@@ -12,6 +12,7 @@ rows and for the noise, of variance v.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,8 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc.likelihoods.information import as_matrix, derivative
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.model import Model
 from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.samplers.sampler import Info, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Number, Numbers, Positive, Steps
 
 # Every step has 1.7 times the mu^2 of the one before: early ones need little to come near, and
@@ -97,15 +101,16 @@ class NoisyNewton(OneShot):
     normal_approximation = True  # of the posterior; `check` then does not ask for more
 
     @cached_property
-    def shares(self):
+    def shares(self) -> list[float]:
         """Share of mu^2 of each step."""
         growing = GROWTH ** np.arange(1.0 - self.num_steps, 1.0)
         return (growing / growing.sum()).tolist()
 
-    def prepare(self, rng, target):
+    def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Newton steps, each from the last release alone; then the answer of the last few."""
         n, model = target.num_rows, target.model
-        theta, steps = self.start_of(model), []
+        theta = self.start_of(model)
+        steps: list[Released] = []
         reach, change, is_cut = LONGEST, None, False
         for share in self.shares:
             released, clip_fraction = self.measure(rng, target, theta, share)
@@ -123,13 +128,15 @@ class NoisyNewton(OneShot):
         answer = self.answer(model, steps[-AVERAGED:])
         return State(answer.mean, answer), Info(True, math.nan, clip_fraction)
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
         mean, factor = state.memory
         draw = mean + factor @ rng.proposal.standard_normal(len(mean))
         return State(draw, state.memory), Info(True, math.nan)
 
-    def measure(self, rng, target, theta, share):
+    def measure(
+        self, rng: Streams, target: Target, theta: np.ndarray, share: float
+    ) -> tuple[Released, float]:
         """`Released` at a share of mu^2, and the share of rows whose gradient was clipped."""
         B = self.gradient_clip_bound
         C = self.information_clip_bound or B * B / 4
@@ -143,7 +150,7 @@ class NoisyNewton(OneShot):
         released = Released(theta, gradient, gradient_sd, information, information_sd)
         return released, num_clipped / target.num_rows
 
-    def answer(self, model, steps):
+    def answer(self, model: Model, steps: Sequence[Released]) -> Normal:
         """The `Normal` posterior that some releases give; T is the tempering."""
         T, theta = model.likelihood_power, steps[-1].theta
         H = estimated_information(steps)
@@ -158,7 +165,7 @@ class NoisyNewton(OneShot):
         factor = np.linalg.inv(np.linalg.cholesky((precision + precision.T) / 2)).T
         return Normal(factor @ (factor.T @ pull), factor)
 
-    def start_of(self, model):
+    def start_of(self, model: Model) -> np.ndarray:
         """The start as a position, (d,)."""
         start, d = np.asarray(self.start, dtype=float), model.dimension
         if start.shape not in ((), (d,)):
@@ -166,7 +173,7 @@ class NoisyNewton(OneShot):
         return np.broadcast_to(start, d).copy()
 
 
-def estimated_information(steps):
+def estimated_information(steps: Sequence[Released]) -> np.ndarray:
     """Information (d, d), positive definite, by what some steps released.
 
     Noise spreads eigenvalues. So they are drawn to their mean, the more the larger the noise is
@@ -186,7 +193,7 @@ def estimated_information(steps):
     return vectors * np.maximum(eigenvalues, min(sd, mean)) @ vectors.T
 
 
-def prior_information(model, theta, scale):
+def prior_information(model: Model, theta: np.ndarray, scale: float) -> np.ndarray:
     """Minus the second derivatives of the log prior, (d, d), where they are positive."""
     matrix = -derivative(model.grad_log_prior, theta, scale)
     eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)

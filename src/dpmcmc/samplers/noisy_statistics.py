@@ -9,17 +9,20 @@ n E t(x), and its covariance n Cov t(x) + noise includes the noise for privacy.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, cast
 
 import numpy as np
 from msgspec import Meta
 
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.samplers.sampler import Info, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Numbers, Positive, Positives
 
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual
@@ -76,22 +79,22 @@ class NoisyStatistics(OneShot):
     statistic_scale: Positive | Positives | None = None
     posterior: Literal["noise-aware", "plug-in"] = "noise-aware"
 
-    def check(self):
+    def check(self) -> None:
         """Refuse a centre of a ball whose radius is not given."""
         if self.first_centre is not None and self.first_radius is None:
             raise ValueError("first_centre: needs a first_radius")
 
     @cached_property
-    def shares(self):
+    def shares(self) -> list[float]:
         """Share of mu^2 of each round."""
         if self.rounds == 1:
             return [1.0]
         first = (1 - self.last_share) / (self.rounds - 1)
         return [first] * (self.rounds - 1) + [self.last_share]
 
-    def prepare(self, rng, target):
+    def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Release the sum, round by round; the state is a draw of the posterior that it gives."""
-        n, model = target.num_rows, target.model
+        n, model = target.num_rows, cast(ExponentialFamily, target.model)
         scale = self.scale(model)
         m = len(scale)
         whiten = np.linalg.inv(scale)
@@ -114,17 +117,26 @@ class NoisyStatistics(OneShot):
         released = Released(n * mean, 1 / math.sqrt(precision))
         return self.next_draw(rng, model, released, []), Info(True, num_clipped / n)
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
-        return self.next_draw(rng, target.model, *state.memory), Info(True, math.nan)
+        model = cast(ExponentialFamily, target.model)
+        return self.next_draw(rng, model, *state.memory), Info(True, math.nan)
 
-    def next_draw(self, rng, model, released, draws):
+    def next_draw(
+        self,
+        rng: Streams,
+        model: ExponentialFamily,
+        released: Released,
+        draws: Sequence[np.ndarray] | np.ndarray,
+    ) -> State:
         """State after the first of some draws, which are made if there are none."""
         if not len(draws):
             draws = self.draws(rng.proposal, model, released, DRAWS_AT_ONCE)
         return State(draws[0], (released, draws[1:]))
 
-    def draws(self, rng, model, released, size):
+    def draws(
+        self, rng: np.random.Generator, model: ExponentialFamily, released: Released, size: int
+    ) -> np.ndarray:
         """Draws of the posterior that the released sum gives, (size, d)."""
         T, n = model.likelihood_power, model.num_rows
         is_aware = self.posterior == "noise-aware"
@@ -138,7 +150,7 @@ class NoisyStatistics(OneShot):
         noise = released.sd * self.scale(model) if is_aware else None
         return GivenTotal(model, released.total, noise).sample(rng, size)
 
-    def scale(self, model):
+    def scale(self, model: ExponentialFamily) -> np.ndarray:
         """Lower triangular factor (m, m) of the public covariance of t(x): the inverse of W."""
         if model.has_constant_covariance:
             return np.linalg.cholesky(model.statistic_covariance(None))
@@ -155,7 +167,9 @@ class NoisyStatistics(OneShot):
             )
         return np.diag(np.broadcast_to(np.asarray(self.statistic_scale, dtype=float), m))
 
-    def first_ball(self, model, whiten, row_radius):
+    def first_ball(
+        self, model: ExponentialFamily, whiten: np.ndarray, row_radius: float
+    ) -> tuple[np.ndarray, float]:
         """Centre (m,), in the units of t(x), and radius of the first ball; they know no row."""
         if self.first_radius is not None:
             centre = np.zeros(len(whiten)) if self.first_centre is None else self.first_centre

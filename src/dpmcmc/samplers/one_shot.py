@@ -1,8 +1,9 @@
 """The base of samplers that release once, before their first step."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Self
 
-from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.accounting.mechanisms import GaussianMechanism, Releases
 from dpmcmc.samplers.sampler import Sampler
 
 
@@ -15,16 +16,22 @@ class OneShot(Sampler):
 
     has_free_steps = True
 
-    def with_preparation_noise(self, noise_scale):
+    if TYPE_CHECKING:
+
+        @property
+        def noise_scale(self) -> float | None:
+            """1 / mu."""
+
+    def with_preparation_noise(self, noise_scale: float) -> Self:
         """The sampler with that noise, where its settings leave it to the budget."""
         return self if self.noise_scale else replace(self, noise_scale=noise_scale)
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """One Gaussian release: of several, mu^2 is the sum of (sensitivity / noise's sd)^2."""
         return [(GaussianMechanism(mu=1 / self.noise), 1)]
 
     @property
-    def noise(self):
+    def noise(self) -> float:
         """`noise_scale`; ValueError where neither settings nor a budget say it."""
         if self.noise_scale is None:
             raise ValueError("noise_scale: must be given, or follow from an epsilon")

@@ -2,12 +2,15 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.samplers.sampler import Sampler, State
+from dpmcmc.accounting.mechanisms import Releases
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 
 DRAWS = 1000  # of the answer, by which its mean and covariance are known
 
@@ -42,27 +45,27 @@ class PrivateStart(Sampler):
     start: Sampler
     start_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
 
-    def check(self):
+    def check(self) -> None:
         """Refuse a start that does not prepare or costs more than that, and a chain that does."""
         check_kinds(type(self.chain), type(self.start))
 
-    def check_dimension(self, dimension):
+    def check_dimension(self, dimension: int) -> None:
         """Same as `Settings.check_dimension`, for both."""
         self.chain.check_dimension(dimension)
         self.start.check_dimension(dimension)
 
-    def with_preparation_noise(self, noise_scale):
+    def with_preparation_noise(self, noise_scale: float) -> Self:
         """The sampler with the noise of its start, of which the whole budget's is `noise_scale`."""
         return replace(
             self, start=self.start.with_preparation_noise(noise_scale / math.sqrt(self.start_share))
         )
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """The start's, then the chain's."""
         size = num_rows, likelihood_power
         return self.start.releases(*size, 0) + self.chain.releases(*size, iterations)
 
-    def prepare(self, rng, target):
+    def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Prepare the start, learn its scale from draws, which are free, and start at another."""
         answer, info = self.start.prepare(rng, target)
         draws = np.empty((DRAWS + 1, target.model.dimension))
@@ -75,18 +78,18 @@ class PrivateStart(Sampler):
         z = np.linalg.solve(units.factor, draws[-1] - units.centre)
         return self.at(units, self.chain.init(rng, z)), info
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration of the chain, in those units."""
         units, inner = state.memory
         inner, info = self.chain.step(rng, inner, target.in_units(*units))
         return self.at(units, inner), info
 
-    def at(self, units, inner):
+    def at(self, units: Units, inner: State) -> State:
         """State at the position of the chain's own."""
         return State(units.centre + units.factor @ inner.position, (units, inner))
 
 
-def check_kinds(chain, start):
+def check_kinds(chain: type[Sampler], start: type[Sampler]) -> None:
     """Refuse a class of starts that does not prepare or costs more, and one of chains that does."""
     if not (start.is_private and start.prepares and start.has_free_steps):
         raise ValueError(

@@ -23,10 +23,13 @@ and says `has_free_steps = True` where its steps release nothing, and read no da
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from dpmcmc.accounting.mechanisms import Releases
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Settings
 
 
@@ -72,25 +75,25 @@ class Sampler(Settings, ABC):
     exact_in_limit_of: ClassVar[str | None] = None
     normal_approximation: ClassVar[bool] = False
 
-    def __init_subclass__(cls, **options):
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.is_private = cls.releases is not Sampler.releases
         cls.prepares = cls.prepare is not Sampler.prepare
 
-    def init(self, rng: Any, position: Any) -> State:
+    def init(self, rng: Streams, position: np.ndarray) -> State:
         """State at a start position (d,)."""
         self.check_dimension(position.size)
         return State(position)
 
     @abstractmethod
-    def step(self, rng: Any, state: State, target: Any) -> tuple[State, Info]:
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration: the next state, and diagnostics for tables."""
 
-    def prepare(self, rng: Any, target: Any) -> tuple[State, Info]:
+    def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """State and `Info` after all releases before the first step, for classes that prepare."""
         raise NotImplementedError(f"{type(self).__name__} does not prepare")
 
-    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> list:
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """All that a chain releases, in this order: its preparation, then its iterations.
 
         Parameters
@@ -110,7 +113,7 @@ class Sampler(Settings, ABC):
         """
         return []
 
-    def with_preparation_noise(self, noise_scale: float) -> "Sampler":
+    def with_preparation_noise(self, noise_scale: float) -> Self:
         """The sampler with that noise of its preparation, if its settings leave it to the budget.
 
         Parameters

@@ -14,13 +14,15 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from dpmcmc.accounting.mechanisms import SubsampledGaussianMechanism
+from dpmcmc.accounting.mechanisms import Releases, SubsampledGaussianMechanism
 from dpmcmc.accounting.releases import growing_noise
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.batch_gradients import step_sensitivity
 from dpmcmc.samplers.batches import sampling_probability
 from dpmcmc.samplers.decreasing_steps import DecreasingSteps, share_clipped
 from dpmcmc.samplers.hmc import draw_momentum
 from dpmcmc.samplers.sampler import Info, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Bound, PerComponent, Positive
 
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
@@ -56,7 +58,7 @@ class SGHMC(DecreasingSteps):
     gradient_clip_bound: Bound = field(default=math.inf, kw_only=True)
     inverse_mass_matrix: PerComponent = field(default=1.0, kw_only=True)
 
-    def check(self):
+    def check(self) -> None:
         """Refuse trajectories that no gradient moves, and noise of no variance."""
         if self.num_integration_steps < 2:
             raise ValueError("num_integration_steps: must be at least 2, not 1")
@@ -66,15 +68,17 @@ class SGHMC(DecreasingSteps):
                 f"not {self.gradient_error:g}"
             )
 
-    def noise_sd(self, step_size):
+    def noise_sd(self, step_size: float) -> float:
         """Standard deviation of the noise that a step adds to a component of the momentum."""
         return math.sqrt(2 * (self.friction - self.gradient_error) * step_size)
 
-    def with_noise(self, rng, target, p, step_size):
+    def with_noise(
+        self, rng: Streams, target: Target, p: np.ndarray, step_size: float
+    ) -> np.ndarray:
         """The momentum with the noise of a step, (d,)."""
         return p + self.noise_sd(step_size) * rng.proposal.standard_normal(p.size)
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One trajectory."""
         theta, t = state
         h, C, inverse_mass = self.step_size_of(t), self.friction, self.inverse_mass_matrix
@@ -99,7 +103,7 @@ class DPSGHMC(SGHMC):
 
     gradient_clip_bound: Positive = field(kw_only=True)
 
-    def releases(self, num_rows, likelihood_power, iterations):
+    def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """A release at each step; its variance over its squared sensitivity grows as 1 / h_t."""
         q = sampling_probability(self.batch_size, num_rows)
         sensitivity = self.sensitivity(num_rows, likelihood_power, self.step_size)
@@ -107,12 +111,14 @@ class DPSGHMC(SGHMC):
         mechanism, steps = SubsampledGaussianMechanism(first, q), self.num_integration_steps
         return growing_noise(mechanism, self.step_size_decay, steps, iterations)
 
-    def sensitivity(self, num_rows, likelihood_power, step_size):
+    def sensitivity(self, num_rows: int, likelihood_power: float, step_size: float) -> float:
         """The most that one row moves the momentum in a step, in the Euclidean norm."""
         b, L = self.batch_size, self.gradient_clip_bound
         return step_sensitivity(step_size, L, b, num_rows, likelihood_power)
 
-    def with_noise(self, rng, target, p, step_size):
+    def with_noise(
+        self, rng: Streams, target: Target, p: np.ndarray, step_size: float
+    ) -> np.ndarray:
         """The momentum with the noise of a step, (d,): all that the batch is known by."""
         sensitivity = self.sensitivity(target.num_rows, target.likelihood_power, step_size)
         return rng.add_noise(p, sensitivity, self.noise_sd(step_size))

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from dpmcmc.samplers.sampler import Info, Sampler
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.sampler import Info, Sampler, State
+from dpmcmc.samplers.streams import Streams
 
 
 @dataclass(frozen=True)
@@ -13,6 +15,6 @@ class StartPoint(Sampler):
     chain went.
     """
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """Nothing moves."""
         return state, Info(False, 0.0)

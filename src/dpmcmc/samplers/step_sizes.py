@@ -1,7 +1,9 @@
 """Step sizes that change from iteration to iteration, whatever the data."""
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import numpy as np
 
 BLOCK = 1024  # numbers that are computed at once
 
@@ -13,22 +15,22 @@ class VanDerCorput(NamedTuple):
     """
 
     seed: int  # of the scrambling
-    index: int = 0
+    place: int = 0
 
     @property
-    def number(self):
+    def number(self) -> float:
         """The number here."""
-        block, place = divmod(self.index, BLOCK)
-        return float(numbers(self.seed, block)[place])
+        block, i = divmod(self.place, BLOCK)
+        return float(numbers(self.seed, block)[i])
 
     @property
-    def next(self):
+    def next(self) -> Self:
         """The place of the next number."""
-        return self._replace(index=self.index + 1)
+        return self._replace(place=self.place + 1)
 
 
 @lru_cache(maxsize=16)
-def numbers(seed, block):
+def numbers(seed: int, block: int) -> np.ndarray:
     """A block of the sequence, (BLOCK,)."""
     from scipy.stats import qmc  # which takes longer to import than a short chain to run
 

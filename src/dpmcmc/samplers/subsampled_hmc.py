@@ -8,9 +8,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.decreasing_steps import DecreasingSteps, share_clipped
 from dpmcmc.samplers.hmc import draw_momentum, leapfrog
 from dpmcmc.samplers.sampler import Info, State
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Bound, PerComponent
 
 
@@ -34,13 +38,13 @@ class SubsampledHMC(DecreasingSteps):
     gradient_clip_bound: Bound = math.inf
     inverse_mass_matrix: PerComponent = 1.0
 
-    def step(self, rng, state, target):
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One trajectory."""
         theta, t = state
         kept = self.draw_batch(rng, target) if self.batches == "trajectory" else None
         shares = []
 
-        def gradient(theta):
+        def gradient(theta: np.ndarray) -> np.ndarray:
             batch = self.draw_batch(rng, target) if kept is None else kept
             G, share = self.gradient(target, theta, self.gradient_clip_bound, batch)
             shares.append(share)

@@ -124,9 +124,10 @@ def imports(file):
 
     Each is its level, 0 unless the import is relative, and its name. Of `from a import b`, a and
     a.b are named, whatever b is; so is `dpmcmc.b`, which loads what the public name stands for.
+    Imports that only type checkers read are left out, as they change no result.
     """
     names = set()
-    for node in (node for tree in code_of(file) for node in ast.walk(tree)):
+    for node in (node for tree in code_of(file) for node in ast.walk(without_types(tree))):
         if isinstance(node, ast.Import):
             names.update((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -139,6 +140,20 @@ def imports(file):
         for level, name in names
         for length in range(1, len(name.split(".")) + 1)
     }
+
+
+class WithoutTypes(ast.NodeTransformer):
+    """Leaves out of a syntax tree what stands under `if TYPE_CHECKING`."""
+
+    def visit_If(self, node):
+        """An `if`; in place of one of types its `else`."""
+        self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+
+def without_types(tree):
+    """A syntax tree as it runs."""
+    return WithoutTypes().visit(tree)
 
 
 @cache

@@ -25,7 +25,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.auto_one_shot import AutoOneShot
 from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import draw_batch
-from dpmcmc.samplers.chain import Streams, accepts, ratio_bound
+from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
@@ -43,6 +43,7 @@ from dpmcmc.samplers.private_start import PrivateStart
 from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.sghmc import DPSGHMC, SGHMC
 from dpmcmc.samplers.start_point import StartPoint
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
 from dpmcmc.settings import Noise, Positive
 

@@ -9,7 +9,8 @@ import numpy as np
 from dpmcmc.evaluation.checking.findings import NotTried
 from dpmcmc.evaluation.checking.traces import banana, streams
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.samplers.chain import Streams, run_chain
+from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, annotations
 
 ROWS = 60  # of the data, where the sampler draws no batches

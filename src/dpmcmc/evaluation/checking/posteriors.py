@@ -25,10 +25,11 @@ from dpmcmc.evaluation.checking.findings import (
     z_scores,
 )
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.samplers.chain import Streams, accepts
+from dpmcmc.samplers.chain import accepts
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
+from dpmcmc.samplers.streams import Streams
 
 SIMULATED_ROWS = 1000  # of which scores are taken, at each theta
 DIRECTIONS = 2  # in which their variance is taken
