@@ -81,7 +81,7 @@ PREPARING = [
 PREPARED = "(sensitivity / noise)^2 of the preparation is what releases() says"
 SMALL_STEPS = (
     "Chains of small steps, without clipping, come away from their start",
-    "As steps go to 0, without clipping, the posterior stays",
+    "With steps that go to 0, without clipping, it leaves the posterior invariant",
 )
 KINDS = "without noise and clipping", "with noise, without clipping,"
 

@@ -41,7 +41,7 @@ AWAY = "Chains without noise and clipping come away from their start"
 PREPARED = "(sensitivity / noise)^2 of the preparation is what releases() says"
 QUIET = "Without noise and clipping it leaves the posterior invariant"
 ON_BATCHES = "With noise and batches, without clipping, it leaves the posterior invariant"
-SMALL_STEPS = "As steps go to 0, without clipping, the posterior stays"
+SMALL_STEPS = "With steps that go to 0, without clipping, it leaves the posterior invariant"
 OTHERS = "Replaced row: the terms of all others stay, to the last bit"
 WALK = GaussianWalk(0.15)
 

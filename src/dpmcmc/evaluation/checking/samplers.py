@@ -319,7 +319,7 @@ def starts_are_forgotten_by_small_steps(checked):
 
 
 def posterior_stays_for_small_steps(checked):
-    """Check that the posterior is invariant as steps go to 0, without clipping."""
+    """With steps that go to 0, without clipping, it leaves the posterior invariant."""
     return near_zero(checked.vanishing.z)
 
 
