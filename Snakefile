@@ -39,9 +39,21 @@ rule tune:
         tuning_files,
 
 
-onstart:
-    for line in [*machine.note(), *(reuse.plan() if reused else [])]:
+def say_plan():
+    """Say what a run reuses, what it computes, and why."""
+    for line in reuse.plan() if reused else []:
         print(line, file=sys.stderr)
+
+
+onstart:
+    for line in machine.note():
+        print(line, file=sys.stderr)
+    say_plan()
+
+
+# A dry run does not call onstart.
+if workflow.output_settings.dryrun:
+    say_plan()
 
 
 onerror:
