@@ -17,6 +17,7 @@ from dpmcmc.configuration.yaml_files import Loader
 from dpmcmc.files import JobError, read_json, read_npy, read_npz, reading, replacing, write_json
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.table import JOBS
+from dpmcmc_studies.jobs.tables import sound_table
 
 ARRAYS = {
     "positions": np.random.default_rng(1).standard_normal((50, 3)),
@@ -134,6 +135,15 @@ def test_tables_keep_every_digit_and_raise_no_warning(tmp_path):
         warnings.simplefilter("error")
         read = read_csv(path)["x"]
     np.testing.assert_array_equal(read, numbers)
+
+
+def test_a_wrong_bit_in_the_name_of_a_column_is_damage(tmp_path):
+    path = tmp_path / "chains.csv"
+    path.write_text("model,sd_ratio\nm,1\n", encoding="utf-8")
+    assert list(sound_table(path)) == ["model", "sd_ratio"]
+    path.write_text("model,sd_ratio<mmd\nm,1\n", encoding="utf-8")
+    with pytest.raises(JobError, match=r"chains\.csv is damaged \(it has a column 'sd_ratio<mmd'"):
+        sound_table(path)
 
 
 class Trap:

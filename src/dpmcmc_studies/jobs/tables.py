@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 from msgspec.structs import asdict
 
+from dpmcmc.files import reading
 from dpmcmc_studies.analysis import tables
 from dpmcmc_studies.frames import FINGERPRINT, committed_rows, read_csv, write_csv
 from dpmcmc_studies.study import specs, study_specs
@@ -20,8 +21,18 @@ def study_tables(spec: study_specs.StudyTables, parts, directory):
 
 def analysis_tables(spec: study_specs.AnalysisTables, given, directory):
     """Rank the algorithms and judge the claims, in a directory."""
-    frames = {Path(path).stem: read_csv(path) for path in given}
+    frames = {Path(path).stem: sound_table(path) for path in given}
     write_tables(tables.analysis_tables(**frames, **asdict(spec)), directory)
+
+
+def sound_table(path):
+    """Table of a file; a JobError if a name of a column shows that it is damaged."""
+    table = read_csv(path)
+    with reading(path):
+        for name in table:
+            if not name.isidentifier():
+                raise ValueError(f"it has a column {name!r}")
+    return table
 
 
 def write_tables(tables, directory):
