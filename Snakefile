@@ -39,12 +39,6 @@ rule tune:
         tuning_files,
 
 
-def say_plan():
-    """Say what a run reuses, what it computes, and why."""
-    for line in reuse.plan() if reused else []:
-        print(line, file=sys.stderr)
-
-
 onstart:
     for line in machine.note():
         print(line, file=sys.stderr)

@@ -123,9 +123,9 @@ def test_the_longest_chains_spend_all_of_epsilon_1(study):
         if run.max_seeds is not None and cell.algorithm == "dp-barker-certified"
     )
     spec = study.budget(longest)
-    sampler = registry.build(spec["sampler"])
-    told = spec["num_rows"], 1, spec["delta"], spec["accountant"], spec["likelihood_power"]
-    assert dpmcmc.iterations(sampler, *told) == spec["iterations"]
+    sampler = registry.build(spec.sampler)
+    given = spec.num_rows, 1, spec.delta, spec.accountant, spec.likelihood_power
+    assert dpmcmc.iterations(sampler, *given) == spec.iterations
 
 
 @pytest.mark.torture

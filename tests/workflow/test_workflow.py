@@ -78,7 +78,7 @@ def read(results, name):
 def test_the_table_of_chains_has_a_row_for_every_chain(results):
     chains = read(results, "chains")
     columns = (
-        "model algorithm epsilon delta seed iterations acceptance_rate clip_fraction "
+        "model algorithm epsilon delta sample iterations acceptance_rate clip_fraction "
         "gradient_clip_fraction mmd mean_error covariance_error"
     )
     assert set(columns.split()) <= set(chains.columns)
@@ -269,7 +269,7 @@ def test_a_row_of_the_table_follows_from_the_configuration(results, model, algor
         "gradient_clip_fraction": chain.gradient_clip_fraction.mean(),
     }
     row = read(results, "chains").query(
-        "model == @model and algorithm == @algorithm and epsilon == @epsilon and seed == 1",
+        "model == @model and algorithm == @algorithm and epsilon == @epsilon and sample == 1",
         local_dict={"model": model, "algorithm": algorithm, "epsilon": float(epsilon)},
     )
     for name, value in expected.items():

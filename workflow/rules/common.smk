@@ -59,6 +59,12 @@ wildcard_constraints:
     seed=r"\d+",
 
 
+def say_plan():
+    """Say what a run reuses, what it computes, and why."""
+    for line in reuse.plan() if reused else []:
+        print(line, file=sys.stderr)
+
+
 def job(name, of=None, part=None):
     """Parameters of a rule: settings of its job, and the digest of the source behind its result.
 
