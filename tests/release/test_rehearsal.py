@@ -90,7 +90,7 @@ def test_the_table_explains_itself(plans):
     assert lines[1].split()[:3] == ["2,000", "1", "400"]
     text = "\n".join(lines[2:])
     assert all(name in text for name in ("3 twins", "worth:", "90%_cover:", "width:", "honest:"))
-    assert "does not show raw units, a missing intercept or wrong\noutcomes" in text
+    assert "such as raw units\nor wrong outcomes" in text
 
 
 def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):

@@ -138,6 +138,5 @@ worth:     an exact posterior of so many of the rows is as good; in brackets unl
 90%_cover: mass of the exact posterior in the 90 % intervals
 width:     of these intervals, in widths of the exact posterior's
 honest:    they cover at least {scores.LEAST_COVERAGE:.0%}, with {scores.CONFIDENCE:.0%} confidence
-A twin is simulated from the model, so it lacks every feature of your data that the model does not
-describe, such as raw units or wrong outcomes. The owner checks the data by
-`python -m dpmcmc check STUDY MODEL`."""
+A twin is simulated from the model, so it lacks what the model does not describe, such as raw units
+or wrong outcomes. The owner checks the data by `python -m dpmcmc check STUDY MODEL`."""
