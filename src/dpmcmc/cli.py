@@ -1,6 +1,8 @@
 """Commands of users, `python -m dpmcmc check ...`; `run` serves those of other packages, too."""
 
 import argparse
+import gc
+import os
 import sys
 from importlib import import_module, metadata
 from typing import NamedTuple
@@ -42,6 +44,15 @@ COMMANDS = {
 def main(arguments=None):
     """Run one of the commands of users; parameters as for `run`."""
     run("dpmcmc", COMMANDS, arguments)
+
+
+def as_program(main):
+    """Run the function of a program, and end the process; it is quick to start and to end."""
+    gc.disable()  # jobs are short: modules leave no garbage, and looking for it takes time
+    main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # all files are closed, and taking the modules apart takes longer than many a chain
 
 
 def run(program, commands, arguments=None, more=""):

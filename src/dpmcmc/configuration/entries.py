@@ -269,7 +269,6 @@ def check_settings(algorithm, model, settings, where):
         All that the algorithm has on that model.
     where : str
         Keys that lead to the settings, as messages name them.
-
     """
     converted(settings, algorithm.schema(), where)
     check_sizes(settings, where)

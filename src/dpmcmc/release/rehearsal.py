@@ -49,7 +49,8 @@ def rehearsal(plans, twins, seed=0):
     if twins < 2:
         raise JobError(f"--twins: must be at least 2, not {twins}")
     part = plans[0].part
-    model, found, prior = part.model.model, [[] for _ in plans], None
+    model, found = part.model.model, [[] for _ in plans]
+    prior = scores.prior_draws(model)
     samplers = [with_precomputed(plan.sampler) for plan in plans]
     for twin in range(twins):
         labels = seed, "rehearsal", part.model.id, twin
@@ -60,8 +61,6 @@ def rehearsal(plans, twins, seed=0):
             exact = exact_draws(rng, target)
         except NotImplementedError as error:
             raise JobError(f"models.{part.model.id}: {error}") from None
-        if prior is None:
-            prior = scores.prior_draws(model)
         for plan, sampler, of_plan in zip(plans, samplers, found, strict=True):
             draws = released(plan, sampler, target, labels)
             of_plan.append(scores.interval_metrics(draws, exact, prior))
