@@ -1,9 +1,11 @@
 """Committed results are never gone, whenever `publish` is killed."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
+from dpmcmc.files import JobError
 from dpmcmc_studies.jobs import publishing
 
 
@@ -42,3 +44,30 @@ def test_folders_of_a_run_that_was_killed_are_no_studies(tmp_path, monkeypatch):
     for name in ("b", "a", ".a.new", ".b.old"):
         folder(tmp_path / name, "")
     assert publishing.committed_studies() == ["a", "b"]
+
+
+def test_a_committed_reference_stays_where_a_run_needed_none(tmp_path, monkeypatch):
+    """A run with reuse that takes all rows of a model makes no reference sample of it."""
+    docs, results = tmp_path / "docs/s", tmp_path / "results/s"
+    for directory in (docs / "reference", results / "reference"):
+        directory.mkdir(parents=True)
+    for name in ("provenance.json", "study.json", "README.md"):
+        (results / name).write_text(name, encoding="utf-8")
+    monkeypatch.setattr(publishing, "ROOT", tmp_path)
+    monkeypatch.setattr(publishing, "DOCS", docs.parent)
+    monkeypatch.setattr(publishing, "slow_references", lambda study: ["m"])
+    study = SimpleNamespace(name="s", notebooks={}, all_tables=[])
+
+    def published(fingerprint):
+        found = {"reference/m": fingerprint}
+        monkeypatch.setattr(publishing, "Fingerprints", lambda study: found)
+        publishing.publish_study(study)
+        return {path.name: path.read_text() for path in docs.glob("reference/*")}
+
+    (docs / "reference/m-1-2.npy").write_text("committed", encoding="utf-8")
+    assert published("1-2") == {"m-1-2.npy": "committed"}
+    with pytest.raises(JobError, match=r"reference/m\.npy is missing: run the study first"):
+        published("1-3")
+    assert (docs / "reference/m-1-2.npy").exists()
+    (results / "reference/m.npy").write_text("new", encoding="utf-8")
+    assert published("1-3") == {"m-1-3.npy": "new"}

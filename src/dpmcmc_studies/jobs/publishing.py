@@ -41,8 +41,9 @@ def publish_study(study):
     copies = {file: file for file in files}
     fingerprints = Fingerprints(study)
     for model in slow_references(study):
-        of_model = fingerprints[f"reference/{model}"]
-        copies[f"reference/{model}-{of_model}.npy"] = f"reference/{model}.npy"
+        place = f"reference/{model}-{fingerprints[f'reference/{model}']}.npy"
+        committed = DOCS / study.name / place  # of which a run that takes all rows makes no copy
+        copies[place] = committed if committed.exists() else f"reference/{model}.npy"
     for page, notebook in study.notebooks.items():
         for name in notebook.kept:
             for file in kept_files(results, name):
