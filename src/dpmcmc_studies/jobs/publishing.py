@@ -42,7 +42,7 @@ def publish_study(study):
     fingerprints = Fingerprints(study)
     for model in slow_references(study):
         place = f"reference/{model}-{fingerprints[f'reference/{model}']}.npy"
-        committed = DOCS / study.name / place  # of which a run that takes all rows makes no copy
+        committed = DOCS / study.name / place  # a run that takes all rows makes no copy of it
         copies[place] = committed if committed.exists() else f"reference/{model}.npy"
     for page, notebook in study.notebooks.items():
         for name in notebook.kept:
