@@ -406,7 +406,7 @@ MUTANTS = [
     Mutant(
         "intervals are honest on few samples",
         "dpmcmc/evaluation/scores.py",
-        "count >= LEAST_SAMPLES and ",
+        "(samples or count) >= LEAST_SAMPLES and ",
         "",
         SCORES,
     ),
@@ -484,8 +484,8 @@ MUTANTS = [
     Mutant(
         "noise-aware posterior without the noise",
         "dpmcmc/samplers/noisy_statistics.py",
-        "power = 1 / (1 / T + released.sd * (released.sd / n))",
-        "power = T",
+        "variance = NormalLaw(model, ball), released.sd**2",
+        "variance = NormalLaw(model, ball), 0.0",
         "samplers/test_noisy_statistics.py",
     ),
     Mutant(

@@ -78,7 +78,7 @@ def test_every_public_name_can_be_imported_and_is_documented():
     assert "import_module" not in dir(dpmcmc)
     for name in dpmcmc.__all__:
         public = getattr(dpmcmc, name)
-        assert public.__name__ == name
+        assert public.__name__.rpartition(".")[2] == name  # `release` is a package, and a function
         assert inspect.getdoc(public) and not inspect.getdoc(public).startswith(f"{name}(")
     everything = {}
     exec("from dpmcmc import *", everything)
@@ -139,7 +139,8 @@ def test_planning_and_documentation_need_neither_arviz_nor_pandas():
     missing = ["arviz", "pandas", "yaml", "jax", "matplotlib"]
     code = f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
     code += "import dpmcmc; print(*(getattr(dpmcmc, n).__name__ for n in dpmcmc.__all__))"
-    assert printed_by(code).split() == dpmcmc.__all__
+    names = [name.rpartition(".")[2] for name in printed_by(code).split()]
+    assert names == dpmcmc.__all__
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -182,3 +183,12 @@ def test_citation_is_of_this_version_and_of_what_the_package_rests_on():
     assert cited["cff-version"] == "1.2.0" and cited["message"]
     assert (cited["version"], cited["license"]) == (project["version"], project["license"])
     assert all(reference["title"] and reference["authors"] for reference in cited["references"])
+    preferred = cited["preferred-citation"]
+    for key in ("title", "authors", "version"):
+        assert preferred[key] == cited[key]
+    entry = README.read_text(encoding="utf-8").partition("```bibtex\n")[2].partition("```")[0]
+    fields = dict(re.findall(r"^  (\w+) += \{(.*)\},?$", entry, re.MULTILINE))
+    plain = {key: re.sub("[{}]", "", value) for key, value in fields.items()}
+    [author] = cited["authors"]
+    expected = {"title": cited["title"], "author": author["name"], "version": cited["version"]}
+    assert plain == expected | {"year": str(preferred["year"])}

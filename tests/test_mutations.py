@@ -35,7 +35,7 @@ def small():
     config, _ = read_study(ROOT, [ROOT / "studies/quick/study.yaml"])
     models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
     config["models"] = {model: config["models"][model] for model in models}
-    free = {"rwmh", "hmc", "exact-posterior", "start", "noisy-statistics"}
+    free = {"rwmh", "hmc", "exact-posterior", "start", "noisy-statistics", "noisy-histogram"}
     config["runs"] = [
         {
             "models": ["flat-banana-2d"],

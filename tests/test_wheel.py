@@ -34,8 +34,6 @@ algorithms:
   newton:
     sampler: NoisyNewton
     accountant: gaussian
-    settings:
-      loans: {gradient_clip_bound: 2}
 """
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOANS = ("loans.yaml", "--model", "loans", "--algorithm", "newton", "--epsilon", 1)
@@ -129,8 +127,10 @@ def test_the_extra_has_what_commands_for_people_import():
     modules = [place.rpartition(".")[0] for place in places]
     _, libraries = imported(*modules, "dpmcmc.release.data_process")
     found = {canonicalize_name(library.split()[0]) for library in libraries}
-    # Models of JAX have an extra of their own; notebooks alone need IPython.
-    assert found - {"jax", "ipython"} <= present and found >= {"opendp", "xarray"}
+    # Models of JAX, figures and data frames need other extras, which their errors name; what a
+    # notebook shows is there where its libraries are.
+    others = {"jax", "numpyro", "ipython", "arviz", "pandas", "matplotlib"}
+    assert found - others <= present and found >= {"opendp", "xarray"}
 
 
 def test_nobody_is_told_to_install_a_name_of_a_package_index():

@@ -23,8 +23,8 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__} has no attribute {name}; see dir({__name__})")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(modules[name]), name)
-    return value
+    value = getattr(import_module(modules[name]), name)
+    return globals().setdefault(name, value)  # a package of that name is there now, and stays
 
 
 def __dir__():

@@ -35,6 +35,16 @@ COMMANDS = {
         "dpmcmc.release.own_data.check",
         "name settings*",
     ),
+    "task": Command(
+        "write a task for a method in any language: data, a budget, exact posteriors",
+        "dpmcmc.commands.tasks.task",
+        "model --output --study --epsilon --delta --data-sets",
+    ),
+    "score": Command(
+        "say what the methods that were submitted to a task are worth",
+        "dpmcmc.commands.score.score",
+        "folder --plot",
+    ),
     "ledger": Command("set, show or change the privacy budget of a data file", RELEASES),
     "rehearse": Command("run a release on simulated data, and judge it", RELEASES),
     "release": Command("run a method once on real data, with secret noise", RELEASES),

@@ -322,7 +322,8 @@ def model_of(file, build, columns=None, split=None):
     DataError
         If the file and the model do not make a data set.
     ValueError
-        "held_out: ...", for a share that leaves nothing on one side.
+        "columns: ...", for columns that the model cannot have; "held_out: ...", for a share that
+        leaves nothing on one side.
     """
     if file.num_rows < 2:
         raise DataError(f"{file.path.name}: has too few rows ({file.num_rows}); at least 2 needed")
@@ -335,6 +336,7 @@ def model_of(file, build, columns=None, split=None):
             f"{type(model).__name__} names no columns; give columns: a list of names, as in the "
             f"first line of {file.path.name}"
         )
+    model.check_columns(columns)
     rows = prepared(model, file, columns)
     require_rows_alone(model, file.rows(columns))
     if len(rows) < 2:

@@ -59,7 +59,10 @@ def reference(cls):
     """Place of a class, for `registry.load`: a file of one's own, or a module of a package."""
     module = cls.__module__
     is_file = "." not in module or module.endswith(".py")
-    return f"{sys.modules[module].__file__ if is_file else module}:{cls.__qualname__}"
+    # A class that a function has made need not have the name that the module gives it.
+    names = (name for name, value in vars(sys.modules[module]).items() if value is cls)
+    name = next(names, cls.__qualname__)
+    return f"{sys.modules[module].__file__ if is_file else module}:{name}"
 
 
 def in_a_process(payload):

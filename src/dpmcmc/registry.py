@@ -126,8 +126,8 @@ def load_file(path):
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[spec.name]
-        if isinstance(error, ModuleNotFoundError) and error.name == "jax":
-            error.msg = missing("jax", "jax")
+        if isinstance(error, ModuleNotFoundError) and error.name in ("jax", "numpyro"):
+            error.msg = missing(error.name, error.name)  # extras have their names
         raise
     return module
 

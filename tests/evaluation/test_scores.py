@@ -282,3 +282,13 @@ def test_a_method_that_covers_too_little_is_seldom_called_honest():
     skewed = 1 - 0.1315 * rng.chisquare(1, (3000, 20)).clip(max=7.6)  # with a mean of 0.87
     assert 0.08 < share(skewed) < 0.18  # 0.05 if they were normal
     assert share(0.90 + 0.02 * rng.standard_normal((3000, 20))) > 0.99
+
+
+def test_five_data_sets_with_ten_samples_each_can_be_honest():
+    sets = np.repeat(np.arange(5), 10)
+    metrics = {name: np.ones(50) for name in ("score_ratio", "width")}
+    metrics["is_scored"] = np.ones(50, bool)
+    metrics["coverage"] = 0.9 + 0.004 * (sets - 2)
+    assert scores.summary(metrics, sets)["honest"] == "honest"
+    few = {name: values[::10] for name, values in metrics.items()}
+    assert scores.summary(few, sets[::10])["honest"] == "undecided"

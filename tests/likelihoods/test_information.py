@@ -83,7 +83,7 @@ def test_a_bound_that_no_change_of_theta_follows_from_is_refused():
 
 
 def test_information_of_a_row_of_softmax_is_at_most_a_quarter_of_its_squared_gradient_bound():
-    """What `NoisyNewton` clips by, where nothing else is said: two classes of one half reach it."""
+    """Two classes of one half reach it."""
     settings = {"means": [0, 0], "sds": [1, 1], "classes": [0, 1, 2], "prior_variance": 1}
     model = Softmax(num_rows=2, **settings)
     rows, theta = np.array([[0, 0.7, -0.3]] * 2), np.array([0, 0, -50.0, 0, 0, 0, 0, 0, 0])

@@ -15,12 +15,16 @@ algorithms:
   newton:
     sampler: NoisyNewton
     accountant: gaussian
-    settings: {{mine: {{gradient_clip_bound: 2}}}}
+    settings: {{mine: {{gradient_clip_bound: 2, information_ratio: 0.2, shares: [0.1, 0.3, 0.6]}}}}
   penalty:
     sampler: DPPenalty
     move: GaussianWalk
     accountant: gaussian
     settings: {{mine: {{noise_scale: 2, proposal_scale: 0.3, clip_bound: 1}}}}
+  sample:
+    sampler: PosteriorSample
+    accountant: gaussian
+    settings: {{mine: {{ridge: 1}}}}
   own:
     sampler: leaking.py:AddsNoNoise
     accountant: gaussian

@@ -118,6 +118,7 @@ def test_what_cannot_run_is_refused_in_a_line_before_anything_is_spent(place, ca
         ("penalty", "--start", "1,2"): "or 1 numbers with commas between them, not 1,2",
         ("newton", "--chains", 2): "--chains: must be 1, because draws are free",
         ("rwmh",): "rwmh is not private",
+        ("sample",): "sample cannot be released, as PosteriorSample adds no noise",
         ("none",): "unknown algorithm none; valid algorithms:",
         ("newton", "--epsilon", 50): "One release on all rows may spend epsilon 9.51224",
         ("newton", "--output", "there"): "there exists already",
@@ -414,7 +415,13 @@ def test_a_plan_keeps_to_its_epsilon_whatever_the_method(place, epsilon):
         | {
             "settings": {
                 "mine": study["algorithms"]["penalty"]["settings"]["mine"]
-                | {"start": {"gradient_clip_bound": 2}}
+                | {
+                    "start": {
+                        "gradient_clip_bound": 2,
+                        "information_ratio": 0.2,
+                        "shares": [0.4, 0.6],
+                    }
+                }
             }
         },
     }

@@ -118,7 +118,7 @@ MISTAKES = {
         LOGISTIC | {"columns": ["y", "a", "b", "c"]},
         NEWTON,
         [],
-        "columns: y, a, b, c make data of shape (60, 4), and LogisticRegression takes (60, 3)",
+        "models.mine.columns: must be 3, the outcome and 2 covariates, not 4",
     ),
     "a column with a space at its end": (
         LOGISTIC | {"columns": ["y", "a", "b "]},
@@ -149,12 +149,6 @@ MISTAKES = {
         with_(NEWTON, start=[0, 0, 0]),
         [],
         "start: must be a number or a list of 2 numbers, not 3",
-    ),
-    "a private answer without a clip bound": (
-        LOGISTIC,
-        {"sampler": "AutoOneShot"},
-        [],
-        "gradient_clip_bound: must be given for LogisticRegression",
     ),
     "--start of a wrong length": (
         GAUSSIAN,

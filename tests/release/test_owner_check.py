@@ -59,8 +59,63 @@ def lines(output, verdict):
 def test_right_data_pass_with_the_number_of_rows_of_the_ledger(check):
     check.ledger(400)
     status, output, _ = check("mine.yaml", "loans")
-    assert status == 0 and output.endswith("loans: 27 ok, 0 FAILED, 3 not tried\n")
+    assert status == 0 and output.endswith("loans: 28 ok, 0 FAILED, 3 not tried\n")
     assert lines(output, "ok")[0].split()[-3:] == ["400", "400", "ok"]
+
+
+STANDARDISED = """
+    outcome: repaid
+    labels: [1, 2]
+    covariates: [age, income]
+    intercept: true
+    dimension: 3
+    centres: [50, 40000]
+    scales: [15, 9000]
+    prior_variance: 1
+    covariate_bound: 2
+algorithms:
+  newton:
+    sampler: NoisyNewton
+    accountant: gaussian
+    settings: {loans: {gradient_clip_bound: 0.75, information_ratio: 1e-6}}
+  walk:
+    sampler: DPPenalty
+    move: GaussianWalk
+    accountant: gaussian
+    settings: {loans: {noise_scale: 2, proposal_scale: 0.3, clip_bound: 1}}
+"""
+
+
+def test_public_units_pass_and_shares_of_weights_are_told(of_data, check, tmp_path):
+    first = STUDY.partition("    columns")[0]
+    (tmp_path / "mine.yaml").write_text(first + STANDARDISED.lstrip("\n"))
+    check.write(RAW, labels=(1, 2), rows=1000)
+    status, output, _ = check("mine.yaml", "loans")
+    assert status == 0
+    rng = np.random.default_rng(1000)
+    lengths = np.sqrt(1 + (rng.standard_normal((2, 1000)) ** 2).sum(axis=0))
+    [scaled] = [line for line in lines(output, "ok") if line.startswith("Rows longer than")]
+    assert f" {(lengths > 2).mean():.0%} of the rows " in scaled
+    # At theta = 0 the gradient of a row is half as long as its covariates.
+    [told] = [line for line in lines(output, "ok") if line.startswith("Rows that newton gives")]
+    assert f" {(lengths > 1.5).mean():.0%} of the rows " in told and "walk" not in output
+    assert "Covariate intercept: its usual size" in output
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "message"),
+    [
+        ((0, 1), "repaid,age,income", "column repaid must be 1 or 2, as LogisticRegression takes"),
+        ((1, 2), "repaid,age,pay", "has no line of names, or has there no column income"),
+    ],
+)
+def test_what_does_not_fit_the_named_columns_is_one_line(check, tmp_path, labels, names, message):
+    first = STUDY.partition("    columns")[0]
+    (tmp_path / "mine.yaml").write_text(first + STANDARDISED.lstrip("\n"))
+    check.write(RAW, labels=labels, names=names)
+    status, output, error = check("mine.yaml", "loans")
+    assert status == 2 and output == ""
+    assert message in error and error.count("\n") == 1
 
 
 def test_raw_units_fail(of_data, check):

@@ -46,7 +46,7 @@ def test_a_method_that_knows_its_noise_is_honest_and_worth_what_its_noise_leaves
     assert (much["rows"], much["epsilon"], much["draws"]) == (2000, 2, 400)
 
 
-@pytest.mark.parametrize(("epsilon", "coverage"), [(0.05, 0.07), (0.5, 0.75)])
+@pytest.mark.parametrize(("epsilon", "coverage"), [(0.05, 0.28), (0.5, 0.75)])
 def test_one_that_does_not_is_never_honest(plans, epsilon, coverage):
     [row] = rehearsal(plans("plug-in", epsilon), twins=30)
     assert abs(row["coverage"] - coverage) < 0.12
@@ -63,8 +63,8 @@ def test_few_twins_call_nothing_honest(plans):
 
 
 def test_other_numbers_of_rows_are_worth_more(plans):
-    few, many = (rehearsal(plans("noisy-statistics", 1, rows=n), 20)[0] for n in (1000, 100_000))
-    assert (few["rows"], many["rows"]) == (1000, 100_000)
+    few, many = (rehearsal(plans("noisy-statistics", 1, rows=n), 20)[0] for n in (300, 100_000))
+    assert (few["rows"], many["rows"]) == (300, 100_000)
     assert few["worth"] + 2 * few["worth_se"] < 0.9 < 0.97 < many["worth"]
 
 
@@ -90,6 +90,7 @@ def test_the_table_explains_itself(plans):
     assert lines[1].split()[:3] == ["2,000", "1", "400"]
     text = "\n".join(lines[2:])
     assert all(name in text for name in ("3 twins", "worth:", "90%_cover:", "width:", "honest:"))
+    assert "Exact draws by the model itself." in text
     assert "such as raw units\nor wrong outcomes" in text
 
 
@@ -101,7 +102,7 @@ def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):
     assert "--rows: must be given, because there is no ledger" in capsys.readouterr().err
     assert place.run("rehearse", *arguments, "--rows", "500", "1e3") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 13
+    assert len(lines) == 14
     assert [line.split()[0] for line in lines[1:5]] == ["500", "500", "1,000", "1,000"]
 
 

@@ -36,7 +36,7 @@ SAMPLERS = {
     "dp-barker": DPBarker(MOVE, 100),
     "dp-barker-full-data": FullDataDPBarker(MOVE, 0.5),
     "noisy-statistics": NoisyStatistics(noise_scale=1.0),
-    "noisy-newton": NoisyNewton(2.0, noise_scale=1.0),
+    "noisy-newton": NoisyNewton(2.0, 0.3, [0.1, 0.3, 0.6], noise_scale=1.0),
 }
 SAMPLERS["started"] = PrivateStart(
     DPPenalty(MOVE, noise_scale=0.3, clip_bound=2), NoisyStatistics(noise_scale=1.0)

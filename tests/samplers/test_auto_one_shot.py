@@ -14,7 +14,7 @@ LOGISTIC = dpmcmc.LogisticRegression(2, 300, prior_variance=1.0, covariate_bound
     ("model", "sampler", "settings"),
     [
         (BANANA, dpmcmc.NoisyStatistics(3.0), {}),
-        (LOGISTIC, dpmcmc.NoisyNewton(2.0, noise_scale=3.0), {"gradient_clip_bound": 2.0}),
+        (LOGISTIC, dpmcmc.NoisyNewton(1.0, noise_scale=3.0), {"gradient_clip_bound": 1.0}),
     ],
 )
 def test_its_draws_are_those_of_that_sampler(model, sampler, settings):
@@ -28,7 +28,8 @@ def test_its_draws_are_those_of_that_sampler(model, sampler, settings):
     assert answer.releases(300, 1.0, 5) == sampler.releases(300, 1.0, 5)
 
 
-def test_a_model_without_statistics_needs_a_clip_bound():
-    target = dpmcmc.Target(LOGISTIC, LOGISTIC.simulate(np.random.default_rng(1)))
-    with pytest.raises(ValueError, match=r"^gradient_clip_bound: must be given for Logistic"):
-        dpmcmc.AutoOneShot(noise_scale=3.0).prepare(streams(2), target)
+def test_it_chooses_as_that_sampler():
+    answer, newton = dpmcmc.AutoOneShot(noise_scale=3.0), dpmcmc.NoisyNewton(noise_scale=3.0)
+    assert answer.chosen_settings(LOGISTIC) == newton.chosen_settings(LOGISTIC)
+    statistics = dpmcmc.NoisyStatistics(noise_scale=3.0)
+    assert answer.chosen_settings(BANANA) == statistics.chosen_settings(BANANA)

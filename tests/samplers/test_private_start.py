@@ -100,7 +100,10 @@ def test_start_and_steps_spend_the_budget_together():
 
 @pytest.mark.parametrize(
     ("made", "start", "num_released"),
-    [(banana, STATISTICS, 3), (logistic, dpmcmc.NoisyNewton(4.0), 20)],
+    [
+        (banana, dpmcmc.NoisyStatistics(shares=[0.2, 0.8]), 2),
+        (logistic, dpmcmc.NoisyNewton(shares=[0.1, 0.3, 0.6]), 3),
+    ],
 )
 def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer(
     made, start, num_released

@@ -9,6 +9,7 @@ from dpmcmc.configuration.entries import load_class, read_algorithm, read_model
 from dpmcmc.configuration.keys import Algorithm
 from dpmcmc.configuration.yaml_files import ConfigError, converted, listed, read_yaml
 from dpmcmc.data_files import DataFile, Split, data_set
+from dpmcmc.evaluation.checking.clip import check_clip
 from dpmcmc.evaluation.checking.data import check_data
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.evaluation.checking.samplers import check_move, check_sampler
@@ -54,7 +55,9 @@ def checks_of_entry(entry):
         return
     columns = entry.data["columns"]
     yield from check_data(entry.model, DataFile(entry.data["file"]).rows(columns), columns)
-    yield from check_model(entry.model, data_of(entry))
+    data = data_of(entry)
+    yield from check_clip(entry.model, data)
+    yield from check_model(entry.model, data)
 
 
 def data_of(entry):

@@ -60,9 +60,10 @@ class AlgorithmEntry(Algorithm):
         """True if only its preparation costs something."""
         return self.sampler_class.has_free_steps
 
-    def settings_on(self, model, varied=None):
-        """Settings on a model, with those of a sweep in their place."""
-        return self.settings.get(model, {}) | (varied or {})
+    def settings_on(self, model, varied=None, epsilon=None):
+        """Settings on a model; those of an epsilon replace them, and those of a sweep both."""
+        at = self.settings_at.get(model, {}).get(epsilon, {})
+        return self.settings.get(model, {}) | at | (varied or {})
 
     def spec(self, settings):
         """The sampler with such settings, for `dpmcmc.registry.build`."""

@@ -72,6 +72,7 @@ class Algorithm(Table):
     label: Label = ABSENT
     about: Text = ""
     settings: dict[str, dict[str, Any]] = {}
+    settings_at: dict[str, dict[float, dict[str, Any]]] = {}  # by model and epsilon
     powers_of_n: dict[str, Annotated[float, Meta(ge=-4, le=4)]] = {}
 
 

@@ -56,9 +56,13 @@ def sample(rng, target, size):
     return draws[rng.permutation(np.arange(SPACING - 1, len(draws), SPACING))]
 
 
+class NotNearlyNormal(JobError):
+    """A posterior that independent proposals do not draw from."""
+
+
 def refused(found):
-    """A JobError."""
-    return JobError(
+    """A NotNearlyNormal error."""
+    return NotNearlyNormal(
         f"the posterior is not nearly normal, as reference: normal asks for: {found}; take "
         "reference: long-run"
     )

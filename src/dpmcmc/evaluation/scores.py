@@ -227,7 +227,8 @@ def summary(metrics, data_sets=None):
     for name in names:
         row[name], row[f"{name}_se"], count = mean_and_error(metrics[name], data_sets)
     row["worth"], row["worth_se"] = worth(row["score_ratio"], row["score_ratio_se"])
-    return row | {"honest": honesty(row["coverage"], row["coverage_se"], count)}
+    verdict = honesty(row["coverage"], row["coverage_se"], count, len(is_scored))
+    return row | {"honest": verdict}
 
 
 def mean_and_error(values, data_sets=None):
@@ -249,7 +250,7 @@ def worth(score_ratio, error):
     return score_ratio**-2, 2 * error * score_ratio**-3
 
 
-def honesty(coverage, error, count):
+def honesty(coverage, error, count, samples=None):
     """Verdict on 90 % intervals from their mean coverage.
 
     They are `honest` if their mean coverage is at least 87 %, and so is the lower end of its
@@ -261,19 +262,22 @@ def honesty(coverage, error, count):
     method whose intervals now and then miss altogether looks better than it is. Of methods at 87 %
     with masses as skewed as a chi-square variable, 14 % are called honest with twenty samples
     rather than 5 %; of those that hold all or nothing, and 78 % on average, 0.5 % with twenty and
-    8 % with ten. So with fewer than `LEAST_SAMPLES` samples nothing is honest.
+    8 % with ten. So with fewer than `LEAST_SAMPLES` samples nothing is honest. Of several samples a
+    data set all count, since the doubt of few data sets is in Student's t.
 
     Parameters
     ----------
     coverage, error : float
         Mean and standard error.
     count : int
-        Independent samples that they are of.
+        Independent values that they are of: samples, or data sets.
+    samples : int, optional
+        All samples, where several are of a data set.
     """
     if count < 2:
         return "undecided"
     half = stdtrit(count - 1, CONFIDENCE) * error
     if coverage + half < LEAST_COVERAGE:
         return "not honest"
-    is_sure = count >= LEAST_SAMPLES and coverage - half >= LEAST_COVERAGE
+    is_sure = (samples or count) >= LEAST_SAMPLES and coverage - half >= LEAST_COVERAGE
     return "honest" if is_sure else "undecided"

@@ -49,6 +49,11 @@ class Passes(NamedTuple):
     information: Pass  # (theta, bound) -> clipped sum, clipped rows: (d (d + 1) / 2 + 1,)
 
 
+def row_gradients(log_likelihood_row, theta, rows):
+    """Gradients of the log-likelihood of single rows, (k, d)."""
+    return np.asarray(jax.vmap(jax.grad(log_likelihood_row), (None, 0))(theta, rows))
+
+
 def compiled_passes(log_likelihood_row):
     """The `Passes` of a log-likelihood of one row, (theta, row) -> scalar."""
     log_likelihoods = jax.vmap(log_likelihood_row, (None, 0))

@@ -8,6 +8,7 @@ import numpy as np
 from dpmcmc.arrays import read_only
 from dpmcmc.likelihoods.affine import AffineLikelihood
 from dpmcmc.likelihoods.blocks import arranged
+from dpmcmc.likelihoods.bounded_scores import Scores, plain_scores
 from dpmcmc.models.in_units import InUnits
 from dpmcmc.models.model import Model
 
@@ -81,6 +82,13 @@ class ExponentialFamily(Model):
     def data_shape(self) -> tuple[int, ...]:
         """Shape of a data set, (m, n)."""
         return self.num_statistics, self.num_rows
+
+    def bounded_scores(
+        self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float
+    ) -> Scores:
+        """Gradients of rows t(x), (k, m), cut to the bound; same as `Model.bounded_scores`."""
+        jacobian, offset = self.gradient_coefficients(theta)
+        return plain_scores(rows @ jacobian - offset)
 
     def likelihood(self, data: np.ndarray) -> AffineLikelihood:
         """Clipped sums over the rows of one data set."""

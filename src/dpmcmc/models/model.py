@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmcmc.likelihoods.bounded_scores import Scores
 from dpmcmc.settings import Settings
 
 
@@ -93,6 +94,32 @@ class Model(Settings, ABC):
     def likelihood(self, data: np.ndarray) -> Any:
         """The likelihood of one data set, which `Target` asks; the class of the kind defines it."""
 
+    def bounded_scores(
+        self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float
+    ) -> Scores:
+        """Scores of rows (k, p) for `NoisyNewton`; the kinds of likelihood have it, for any model.
+
+        Theirs are gradients of which nothing is known. These are cut to the bound's length, which
+        biases unless errors are symmetric. A model of your own does better by one of two ways, and
+        keeps the mean zero at the true theta:
+
+        - It knows the largest length of a row's score over all outcomes, and returns the gradients
+          as they are, that length, and roots of the expected information. Such a row gets a weight
+          that does not see its outcome.
+        - It clips the outcome, subtracts the mean of the clipped outcome, and returns roots of the
+          slope of that, its covariance with the gradient.
+
+        Parameters
+        ----------
+        theta : (d,) array
+        rows : (k, p) array
+        bound : float
+            B, of a row's score.
+        ratio : float
+            b. A row has weight 1 where largest^2 + b^2 |slope|^2 / 2 <= B^2.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no bounded_scores")
+
     def prepare(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the model, (k, p'), from those of a file; by default as they are.
 
@@ -119,6 +146,20 @@ class Model(Settings, ABC):
         """Names of the components of theta that belong to columns of its data; by default none."""
         return []
 
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Raise a ValueError, "columns: ...", for columns that cannot be those of its data."""
+
+    def in_file_units(self, draws: np.ndarray) -> np.ndarray:
+        """Draws (..., d) of theta in the units of its data, as a release has them: as they are.
+
+        Parameter names are those of the components of this.
+        """
+        return draws
+
+    def units_in_words(self) -> list[str]:
+        """Lines of a release's statement on the units of draws, which hold public numbers alone."""
+        return []
+
     def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """A data set, in any order of its rows; only for models whose data are simulated.
 
@@ -134,6 +175,19 @@ class Model(Settings, ABC):
             Unless the model defines it.
         """
         raise NotImplementedError(f"{type(self).__name__} has no simulate: it cannot make data")
+
+    def simulate_rare(self, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
+        """A data set at theta whose covariates have another law than those of `simulate`.
+
+        `rehearse` tries a release on both. Rare binary covariates and heavy tails are what releases
+        withstand least.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless the model defines it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no simulate_rare")
 
     def sample_prior(self, rng: np.random.Generator) -> np.ndarray:
         """A draw of the prior, (d,); only for models that have a proper one.

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmcmc.likelihoods.bounded_scores import Scores, plain_scores
 from dpmcmc.likelihoods.rows import RowsLikelihood
 from dpmcmc.models.in_units import InUnits
 from dpmcmc.models.model import Model
@@ -51,6 +52,23 @@ class RowsModel(Model):
         A model may have one of its own that is faster, or loses fewer digits to the difference.
         """
         return self.log_likelihood(theta_new, rows) - self.log_likelihood(theta, rows)
+
+    def log_likelihood_ratios(
+        self, theta: np.ndarray, positions: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """Sums of these ratios over a block of rows, for many new positions (m, d): (m,).
+
+        For references, not for chains. A model may have one of its own that is faster.
+        """
+        return np.array(
+            [self.log_likelihood_ratio(theta, position, rows).sum() for position in positions]
+        )
+
+    def bounded_scores(
+        self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float
+    ) -> Scores:
+        """Gradients, cut to the bound; same as `Model.bounded_scores`."""
+        return plain_scores(np.asarray(self.gradient(theta, rows)))
 
     def likelihood(self, data: np.ndarray) -> RowsLikelihood:
         """Clipped sums over the rows of one data set."""

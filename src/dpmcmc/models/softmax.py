@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from dpmcmc.likelihoods.bounded_scores import Scores
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.models.tempered import Tempered
 from dpmcmc.settings import Count, Number, Numbers, Positive, Rows
@@ -116,6 +117,16 @@ class Softmax(Tempered, RowsModel):
         np.multiply(rows.T[1:, None], errors, out=gradients[1:])
         return gradients.reshape(self.dimension, len(rows)).T
 
+    def bounded_scores(
+        self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float
+    ) -> Scores:
+        """Gradients, their largest length over all classes, and roots of the information."""
+        x = np.column_stack([np.ones(len(rows)), rows[:, 1:]])
+        free = slice(self.num_classes - self.has_baseline)
+        return scores_of_classes(
+            self.gradient(theta, rows), self.probabilities(theta, rows), x, free
+        )
+
     def probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """P(k | x, theta) of each class, (k, K), whatever the class of the row."""
         return self._shares(theta, rows).T
@@ -181,6 +192,37 @@ class Softmax(Tempered, RowsModel):
         if self.prior_bound is None:
             return -theta / self.prior_variance
         return np.zeros(self.dimension)
+
+
+def scores_of_classes(
+    gradients: np.ndarray, shares: np.ndarray, x: np.ndarray, free: slice
+) -> Scores:
+    """Scores of rows for `NoisyNewton`: a row gets a weight that does not see its class.
+
+    The score of class k is (e_k - p) times x. The information is the mean of its outer products
+    over the classes.
+
+    Parameters
+    ----------
+    gradients : (k, d) array
+    shares : (k, K) array
+        Probabilities p of the classes.
+    x : (k, q) array
+        Covariates.
+    free : slice
+        Classes that theta, a matrix of q rows, has a column for.
+    """
+    k, num_classes = shares.shape
+    errors = (np.eye(num_classes) - shares[:, None, :])[:, :, free]
+    farthest = np.sqrt(np.einsum("kcj,kcj->kc", errors, errors).max(axis=1))
+    weighted = errors * np.sqrt(shares)[:, :, None]
+    roots = x[:, None, :, None] * weighted[:, :, None, :]
+    return Scores(
+        gradients,
+        farthest * np.sqrt(np.einsum("kj,kj->k", x, x)),
+        roots.reshape(k, num_classes, -1),
+        np.einsum("kjci,kjci->k", roots, roots),
+    )
 
 
 def is_within(theta: np.ndarray, bound: float) -> bool:

@@ -14,4 +14,22 @@
     rows          sums over rows, each row read by itself
     statement     the published files: draws, and their cost
     rehearsal     the same release on simulated twins
+    plot          its picture
+    notebook      the commands from Python
+
+The package is a function too, `dpmcmc.release(...)`: that of `notebook`, which has its name.
 """
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _Callable(ModuleType):
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        notebook = import_module(f"{__name__}.notebook")  # which is of this package
+        return notebook.release(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

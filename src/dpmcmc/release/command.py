@@ -1,6 +1,8 @@
 """The commands `ledger`, `release` and `rehearse`."""
 
 import argparse
+import importlib.util
+import json
 import os
 import re
 import shlex
@@ -8,22 +10,25 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from dpmcmc.configuration.yaml_files import ConfigError
+from dpmcmc.extras import missing
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import statement
 from dpmcmc.release.launcher import run_data_process
 from dpmcmc.release.libraries import OF_NUMBERS, require_installed
-from dpmcmc.release.plan import DRAWS, plan, require_libraries
+from dpmcmc.release.plan import DRAWS, plan, require_libraries, sampler_of, with_noise
 from dpmcmc.release.reading import data_of, read_part
 
 REFUSED, SPENT = 1, 3  # exit statuses: nothing is spent; something is, or may be
 LEAST_DELTA = 1e-100  # far more than the theorem of docs/release.md adds
+FAR = 2.0  # factor by which a setting may differ from the one that would be chosen
 IS_SPENT = "Its planned cost is spent."
 MAY_BE = "`ledger show` says what is spent."
 
@@ -316,6 +321,8 @@ def describe(planned, found):
     if part.algorithm.has_free_steps:
         length = f"{planned.iterations:,} draws from one private release"
     print(f"{part.algorithm.id} on {part.model.id}, {planned.model.num_rows:,} rows: {length}")
+    if chosen := planned.chosen:
+        print(f"    chosen by public numbers: {in_words(chosen)}")
     print(f"    cost: epsilon {planned.epsilon:g} at delta {planned.delta:g}")
     both = [found.spent(name) + planned.entry[name] for name in ("mu_squared", "slack")]
     problem = found.refusal(planned.entry)
@@ -328,6 +335,17 @@ def describe(planned, found):
         raise JobError(problem)
 
 
+def in_words(settings):
+    """Settings in one line."""
+    texts = (
+        [f"{number:g}" for number in value] if isinstance(value, list) else [f"{value:.4g}"]
+        for value in settings.values()
+    )
+    return "; ".join(
+        f"{name} {', '.join(text)}" for name, text in zip(settings, texts, strict=True)
+    )
+
+
 # -- A rehearsal -----------------------------------------------------------------------------------
 
 
@@ -336,6 +354,8 @@ def rehearse(arguments):
     from dpmcmc.release.rehearsal import rehearsal, table
 
     given = rehearsal_parser().parse_args(joined(arguments))
+    if given.plot and importlib.util.find_spec("matplotlib") is None:
+        raise JobError(missing("matplotlib", "studies"))
     sizes, delta = given.rows, given.delta
     try:
         data = data_of(given.study, given.model)
@@ -354,9 +374,31 @@ def rehearse(arguments):
             plan(part, epsilon, of_size, given.chains, given.start, given.draws)
             for epsilon in given.epsilon
         ]
+        for one in plans:
+            tell_of_settings(one)
         rows += rehearsal(plans, given.twins, given.seed)
-    print(table(rows))
+    if given.plot:
+        from dpmcmc.release.plot import draw
+
+        draw(rows, given.plot)
+    print(json.dumps(rows) if given.json else table(rows))
     return 0
+
+
+def tell_of_settings(planned):
+    """Warn of numbers that are far from those that public numbers lead to."""
+    given = with_noise(sampler_of(planned.part), planned.noise_scale)
+    chosen = planned.chosen
+    free = {name: None for name in chosen if isinstance(getattr(given, name, None), float)}
+    if not free:
+        return
+    best = replace(given, **free).chosen_settings(planned.model)
+    for name in free:
+        if not 1 / FAR < chosen[name] / best[name] < FAR:
+            tell(
+                f"rehearse: {name} is {chosen[name]:g}, at epsilon {planned.epsilon:g} "
+                f"{best[name]:.3g} would be chosen; leave it out to take that"
+            )
 
 
 # -- Options ---------------------------------------------------------------------------------------
@@ -387,6 +429,13 @@ def rehearsal_parser():
     parser.add_argument("--epsilon", type=positive, required=True, nargs="+")
     parser.add_argument("--twins", type=count, default=20, help="data sets, at least 2")
     parser.add_argument("--seed", type=int, default=0, help="of the twins, which are not secret")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        type=picture,
+        help="also draw worth and coverage: .png, .pdf, .svg",
+    )
+    parser.add_argument("--json", action="store_true", help="print the rows of the table as JSON")
     return parser
 
 
@@ -432,6 +481,13 @@ def count(text):
     if not value.is_integer():
         raise argparse.ArgumentTypeError(f"{problem}, not {text}")
     return int(value)
+
+
+def picture(text):
+    """Path of a picture."""
+    if Path(text).suffix not in (".png", ".pdf", ".svg"):
+        raise argparse.ArgumentTypeError(f"must be a file that ends in .png, .pdf or .svg: {text}")
+    return Path(text)
 
 
 def number(text, low, high, problem):

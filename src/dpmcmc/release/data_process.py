@@ -32,12 +32,11 @@ import numpy as np
 from dpmcmc import registry
 from dpmcmc.data_files import DataFile, prepared
 from dpmcmc.models.exponential_family import ExponentialFamily
-from dpmcmc.models.model import Model
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
 from dpmcmc.release.noise import require_noise
-from dpmcmc.release.plan import with_noise
+from dpmcmc.release.plan import message_of, with_noise
 from dpmcmc.release.rows import RowByRow, in_file_order
 from dpmcmc.release.streams import Allowance, SecretStreams
 from dpmcmc.samplers.chain import run_chain
@@ -45,7 +44,6 @@ from dpmcmc.samplers.chain import run_chain
 PACKAGE = Path(__file__).parents[1]
 PR_SET_DUMPABLE = 4  # of prctl(2)
 SAME, CHANGED = b"same\n", b"changed\n"  # whether the data are those of the ledger
-MOST_LETTERS = 200  # of what an exception says
 
 
 class Contents(DataFile):
@@ -262,18 +260,6 @@ def as_npy(names, rows):
 
 
 WRITERS = {".csv": as_csv, ".parquet": as_parquet, ".npy": as_npy}
-
-
-def message_of(error):
-    """Text of an exception, in a line; for twins only."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, Model):
-        name = type(error.obj).__name__
-        return f"needs a model with {error.name}, which {name} does not have"
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # of a class of one's own
-        text = ""
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
 
 
 # -- An exception ----------------------------------------------------------------------------------

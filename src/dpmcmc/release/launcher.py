@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmcmc.release.data_process import CHANGED, MOST_LETTERS, SAME
+from dpmcmc.release.data_process import CHANGED, SAME
+from dpmcmc.release.plan import MOST_LETTERS
 
 # Of variables that let OpenDP, or the OpenSSL in it, load other code in place of what draws noise.
 PREFIXES = ("OPENDP_", "OPENSSL_")
@@ -66,7 +67,7 @@ def spec_of(planned, budget):
     part = planned.part
     return {
         "model": part.model.spec,
-        "sampler": part.algorithm.spec(part.settings),
+        "sampler": planned.spec,
         "noise_scale": planned.noise_scale,
         "data": budget and str(part.model.data),
         "suffix": part.model.data.suffix,
@@ -85,7 +86,7 @@ def spec_of(planned, budget):
 def understood(pipe, planned, is_twin):
     """A problem and draws, of what that process says: nothing of the data is shown as it stands.
 
-    Only its first line is out of reach of a model's code.
+    Draws are in the units of the file. Only its first line is out of reach of a model's code.
     """
     shape = (planned.chains, planned.kept, len(planned.names))
     verdict = pipe.readline(len(CHANGED))
@@ -97,7 +98,7 @@ def understood(pipe, planned, is_twin):
         end = answer["end"]
         if end == "finished" and answer["shape"] == [*shape]:
             draws = np.frombuffer(pipe.read(8 * math.prod(shape)))
-            return None, draws.reshape(shape)
+            return None, planned.model.in_file_units(draws.reshape(shape))
     return problem_of(end, answer, planned.part, is_twin), None
 
 

@@ -5,16 +5,22 @@ from itertools import chain
 from pathlib import Path
 
 from dpmcmc import registry
+from dpmcmc.accounting.costs import preparation_noise
 from dpmcmc.commands import check as of_classes
 from dpmcmc.configuration.catalogue import read_study
-from dpmcmc.configuration.entries import read_model
-from dpmcmc.configuration.keys import ModelKeys
+from dpmcmc.configuration.entries import check_settings, read_algorithm, read_model
+from dpmcmc.configuration.keys import Algorithm, ModelKeys
 from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, listed
 from dpmcmc.data_files import DataFile
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.files import JobError
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.regression import CovariateModel
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.reading import import_own
+from dpmcmc.samplers.noisy_newton import NoisyNewton
+
+EPSILON = 1  # at which settings are chosen to say how many rows get a weight
 
 
 def check(name, settings):
@@ -32,17 +38,19 @@ def check(name, settings):
     if Path(name).suffix not in (".yaml", ".yml"):
         return of_classes.check(name, settings)
     try:
-        entry = read_entry(name, settings)
-        findings = [*rows_and_ledger(entry)] if entry.data else []
+        config, folders = read_study(None, [Path(name)])
+        entry = read_entry(name, config, folders, settings)
+        findings = []
+        if entry.data:
+            findings = [*rows_and_ledger(entry), *weighted_down(entry, config, folders)]
     except (ConfigError, JobError, registry.UnknownName) as error:
         print(f"check: {error}", file=sys.stderr)
         return 2
     return of_classes.report(entry.id, chain(findings, of_classes.checks_of_entry(entry)))
 
 
-def read_entry(file, ids):
-    """The entry of a model of a study's file, with its data."""
-    config, folders = read_study(None, [Path(file)])
+def read_entry(file, config, folders, ids):
+    """The entry of a model of a study's configuration, with its data."""
     if len(ids) != 1:
         raise ConfigError(f"{file}: give the id of one model: {listed(config['models'])}")
     check_known(ids, config["models"], "model", "model")
@@ -66,3 +74,27 @@ def rows_and_ledger(entry):
     is_same = ledgers.fingerprint(Path(file).read_bytes(), budget.salt) == budget.fingerprint
     found = "the same" if is_same else "another; `ledger change` records it"
     yield Finding("The file of the data", found, "the ledger's", is_same)
+
+
+def weighted_down(entry, config, folders):
+    """Findings about rows of a regression that count less than fully, one for each noisy Newton."""
+    model = entry.model
+    if not isinstance(model, CovariateModel):
+        return
+    noise, target = preparation_noise(model.num_rows, EPSILON), None
+    for name, keys in config["algorithms"].items():
+        where = f"algorithms.{name}"
+        algorithm = converted(keys, Algorithm, where)
+        if algorithm.sampler != NoisyNewton.__name__:
+            continue
+        algorithm = read_algorithm(name, algorithm, folders)
+        settings = algorithm.settings_on(entry.id)
+        check_settings(algorithm, entry, settings, f"{where}.settings.{entry.id}")
+        sampler = registry.build(algorithm.spec(settings)).with_preparation_noise(noise)
+        target = target or Target(model, of_classes.data_of(entry))
+        yield Finding(
+            f"Rows that {name} gives a weight below 1 at its start, at epsilon {EPSILON}",
+            f"{sampler.share_weighted_down(target):.0%} of the rows",
+            "any share",
+            True,
+        )

@@ -27,6 +27,7 @@ MOST_NUMBERS = 10**7  # so are all that are written
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
 ALIKE = 1.01  # noise variances, in the list of what is released
+MOST_LETTERS = 200  # of what an exception says
 STATED_SLACK = 1e-4  # of an epsilon: by so much the stated one may exceed the one that is spent
 
 
@@ -46,6 +47,7 @@ class Plan(NamedTuple):
     delta0: float
     allowed: Allowance  # of each chain: no more is released
     what: list  # what is released, for the ledger
+    chosen: dict  # settings that the sampler chooses by public numbers
 
     @property
     def model(self):
@@ -53,9 +55,21 @@ class Plan(NamedTuple):
         return self.part.model.model
 
     @property
+    def spec(self):
+        """Entry of the sampler, for `registry.build`, with the settings that it has chosen.
+
+        They are in the entry because the process that reads the data must not choose: its model
+        has seen the rows.
+        """
+        spec = self.part.algorithm.spec(self.part.settings)
+        if self.chosen and "start" in spec and "chain" in spec:
+            return spec | {"start": spec["start"] | self.chosen}
+        return spec | self.chosen
+
+    @property
     def sampler(self):
         """The sampler; to run, some need what is computed beside their settings."""
-        return with_noise(sampler_of(self.part), self.noise_scale)
+        return with_noise(registry.build(self.spec), self.noise_scale)
 
     @property
     def least_noise(self):
@@ -92,6 +106,26 @@ def sampler_of(part):
 def with_noise(sampler, scale):
     """The sampler with the noise of its preparation, if the budget decides it."""
     return sampler if scale is None else sampler.with_preparation_noise(scale)
+
+
+def message_of(error):
+    """Text of an exception, in a line; not where rows may be in it."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, Model):
+        name = type(error.obj).__name__
+        return f"needs a model with {error.name}, which {name} does not have"
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # of a class of one's own
+        text = ""
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
+
+
+def chosen_settings(sampler, part):
+    """Settings that a sampler chooses for the model of a part, by name; JobError if it cannot."""
+    try:
+        return sampler.chosen_settings(part.model.model)
+    except (AttributeError, NotImplementedError, ValueError) as error:
+        raise JobError(f"{part.where}: {message_of(error)}") from None
 
 
 # -- What it costs ---------------------------------------------------------------------------------
@@ -165,6 +199,7 @@ def plan(part, epsilon, delta, chains=1, start=None, draws=DRAWS):
         delta0,
         allowance(price.of_chain(iterations), size),
         [described(kind, count) for kind, count in grouped(price.releases(total), ALIKE)],
+        chosen_settings(sampler, part),
     )
 
 

@@ -77,6 +77,12 @@ def read_part(file, model, algorithm, rows=None):
             f"--algorithm: {algorithm} is not private, as {of_algorithm.sampler_class.__name__} "
             "adds no noise that an accountant could price"
         )
+    if of_algorithm.sampler_class.is_exact_draw:
+        raise ConfigError(
+            f"--algorithm: {algorithm} cannot be released, as "
+            f"{of_algorithm.sampler_class.__name__} adds no noise: it is private in exact "
+            "arithmetic alone"
+        )
     of_algorithm = msgspec.structs.replace(of_algorithm, accountant=ACCOUNTANT)
     settings = of_algorithm.settings_on(model)
     columns = keys.columns or entry.model.columns
@@ -127,6 +133,10 @@ def check_columns(columns, model, where):
         takes = getattr(model, "row_length", takes)
     if takes not in (0, len(columns)):
         raise ConfigError(f"{where}.columns: must be the {takes} of {name}, not {len(columns)}")
+    try:
+        model.check_columns(columns)
+    except ValueError as error:
+        raise ConfigError(f"{where}.{error}") from None
 
 
 def read_entry(name, keys, settings, folders, rows):

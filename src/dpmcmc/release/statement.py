@@ -61,8 +61,10 @@ def statement(plan, ledger, line):
         "algorithm": part.algorithm.sampler_class.__name__,
         "settings": settings_of(part.algorithm.spec(part.settings)),
         "noise_scale": plan.noise_scale,
+        "chosen": plan.chosen,
         "model": settings_of(model),
         "columns": part.columns,
+        "units": plan.model.units_in_words(),
         "start": plan.start,
         "iterations": plan.iterations,
         "chains": plan.chains,
@@ -166,6 +168,7 @@ What is not covered
 How to read it
   Draws are those of a private method, not of the exact posterior.
   {width}
+{indented(facts["units"])}\
   chain.csv and chain.nc have the same draws. statement.json has all settings, and digests of both
   files, by which it shows if they were exchanged.
 """
@@ -205,6 +208,11 @@ def changed(budgets):
         "If results of releases had a part in that, the guarantee for all releases is that of the",
         "largest budget that the owner would have set after any results.",
     ]
+    return indented(lines)
+
+
+def indented(lines):
+    """Lines of a section."""
     return "".join(f"  {line}\n" for line in lines)
 
 

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.model import Model
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
-from dpmcmc.settings import Noise, Number, Numbers, Positive
+from dpmcmc.settings import Noise, Number, Numbers, Positive, Positives, Shares
 
 
 @dataclass(frozen=True)
@@ -24,49 +26,50 @@ class AutoOneShot(OneShot):
     noise_scale : float, optional
         1 / mu: the noise's *standard deviation* over the sensitivity. By default it follows from
         the budget.
-    gradient_clip_bound, information_clip_bound, start : optional
-        Those of `NoisyNewton`. A model that is not an exponential family needs the first.
-    first_radius : float, optional
-        That of `NoisyStatistics`.
+    shares : list of float, optional
+        Share of mu^2 of each step or round.
+    gradient_clip_bound, information_ratio, start : optional
+        Those of `NoisyNewton`.
+    radii, first_radius : optional
+        Those of `NoisyStatistics`.
     """
 
     noise_scale: Noise | None = None
     gradient_clip_bound: Positive | None = None
-    information_clip_bound: Positive | None = None
+    information_ratio: Positive | None = None
+    shares: Shares | None = None
     start: Number | Numbers = 0.0
+    radii: Positives | None = None
     first_radius: Positive | None = None
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Same as in the sampler for the model."""
-        return self.sampler_for(target).prepare(rng, target)
+        return self.sampler_for(target.model).prepare(rng, target)
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
-        return self.sampler_for(target).step(rng, state, target)
+        return self.sampler_for(target.model).step(rng, state, target)
 
-    def sampler_for(self, target: Target) -> NoisyStatistics | NoisyNewton:
-        """`NoisyStatistics` or `NoisyNewton`.
+    def chosen_settings(self, model: Model) -> dict[str, Any]:
+        """Those of the sampler for the model."""
+        return self.sampler_for(model).chosen_settings(model)
 
-        Raises
-        ------
-        ValueError
-            If the second has no clip bound.
-        """
-        if isinstance(target.model, ExponentialFamily):
-            return self._statistics
-        if self.gradient_clip_bound is None:
-            name = type(target.model).__name__
-            raise ValueError(
-                f"gradient_clip_bound: must be given for {name}, which is no ExponentialFamily"
-            )
-        return self._newton
+    def sampler_for(self, model: Model) -> NoisyStatistics | NoisyNewton:
+        """`NoisyStatistics` or `NoisyNewton`."""
+        return self._statistics if isinstance(model, ExponentialFamily) else self._newton
 
     @cached_property
     def _statistics(self) -> NoisyStatistics:
-        return NoisyStatistics(self.noise_scale, first_radius=self.first_radius)
+        return NoisyStatistics(
+            self.noise_scale, self.shares, self.radii, first_radius=self.first_radius
+        )
 
     @cached_property
     def _newton(self) -> NoisyNewton:
-        assert self.gradient_clip_bound is not None  # by `sampler_for`
-        bounds = self.gradient_clip_bound, self.information_clip_bound
-        return NoisyNewton(*bounds, self.noise_scale, start=self.start)
+        return NoisyNewton(
+            self.gradient_clip_bound,
+            self.information_ratio,
+            self.shares,
+            noise_scale=self.noise_scale,
+            start=self.start,
+        )

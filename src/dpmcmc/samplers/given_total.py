@@ -4,24 +4,20 @@ For exponential families that have no exact draws of it.
 """
 
 import math
-from functools import cached_property
 
 import numpy as np
 
 from dpmcmc.models.exponential_family import ExponentialFamily
-
-BURN_IN = 100  # transitions; one a draw follows, so long that draws hardly depend on each other
-LEAPFROG_STEPS = 8
-STEP = 0.25  # of the leapfrog, in units of the standard deviations at the mode
-SCORING_STEPS = 100
-SMALL = 1e-10  # of a scoring step, in those units
+from dpmcmc.samplers.at_mode import AtMode
+from dpmcmc.samplers.clipped_law import DrawnLaw, NormalLaw, UnclippedLaw
 
 
-class GivenTotal:
+class GivenTotal(AtMode):
     """Posterior of an exponential family given a total S of t(x), with noise or without.
 
     Without noise it is p(theta) exp(T (eta(theta) . S - n A(theta))). With it, S is normal with
-    mean n E t(x) and covariance V = n Cov t(x) / T + L L^T.
+    mean n E t(x) and covariance V = n Cov t(x) / T + L L^T; where rows were clipped, mean and
+    covariance are those of a clipped row.
 
     Parameters
     ----------
@@ -30,12 +26,21 @@ class GivenTotal:
     total : (m,) array
     noise : (m, m) array or None
         L, the factor of the covariance of the noise; None without.
+    law : NormalLaw or DrawnLaw, optional
+        Of a clipped row; only with noise.
     """
 
+    model: ExponentialFamily
+
     def __init__(
-        self, model: ExponentialFamily, total: np.ndarray, noise: np.ndarray | None = None
+        self,
+        model: ExponentialFamily,
+        total: np.ndarray,
+        noise: np.ndarray | None = None,
+        law: NormalLaw | DrawnLaw | UnclippedLaw | None = None,
     ) -> None:
         self.model, self.total, self.noise = model, total, noise
+        self.law = UnclippedLaw(model) if law is None else law
 
     def log_density(self, theta: np.ndarray) -> float:
         """ln of the density at theta, up to a constant; -inf outside of the prior's support."""
@@ -47,7 +52,7 @@ class GivenTotal:
             slope, intercept = model.ratio_coefficients(self._origin, theta)
             value = T * (slope @ self.total - n * intercept) + log_prior
         else:
-            residual = self.total - n * model.statistic_mean(theta)
+            residual = self.total - n * self.law.mean(theta)
             sign, log_determinant = np.linalg.slogdet(self._covariance(theta))
             if not sign > 0:
                 return -math.inf
@@ -61,8 +66,8 @@ class GivenTotal:
         jacobian, offset = model.gradient_coefficients(theta)
         if self.noise is None:
             return T * (self.total @ jacobian - n * offset) + model.grad_log_prior(theta)
-        residual = self.total - n * model.statistic_mean(theta)
-        pull = n * self._slope(theta, jacobian).T
+        residual = self.total - n * self.law.mean(theta)
+        pull = n * self.law.slope(theta, jacobian).T
         return pull @ np.linalg.solve(self._covariance(theta), residual) + model.grad_log_prior(
             theta
         )
@@ -72,93 +77,13 @@ class GivenTotal:
         model, n, T = self.model, self.model.num_rows, self.model.likelihood_power
         jacobian, _ = model.gradient_coefficients(theta)
         if self.noise is None:
-            return n * T * (jacobian.T @ self._slope(theta, jacobian))
-        slope = n * self._slope(theta, jacobian)
+            return n * T * (jacobian.T @ self.law.slope(theta, jacobian))
+        slope = n * self.law.slope(theta, jacobian)
         return slope.T @ np.linalg.solve(self._covariance(theta), slope)
-
-    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Draws (size, d) of HMC in units of the curvature at the mode, after a burn-in."""
-        theta, factor = self.mode(rng)
-        draws = np.empty((size, len(theta)))
-        log_density = self.log_density(theta)
-        with np.errstate(all="ignore"):
-            for i in range(-BURN_IN, size):
-                theta, log_density = self._transition(rng, theta, log_density, factor)
-                if i >= 0:
-                    draws[i] = theta
-        return draws
-
-    def mode(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Mode (d,) by Fisher scoring with step halving, and F with F F^T the inverse curvature."""
-        theta = self._origin
-        log_density = self.log_density(theta)
-        for _ in range(SCORING_STEPS):
-            factor = self._factor(theta)
-            step = factor @ (factor.T @ self.gradient(theta))
-            length, size = 1.0, float(np.linalg.norm(np.linalg.solve(factor, step)))
-            while length > SMALL:
-                candidate = theta + length * step
-                found = self.log_density(candidate)
-                if found > log_density:
-                    break
-                length /= 2
-            else:
-                break
-            theta, log_density = candidate, found
-            if length * size < SMALL:
-                break
-        return theta, self._factor(theta)
-
-    def _transition(
-        self, rng: np.random.Generator, theta: np.ndarray, log_density: float, factor: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        p = rng.standard_normal(len(theta))
-        step = STEP * rng.uniform(0.6, 1.4)
-        theta_new, q = theta, p + step / 2 * (factor.T @ self.gradient(theta))
-        for i in range(LEAPFROG_STEPS):
-            theta_new = theta_new + step * (factor @ q)
-            kick = step / 2 if i == LEAPFROG_STEPS - 1 else step
-            q = q + kick * (factor.T @ self.gradient(theta_new))
-        if not np.isfinite(theta_new).all():
-            return theta, log_density
-        new = self.log_density(theta_new)
-        if -rng.standard_exponential() < new - log_density + (p @ p - q @ q) / 2:
-            return theta_new, new
-        return theta, log_density
-
-    def _slope(self, theta: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
-        """Jacobian (m, d) of E t(x): Cov t(x) times that of the natural parameters."""
-        return self.model.statistic_covariance(theta) @ jacobian
 
     def _covariance(self, theta: np.ndarray) -> np.ndarray:
         """V, (m, m); with noise."""
         assert self.noise is not None
         model = self.model
         scale = model.num_rows / model.likelihood_power
-        return scale * model.statistic_covariance(theta) + self.noise @ self.noise.T
-
-    def _factor(self, theta: np.ndarray) -> np.ndarray:
-        """F, (d, d), with F F^T the inverse of the curvature, the prior's included."""
-        curvature = self.information(theta) + self._prior_curvature(theta)
-        values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
-        return vectors / np.sqrt(np.maximum(values, 1e-12 * max(values.max(), 1e-300)))
-
-    def _prior_curvature(self, theta: np.ndarray) -> np.ndarray:
-        """Minus the Hessian of ln p, (d, d), by differences, where it is not negative."""
-        steps = 1e-4 * np.maximum(1.0, np.abs(theta))
-        rows = [
-            (self.model.grad_log_prior(theta - h) - self.model.grad_log_prior(theta + h))
-            / (2 * step)
-            for step, h in zip(steps, np.diag(steps), strict=True)
-        ]
-        values, vectors = np.linalg.eigh((np.array(rows) + np.array(rows).T) / 2)
-        return (vectors * np.maximum(values, 0.0)) @ vectors.T
-
-    @cached_property
-    def _origin(self) -> np.ndarray:
-        """Start of the search: a middle draw of the prior, else 0."""
-        rng = np.random.default_rng(0)
-        try:
-            return np.median([self.model.sample_prior(rng) for _ in range(101)], axis=0)
-        except NotImplementedError:
-            return np.zeros(self.model.dimension)
+        return scale * self.law.covariance(theta) + self.noise @ self.noise.T

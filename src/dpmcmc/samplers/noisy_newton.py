@@ -1,169 +1,171 @@
-"""Noisy Newton: a few private Newton steps, and the normal posterior that they give.
+"""Noisy Newton: a few private Newton steps, and the posterior that the last two of them give.
 
-Each step releases the summed gradients of the rows and their summed information (minus second
-derivatives), clipped and with normal noise (Avella-Medina, Bradshaw and Loh 2023, Algorithm 2).
-Draws of the answer are free.
+Each step releases the sum of the rows' bounded scores and of their slopes, together, with normal
+noise (after Avella-Medina, Bradshaw and Loh 2023, Algorithm 2; scores and sensitivity are those of
+`dpmcmc.likelihoods.bounded_scores`). Draws of the answer are free.
 
-With information H, a noisy gradient G at theta_k is a measurement of z = H theta^, theta^ being the
-maximum of the likelihood: it is near G + H theta_k. So the last steps all measure the same, and
-their mean has little more noise than one release of the whole budget would have. The posterior is
-noise-aware: given theta, z is normal about H theta with covariance H + v I, for the sampling of the
-rows and for the noise, of variance v.
+With information H, a noisy score G at theta_k is a measurement of H theta: it is near
+H (theta - theta_k) + e, where e is the sampling error of the rows, of covariance J <= H. All
+steps have the same e. So the last two together have little more noise than one release of both
+shares would have. H itself is known with noise only; it is drawn given all that was released, as
+`dpmcmc.samplers.drawn_information` says, so that intervals are honest where rows are few.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmcmc.likelihoods.information import as_matrix, derivative
-from dpmcmc.likelihoods.target import Target
+from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
+from dpmcmc.likelihoods.target import Target, check_bound
+from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
-from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.drawn_information import Information, Mixture, Normal, Released, draws_given
+from dpmcmc.samplers.newton_settings import Twins, best_settings, prior_of
+from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
-from dpmcmc.settings import Noise, Number, Numbers, Positive, Steps
+from dpmcmc.settings import Noise, Number, Numbers, Positive, Shares
 
-# Every step has 1.7 times the mu^2 of the one before: early ones need little to come near, and
-# the last four, which are averaged, have 88 % of all.
-GROWTH = 1.7
-AVERAGED = 4
-INFORMATION_SHARE = 0.1  # of the mu^2 of a step
-# What the first step may change in a row's log-likelihood (root mean square over the rows). Farther
-# out a row's information may be quite another: that of a logistic regression vanishes. Two
-# estimates bound a step: one by the information, and one by the mean gradient, which holds where
-# the information is not positive, as in a robust regression far from its mode.
-LONGEST = 0.5
+ANSWERING = 2  # last steps whose releases the answer is of
+# A step starts from what was believed before it, of which releases count by this less. Without this
+# belief, releases on correlated covariates go ever farther away, since one step alone says little
+# of directions in which the rows inform little.
+WIDER = 4.0
+ROUNDS = 2  # of the answer: slopes are averaged over what is believed, which is the answer
 
 
-class Released(NamedTuple):
-    """Releases of a step."""
+class Chosen(NamedTuple):
+    """Settings of a release, whether given or chosen from public numbers."""
 
-    theta: np.ndarray  # (d,), where
-    gradient: np.ndarray  # (d,), summed over the rows
-    gradient_sd: float  # of the noise of a component
-    information: np.ndarray  # (d (d + 1) / 2,), summed; as of `dpmcmc.likelihoods.information`
-    information_sd: float
-
-
-class Normal(NamedTuple):
-    """A normal posterior."""
-
-    mean: np.ndarray  # (d,)
-    factor: np.ndarray  # (d, d): mean + factor z is a draw, for z standard normal
+    gradient_clip_bound: float  # B
+    information_ratio: float  # b
+    shares: list[float]  # of mu^2, of each step
 
 
 @dataclass(frozen=True)
 class NoisyNewton(OneShot):
-    """Private Newton steps from a public start; draws of the normal posterior they give are free.
+    """Private Newton steps from a public start; draws of the posterior they give are free.
 
-    It is for posteriors that are nearly normal. The noise for privacy adds about
-    2 B / (mu sqrt(n i)) standard deviations of the posterior to the error of the mean, if i is the
-    information of one row. Below 1 this is harmless; far above 1, intervals are too short.
+    It is for posteriors that are nearly normal, of models that bound their scores: regressions,
+    softmax, and your own with `bounded_scores`. Other models' gradients are cut to the bound's
+    length, which biases unless errors are symmetric.
 
-    Clipped gradients cause a bias that does not shrink with n. So choose covariates with a bound,
-    and take as B the largest gradient that is possible. It is R for a logistic regression with
-    covariates |x| <= R, and sqrt(2) R for a softmax regression.
+    What is not given is chosen from public numbers: the model with its prior and number of rows,
+    and the noise that the budget needs. `chosen` returns it, and a release writes it down.
 
     Attributes
     ----------
-    gradient_clip_bound : float
-        B, largest Euclidean norm of one row's gradient. Choose units of theta in which the
-        gradients of all components have similar sizes.
-    information_clip_bound : float, optional
-        Largest Frobenius norm of one row's information; B^2 / 4 by default. The information of a
-        row given its covariates is the variance of its gradient. If the
-        gradient moves on a line no longer than B, as in a logistic regression, this is B^2 / 4 at
-        most (Popoviciu); the same holds in a softmax regression. If it can be larger, give the
-        larger bound: clipped information makes intervals too wide.
+    gradient_clip_bound : float, optional
+        B: one row in place of another moves a release by 2 B at most. A row whose score or slope
+        could be longer gets a weight. A small B needs little noise and loses some of what
+        the rows say.
+    information_ratio : float, optional
+        b: slopes are released in units of 1 / b. The larger it is, the more exactly the
+        information is known, and the smaller are the weights.
+    shares : list of float, optional
+        Share of mu^2 of each step; they add up to 1. Three or four, which grow, do best.
     noise_scale : float, optional
         1 / mu: the noise's *standard deviation* over the sensitivity, for all steps together.
         By default it follows from the budget.
-    num_steps : int
-        Steps from the start to the mode. The first changes a row's log-likelihood by at most 1/2
-        (root mean square). A step that goes on in the direction of one that was cut may change
-        twice as much (a trust region). So the first six of ten steps raise the mean log-likelihood
-        of a row by up to 31, and the last four stay near the mode. Give more steps if the prior has
-        likely parameters that are farther from the start.
     start : float or list of float
         A public point at which the steps start: one number for all components or one for each.
     """
 
-    gradient_clip_bound: Positive
-    information_clip_bound: Positive | None = None
+    gradient_clip_bound: Positive | None = None
+    information_ratio: Positive | None = None
+    shares: Shares | None = None
     noise_scale: Noise | None = None
-    num_steps: Steps = 10
     start: Number | Numbers = 0.0
 
     normal_approximation = True  # of the posterior; `check` then does not ask for more
 
+    def check(self) -> None:
+        """Refuse shares that do not add up to 1."""
+        check_shares(self.shares)
+
+    def chosen(self, model: Model) -> Chosen:
+        """`Chosen` settings for a model; those that are given stay.
+
+        Raises
+        ------
+        ValueError
+            If some must be chosen, and the model cannot simulate rows.
+        """
+        key = repr(model)
+        if key not in self._chosen:
+            given = self.gradient_clip_bound, self.information_ratio, self.shares
+            found: Any = given
+            if None in given:
+                found = best_settings(model, self.noise, *given)
+            self._chosen[key] = Chosen(*found)
+        return self._chosen[key]
+
+    def chosen_settings(self, model: Model) -> dict[str, Any]:
+        """B, b and shares."""
+        return self.chosen(model)._asdict()
+
     @cached_property
-    def shares(self) -> list[float]:
-        """Share of mu^2 of each step."""
-        growing = GROWTH ** np.arange(1.0 - self.num_steps, 1.0)
-        return (growing / growing.sum()).tolist()
+    def _chosen(self) -> dict[str, Chosen]:
+        return {}
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
-        """Newton steps, each from the last release alone; then the answer of the last few."""
-        n, model = target.num_rows, target.model
-        theta = self.start_of(model)
-        steps: list[Released] = []
-        reach, change, is_cut = LONGEST, None, False
-        for share in self.shares:
-            released, clip_fraction = self.measure(rng, target, theta, share)
-            if is_cut and released.gradient @ change > steps[-1].gradient @ change / 2:
-                reach *= 2  # a trust region: most of the way is left
-            else:
-                reach = max(reach / 2, LONGEST)
+        """Newton steps, each from what was released before; then the answer of the last two."""
+        model = target.model
+        chosen = self.chosen(model)
+        twins = Twins(model, *chosen[:2])
+        belief = prior = prior_of(model)
+        theta, steps = self.start_of(model), []
+        num_weighted = 0
+        for i, share in enumerate(chosen.shares):
+            released, num_weighted = self.measure(rng, target, theta, share, chosen)
             steps.append(released)
-            change = self.answer(model, [released]).mean - theta
-            by_information = math.sqrt(change @ estimated_information([released]) @ change / n)
-            by_gradient = abs(released.gradient @ change) / n
-            is_cut = max(by_information, by_gradient) > reach
-            change *= reach / max(by_information, by_gradient, reach)
-            theta = theta + change
-        answer = self.answer(model, steps[-AVERAGED:])
-        return State(answer.mean, answer), Info(True, math.nan, clip_fraction)
+            if i:
+                belief = wider(belief, prior)
+            information = Information.of(steps, twins.information(theta))
+            slope = twins.slope(theta, belief, information.estimate)
+            belief = information.belief(released.along(slope), belief, model.likelihood_power)
+            theta = belief.mean
+        last = steps[-ANSWERING:]
+        information = Information.of(last, twins.information(theta))
+        for _ in range(ROUNDS):
+            H = information.estimate
+            along = [step.along(twins.slope(step.theta, belief, H)) for step in last]
+            answer = draws_given(rng.proposal, information, along, model, theta)
+            belief = answer.normal
+        return self.next_draw(rng, answer), Info(True, math.nan, num_weighted / target.num_rows)
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
-        mean, factor = state.memory
-        draw = mean + factor @ rng.proposal.standard_normal(len(mean))
-        return State(draw, state.memory), Info(True, math.nan)
+        return self.next_draw(rng, state.memory), Info(True, math.nan)
+
+    def next_draw(self, rng: Streams, answer: Mixture) -> State:
+        """State at a draw of the answer: of one of its normal distributions."""
+        i = rng.proposal.integers(len(answer.means))
+        z = rng.proposal.standard_normal(answer.means.shape[1])
+        return State(answer.means[i] + answer.factors[i] @ z, answer)
 
     def measure(
-        self, rng: Streams, target: Target, theta: np.ndarray, share: float
-    ) -> tuple[Released, float]:
-        """`Released` at a share of mu^2, and the share of rows whose gradient was clipped."""
-        B = self.gradient_clip_bound
-        C = self.information_clip_bound or B * B / 4
-        unit = self.noise / math.sqrt(share)  # noise over sensitivity, of both together
-        gradient_sd = 2 * B * unit / math.sqrt(1 - INFORMATION_SHARE)
-        information_sd = 2 * C * unit / math.sqrt(INFORMATION_SHARE)
-        gradient, num_clipped = target.clipped_gradient(theta, B)
-        information, _ = target.clipped_information(theta, C)
-        gradient = rng.add_noise(gradient, 2 * B, gradient_sd)
-        information = rng.add_noise(information, 2 * C, information_sd)
-        released = Released(theta, gradient, gradient_sd, information, information_sd)
-        return released, num_clipped / target.num_rows
+        self, rng: Streams, target: Target, theta: np.ndarray, share: float, chosen: Chosen
+    ) -> tuple[Released, int]:
+        """`Released` at a share of mu^2, and how many rows have a weight below 1."""
+        B, b, _ = chosen
+        check_bound(B)
+        sums = bounded_sums(target.model, theta, rows_of(target), B, b)
+        sd = 2 * B * self.noise / math.sqrt(share)
+        c = b * SQUARES_RATIO
+        parts = sums.gradient, b * sums.information, [c * sums.squares]
+        noisy, d = rng.add_noise(np.concatenate(parts), 2 * B, sd), len(theta)
+        gradient, information, squares = noisy[:d], noisy[d:-1] / b, float(noisy[-1] / c)
+        return Released(theta, gradient, sd, information, sd / b, squares), sums.num_weighted
 
-    def answer(self, model: Model, steps: Sequence[Released]) -> Normal:
-        """The `Normal` posterior that some releases give; T is the tempering."""
-        T, theta = model.likelihood_power, steps[-1].theta
-        H = estimated_information(steps)
-        weights = np.array([step.gradient_sd**-2 for step in steps])
-        v = 1 / weights.sum()
-        z = v * sum(w * (s.gradient + H @ s.theta) for w, s in zip(weights, steps, strict=True))
-        # The power T of the likelihood is as if the sampling error had covariance H / T.
-        gain = np.linalg.solve(H / T + v * np.eye(len(theta)), H)
-        prior = prior_information(model, theta, self.gradient_clip_bound**2)
-        precision = gain @ H + prior
-        pull = gain @ z + model.grad_log_prior(theta) + prior @ theta
-        factor = np.linalg.inv(np.linalg.cholesky((precision + precision.T) / 2)).T
-        return Normal(factor @ (factor.T @ pull), factor)
+    def share_weighted_down(self, target: Target) -> float:
+        """Share of the rows that have a weight below 1 at the start; for the owner alone."""
+        B, b, _ = self.chosen(target.model)
+        sums = bounded_sums(target.model, self.start_of(target.model), rows_of(target), B, b)
+        return sums.num_weighted / target.num_rows
 
     def start_of(self, model: Model) -> np.ndarray:
         """The start as a position, (d,)."""
@@ -173,28 +175,13 @@ class NoisyNewton(OneShot):
         return np.broadcast_to(start, d).copy()
 
 
-def estimated_information(steps: Sequence[Released]) -> np.ndarray:
-    """Information (d, d), positive definite, by what some steps released.
-
-    Noise spreads eigenvalues. So they are drawn to their mean, the more the larger the noise is
-    compared with how the matrix differs from that multiple of I (Ledoit and Wolf 2004), and none is
-    less than the standard deviation of the noise, as far as that is below the mean.
-    """
-    d = len(steps[0].theta)
-    weights = np.array([step.information_sd**-2 for step in steps])
-    sd = weights.sum() ** -0.5
-    average = sum(w * s.information for w, s in zip(weights, steps, strict=True)) * sd * sd
-    H = as_matrix(average, d)
-    mean = max(np.trace(H) / d, sd / math.sqrt(d))
-    rest = H - mean * np.eye(d)
-    spread, noise = (rest * rest).sum(), sd * sd * (d * (d + 1) / 2 - 1)
-    kept = 1 - noise / spread if spread > noise else 0.0
-    eigenvalues, vectors = np.linalg.eigh(mean * np.eye(d) + kept * rest)
-    return vectors * np.maximum(eigenvalues, min(sd, mean)) @ vectors.T
+def rows_of(target: Target) -> np.ndarray:
+    """Rows of a data set, (n, p)."""
+    return target.data.T if isinstance(target.model, ExponentialFamily) else target.data
 
 
-def prior_information(model: Model, theta: np.ndarray, scale: float) -> np.ndarray:
-    """Minus the second derivatives of the log prior, (d, d), where they are positive."""
-    matrix = -derivative(model.grad_log_prior, theta, scale)
-    eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return vectors * np.maximum(eigenvalues, 0) @ vectors.T
+def wider(belief: Normal, prior: Normal) -> Normal:
+    """A belief with up to `WIDER` times its variance, but no more than the prior's."""
+    of_prior = np.linalg.inv(prior.covariance)
+    precision = of_prior + (np.linalg.inv(belief.covariance) - of_prior) / WIDER
+    return Normal(belief.mean, np.linalg.inv((precision + precision.T) / 2))

@@ -1,40 +1,65 @@
 """Noisy sufficient statistics: one private sum of the rows, and the posterior that it gives.
 
-The sum of the statistics t(x) of an exponential family is released once, with normal noise; draws
-then cost nothing. Rows are clipped about a centre that is found in rounds: a wide ball first, then
-a tight one about the answer (CoinPress, Biswas, Dong, Kamath and Ullman 2020, Algorithm 1). The
-posterior is either that of the released sum as if it were exact, or the noise-aware one of
-Bernstein and Sheldon (2018): by the central limit theorem the released sum is normal about
-n E t(x), and its covariance n Cov t(x) + noise includes the noise for privacy.
+The sum of the statistics t(x) of an exponential family is released with normal noise; draws then
+cost nothing. Rows are clipped about a centre that is found in rounds: a wide ball first, then
+tighter ones about the answer (CoinPress, Biswas, Dong, Kamath and Ullman 2020, Algorithm 1). The
+posterior is that of the last sum, noise-aware after Bernstein and Sheldon (2018): by the central
+limit theorem the sum is normal. Its mean and covariance are those of *clipped* rows
+(docs/accounting.md), so that a small ball, which needs little noise, biases nothing.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, cast
+from functools import cache
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
-from msgspec import Meta
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.model import Model
+from dpmcmc.samplers.clipped_law import FAR, Ball, DrawnLaw, NormalLaw, mixtures, normal_moments
 from dpmcmc.samplers.given_total import GivenTotal
-from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
-from dpmcmc.settings import Noise, Numbers, Positive, Positives
+from dpmcmc.settings import Noise, Numbers, Positive, Positives, Shares
 
+ROW_MARGIN = 1.0  # of the default row radius, beyond sqrt(m)
+HELD_MARGIN = 2.0  # where nothing is known of a clip: one in some 300 normal rows is clipped
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual
-ROW_MARGIN = 2.0  # of the last ball: one in some 300 normal rows is clipped, on no side more
+# Of mu^2, that are tried: most for the last round, and of the others each has four times the share
+# of the one before.
+SHARES = [
+    (1.0,),
+    *(
+        (*((1 - last) * 4.0**i * 3 / (4.0**others - 1) for i in range(others)), last)
+        for others in (1, 2, 3)
+        for last in (0.8, 0.9, 0.95)
+    ),
+]
+RADII = 24  # that are tried in each round
 DRAWS_AT_ONCE = 1000
+PROPOSAL_WIDTH = 1.2  # of a proposal's variance, over the target's
+LEAST_ACCEPTED = 0.01  # of proposals; below, wider ones are tried, and HMC at last
+WIDER = (1.0, 4.0, 16.0, 64.0, 1e4)  # variances of proposals, the last nearly those of the prior
+LAWS = 4  # times that public draws are made at the mode, from the mode before
 
 
 class Released(NamedTuple):
     """Knowledge of the rows after the release."""
 
-    total: np.ndarray  # (m,): sum of t(x), with noise
-    sd: float  # standard deviation of that noise, in public units
+    total: np.ndarray  # (m,): sum of the clipped z, with noise
+    ball: Ball
+    sd: float  # standard deviation of that noise
+
+
+class Round(NamedTuple):
+    """Settings of a round; they know no row."""
+
+    share: float  # of mu^2
+    radius: float
 
 
 @dataclass(frozen=True)
@@ -43,27 +68,28 @@ class NoisyStatistics(OneShot):
 
     Rows are clipped in public units z = W (t(x) - c). W whitens t(x) if the model knows its
     covariance; otherwise W follows from `statistic_scale`. In each round the sum of z, clipped to a
-    ball of radius R, moves by at most 2 R when a row is replaced. Rounds are weighted by the
-    precision of their noise.
+    ball of radius R, moves by at most 2 R when a row is replaced. Each round except the last finds
+    the centre of the next; the posterior is that of the last alone. What settings leave open
+    follows from public numbers: the number of rows, the budget, the prior.
 
     Attributes
     ----------
     noise_scale : float, optional
         1 / mu: the noise's *standard deviation* over the sensitivity, for all rounds together.
         By default it follows from the budget.
-    rounds : int
-        Each round except the last finds the centre of the next.
-    last_share : float
-        Share of mu^2 of the last round. The others have equal shares of the rest.
+    shares : list of float, optional
+        Share of mu^2 of each round; they add up to 1.
+    radii : list of float, optional
+        Radius of the ball of each round, in public units. They need `shares`.
     first_radius : float, optional
         Radius of the first ball, in public units, about `first_centre`. By default the ball about
         the means of t(x) at draws of the prior, with room for the rows.
     first_centre : list of float, optional
         In the units of t(x), (m,); 0 by default, where a first radius is given.
     row_radius : float, optional
-        How far rows are from their mean, in public units. The last ball is larger than this by the
-        likely error of its centre. By default sqrt(m) + 2, which holds 997 of 1,000 normal
-        rows.
+        Least radius of the later balls, in public units: the smaller, the less noise, and the more
+        the answer relies on rows that follow the model. By default sqrt(m) + 1. sqrt(m) + 2 holds
+        997 of 1,000 normal rows.
     statistic_scale : float or list of float, optional
         Public standard deviations of t(x), (m,), for models whose covariance depends on theta.
     posterior : str
@@ -71,8 +97,8 @@ class NoisyStatistics(OneShot):
     """
 
     noise_scale: Noise | None = None
-    rounds: Annotated[int, Meta(ge=1, le=10)] = 3
-    last_share: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+    shares: Shares | None = None
+    radii: Positives | None = None
     first_radius: Positive | None = None
     first_centre: Numbers | None = None
     row_radius: Positive | None = None
@@ -80,42 +106,28 @@ class NoisyStatistics(OneShot):
     posterior: Literal["noise-aware", "plug-in"] = "noise-aware"
 
     def check(self) -> None:
-        """Refuse a centre of a ball whose radius is not given."""
+        """Refuse shares and radii that do not go together, and a centre without a radius."""
+        check_shares(self.shares)
+        if self.radii is not None and len(self.radii) != len(self.shares or ()):
+            raise ValueError("radii: must be as many as shares, one for each round")
         if self.first_centre is not None and self.first_radius is None:
             raise ValueError("first_centre: needs a first_radius")
 
-    @cached_property
-    def shares(self) -> list[float]:
-        """Share of mu^2 of each round."""
-        if self.rounds == 1:
-            return [1.0]
-        first = (1 - self.last_share) / (self.rounds - 1)
-        return [first] * (self.rounds - 1) + [self.last_share]
-
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Release the sum, round by round; the state is a draw of the posterior that it gives."""
-        n, model = target.num_rows, cast(ExponentialFamily, target.model)
+        model = cast(ExponentialFamily, target.model)
         scale = self.scale(model)
-        m = len(scale)
         whiten = np.linalg.inv(scale)
-        row_radius = self.row_radius or math.sqrt(m) + ROW_MARGIN
-        centre, radius = self.first_ball(model, whiten, row_radius)
-        mean, precision = np.zeros(m), 0.0  # of t(x), by all rounds so far, and of its noise
-        for share in self.shares:
+        centre, _ = self.first_ball(model, whiten)
+        num_clipped = 0
+        for share, radius in self.plan(model):
+            ball = Ball(centre, whiten, radius)
             sensitivity = 2 * radius
             sd = sensitivity * self.noise / math.sqrt(share)
-            z, num_clipped = target.clipped_statistics(centre, whiten, radius)
-            found = centre + scale @ (rng.add_noise(z, sensitivity, sd) / n)
-            precision += 1 / (sd * sd)
-            mean = mean + (found - mean) / (precision * sd * sd)
-            # What that is off by: the mean of n rows, and the noise. Where the budget is so small
-            # that a ball about it would be no smaller, the ball stays.
-            mean_sd = math.sqrt(1 / n + 1 / (precision * n * n))
-            next_radius = row_radius + mean_sd * (math.sqrt(m) + CENTRE_MARGIN)
-            if next_radius < radius:
-                centre, radius = mean, next_radius
-        released = Released(n * mean, 1 / math.sqrt(precision))
-        return self.next_draw(rng, model, released, []), Info(True, num_clipped / n)
+            z, num_clipped = target.clipped_statistics(*ball)
+            released = Released(rng.add_noise(z, sensitivity, sd), ball, sd)
+            centre = centre + scale @ self.offset(model, released)
+        return self.next_draw(rng, model, released, []), Info(True, num_clipped / target.num_rows)
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
@@ -134,21 +146,35 @@ class NoisyStatistics(OneShot):
             draws = self.draws(rng.proposal, model, released, DRAWS_AT_ONCE)
         return State(draws[0], (released, draws[1:]))
 
-    def draws(
-        self, rng: np.random.Generator, model: ExponentialFamily, released: Released, size: int
-    ) -> np.ndarray:
-        """Draws of the posterior that the released sum gives, (size, d)."""
-        T, n = model.likelihood_power, model.num_rows
-        is_aware = self.posterior == "noise-aware"
-        is_exact = type(model).sample_given_total is not ExponentialFamily.sample_given_total
-        if is_exact and not is_aware:
-            return model.sample_given_total(rng, released.total, size, T)
-        if is_exact and model.has_constant_covariance:
-            # n / T rows' covariance and the noise's, which is sd^2 of one row's: one power of it.
-            power = 1 / (1 / T + released.sd * (released.sd / n))
-            return model.sample_given_total(rng, released.total, size, power)
-        noise = released.sd * self.scale(model) if is_aware else None
-        return GivenTotal(model, released.total, noise).sample(rng, size)
+    # -- What is chosen by public numbers ----------------------------------------------------------
+
+    def chosen_settings(self, model: Model) -> dict[str, Any]:
+        """Shares of mu^2 and radii of all rounds, by name."""
+        plan = self.plan(cast(ExponentialFamily, model))
+        return {
+            "shares": [one.share for one in plan],
+            "radii": [one.radius for one in plan],
+        }
+
+    def plan(self, model: ExponentialFamily) -> list[Round]:
+        """All rounds: of those that are tried, the ones with the least error at the end.
+
+        Errors follow round by round from the prior's, without a row.
+        """
+        if self.shares is not None and self.radii is not None:
+            return [Round(*one) for one in zip(self.shares, self.radii, strict=True)]
+        whiten = np.linalg.inv(self.scale(model))
+        _, reach = self.first_ball(model, whiten)
+        row_radius, first = self.least_radius(model), self.first_radius
+        key = len(whiten), model.num_rows, self.noise, reach, row_radius
+        tried = SHARES if self.shares is None else [tuple(self.shares)]
+        plans = [planned(*key, first, shares, is_clip_known(model)) for shares in tried]
+        return min(plans, key=lambda plan: plan[1])[0]
+
+    def least_radius(self, model: ExponentialFamily) -> float:
+        """Least radius of balls after the first."""
+        margin = ROW_MARGIN if is_clip_known(model) else HELD_MARGIN
+        return self.row_radius or math.sqrt(len(self.scale(model))) + margin
 
     def scale(self, model: ExponentialFamily) -> np.ndarray:
         """Lower triangular factor (m, m) of the public covariance of t(x): the inverse of W."""
@@ -167,10 +193,8 @@ class NoisyStatistics(OneShot):
             )
         return np.diag(np.broadcast_to(np.asarray(self.statistic_scale, dtype=float), m))
 
-    def first_ball(
-        self, model: ExponentialFamily, whiten: np.ndarray, row_radius: float
-    ) -> tuple[np.ndarray, float]:
-        """Centre (m,), in the units of t(x), and radius of the first ball; they know no row."""
+    def first_ball(self, model: ExponentialFamily, whiten: np.ndarray) -> tuple[np.ndarray, float]:
+        """Centre (m,) of the first ball, in the units of t(x), and how far means are from it."""
         if self.first_radius is not None:
             centre = np.zeros(len(whiten)) if self.first_centre is None else self.first_centre
             if len(centre) != len(whiten):
@@ -184,4 +208,165 @@ class NoisyStatistics(OneShot):
             raise ValueError(f"first_radius: must be given, as {error}") from None
         centre = np.median(means, axis=0)
         distances = np.sqrt((((means - centre) @ whiten.T) ** 2).sum(axis=1))
-        return centre, float(distances.max()) + row_radius
+        return centre, float(distances.max())
+
+    # -- What follows from a noisy sum -------------------------------------------------------------
+
+    def offset(self, model: ExponentialFamily, released: Released) -> np.ndarray:
+        """D, (m,): mean of z whose clipped mean is that of the sum, at most the radius long."""
+        mean, radius = released.total / model.num_rows, released.ball.radius
+        length = math.sqrt(mean @ mean)
+        found = length
+        if is_clip_known(model):
+            found = normal_moments(len(mean), radius).distance(length)
+        return mean * (min(found, radius) / max(length, 1e-300))
+
+    def draws(
+        self, rng: np.random.Generator, model: ExponentialFamily, released: Released, size: int
+    ) -> np.ndarray:
+        """Draws of the posterior that the released sum gives, (size, d)."""
+        n, T = model.num_rows, model.likelihood_power
+        is_exact = type(model).sample_given_total is not ExponentialFamily.sample_given_total
+        ball = released.ball
+        scale = np.linalg.inv(ball.whiten)
+
+        def sum_of(offset: np.ndarray) -> np.ndarray:
+            return n * (ball.centre + scale @ offset)
+
+        if self.posterior == "plug-in" and is_exact:
+            return model.sample_given_total(rng, sum_of(self.offset(model, released)), size, T)
+        if self.posterior == "plug-in":
+            return GivenTotal(model, sum_of(self.offset(model, released))).sample(rng, size)
+        if is_exact and model.has_constant_covariance and not is_clip_known(model):
+            # n / T rows' covariance and the noise's, which is sd^2 of one row's: one power of it.
+            power = 1 / (1 / T + released.sd * (released.sd / n))
+            return model.sample_given_total(rng, sum_of(released.total / n), size, power)
+        if is_exact and model.has_constant_covariance:
+            return self.accepted(rng, model, released, size, sum_of)
+        return self.by_hmc(rng, model, released, size)
+
+    def accepted(
+        self, rng: np.random.Generator, model: Any, released: Released, size: int, sum_of: Any
+    ) -> np.ndarray:
+        """Draws by rejection: the likelihood of the offset D is near a normal one.
+
+        With the prior, a normal likelihood of D has exact draws. It is somewhat wider than the
+        likelihood in all directions, so that their ratio is bounded.
+        """
+        n, T, ball = model.num_rows, model.likelihood_power, released.ball
+        law, variance = NormalLaw(model, ball), released.sd**2
+        offset = self.offset(model, released)
+        r = np.array(math.sqrt(offset @ offset))
+        mean, across, along = law.moments.at(r)
+        informations = [
+            (n * mean / np.maximum(r, 1e-12)) ** 2 / (n / T * across + variance),
+            (n * law.moments.slope(r)) ** 2 / (n / T * along + variance),
+        ]
+        narrowest = float(min(informations)) / PROPOSAL_WIDTH
+        for precision in narrowest / np.array(WIDER):
+            kept: list[np.ndarray] = []
+            most, tried = -math.inf, 0
+            while sum(map(len, kept)) >= LEAST_ACCEPTED * tried:
+                thetas = model.sample_given_total(rng, sum_of(offset), 2 * size, precision / n)
+                means = np.array([model.statistic_mean(theta) for theta in thetas])
+                offsets = (means - ball.centre) @ ball.whiten.T
+                logs = law.log_density(offsets, released.total, n / T, variance)
+                logs = logs + precision / 2 * ((offsets - offset) ** 2).sum(axis=1)
+                most, tried = max(most, float(logs.max())), tried + len(logs)
+                kept.append(thetas[-rng.standard_exponential(len(logs)) < logs - most])
+                if sum(map(len, kept)) >= size:
+                    return np.concatenate(kept)[:size]
+        return self.by_hmc(rng, model, released, size)
+
+    def by_hmc(
+        self, rng: np.random.Generator, model: ExponentialFamily, released: Released, size: int
+    ) -> np.ndarray:
+        """Draws of HMC, for models whose posterior has no exact ones."""
+        noise = released.sd * np.eye(len(released.total))
+        if model.has_constant_covariance:
+            law: Any = NormalLaw(model, released.ball)
+            return GivenTotal(model, released.total, noise, law).sample(rng, size)
+        scale = np.linalg.inv(released.ball.whiten)
+        total = scale @ released.total + model.num_rows * released.ball.centre
+        given = GivenTotal(model, total, released.sd * scale)  # as if nothing had been clipped
+        if is_clip_known(model):
+            for _ in range(LAWS):
+                law = DrawnLaw(model, released.ball, given.mode()[0])
+                given = GivenTotal(model, released.total, noise, law)
+        return given.sample(rng, size)
+
+
+def is_clip_known(model: ExponentialFamily) -> bool:
+    """True if the law of clipped rows is known, because the model says what rows are like."""
+    return model.is_generative and type(model).simulate is not Model.simulate
+
+
+@cache
+def planned(
+    size: int,
+    num_rows: int,
+    noise: float,
+    reach: float,
+    row_radius: float,
+    first_radius: float | None,
+    shares: tuple[float, ...],
+    is_known: bool,
+) -> tuple[list[Round], float]:
+    """Rounds, and the error (a variance, in public units) that the last of them leaves.
+
+    The centre of a ball is off by the prior's spread, then by the error of the round before. A
+    later ball has the radius with the least error: a larger one has more noise, a smaller one clips
+    more. It is at least the rows' own, and holds the mean wherever the mean may be: a ball that
+    misses it says hardly more than its direction.
+
+    Parameters
+    ----------
+    size, num_rows : int
+        m and n.
+    noise : float
+        1 / mu.
+    reach : float
+        How far the mean may be from the first centre.
+    row_radius : float
+    first_radius : float or None
+        None: as far as the mean and the rows reach.
+    shares : tuple of float
+    is_known : bool
+        Whether the clip is accounted for; otherwise balls hold the rows.
+    """
+    rounds, radius, off = [], first_radius or reach + row_radius, reach
+    before = reach**2 / size
+    for i, share in enumerate(shares):
+        if i:
+            farthest = off * (1 + CENTRE_MARGIN / math.sqrt(size))
+            held = row_radius + farthest
+            radii = np.linspace(row_radius, held, RADII) if is_known else np.array([held])
+            radii = np.maximum(radii, farthest)
+            radii = np.minimum(radii, radius)
+            errors = [error(size, num_rows, noise, share, R, off, is_known) for R in radii]
+            radius = float(radii[int(np.argmin(errors))])
+        rounds.append(Round(share, radius))
+        found = error(size, num_rows, noise, share, radius, off, is_known)
+        before = min(before, found)
+        off = math.sqrt(size * before)
+    return rounds, found
+
+
+def error(
+    size: int, num_rows: int, noise: float, share: float, radius: float, off: float, is_known: bool
+) -> float:
+    """Mean variance of a component of the mean by one round whose centre is so far off."""
+    variance = (2 * radius * noise) ** 2 / share
+    if not is_known:
+        return (num_rows + variance) / num_rows**2
+    shift, h = max(off - FAR, 0.0), 1e-3
+    if radius <= shift:
+        return math.inf
+    radius, off = radius - shift, off - shift
+    r = np.array([max(off - h, 0.0), off, off + h])
+    a, b, g = mixtures(size, radius, r)
+    along = b[1] + (g[1] - a[1] ** 2) * off**2
+    slope = max(float((a[2] * r[2] - a[0] * r[0]) / (r[2] - r[0])), 1e-9)
+    across = (num_rows * b[1] + variance) / (num_rows * a[1]) ** 2
+    along = (num_rows * along + variance) / (num_rows * slope) ** 2
+    return float((size - 1) * across + along) / size

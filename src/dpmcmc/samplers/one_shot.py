@@ -1,5 +1,6 @@
 """The base of samplers that release once, before their first step."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -36,3 +37,9 @@ class OneShot(Sampler):
         if self.noise_scale is None:
             raise ValueError("noise_scale: must be given, or follow from an epsilon")
         return self.noise_scale
+
+
+def check_shares(shares: Sequence[float] | None) -> None:
+    """Refuse shares of mu^2 that do not add up to 1."""
+    if shares is not None and abs(sum(shares) - 1) > 1e-9:
+        raise ValueError(f"shares: must add up to 1, not to {sum(shares):g}")

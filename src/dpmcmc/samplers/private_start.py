@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from msgspec import Meta
 
 from dpmcmc.accounting.mechanisms import Releases
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.model import Model
 from dpmcmc.samplers.sampler import Info, Sampler, State
 from dpmcmc.samplers.streams import Streams
 
@@ -60,6 +61,10 @@ class PrivateStart(Sampler):
             self, start=self.start.with_preparation_noise(noise_scale / math.sqrt(self.start_share))
         )
 
+    def chosen_settings(self, model: "Model") -> dict[str, Any]:
+        """Those of the start."""
+        return self.start.chosen_settings(model)
+
     def releases(self, num_rows: int, likelihood_power: float, iterations: int) -> Releases:
         """The start's, then the chain's."""
         size = num_rows, likelihood_power
@@ -91,7 +96,8 @@ class PrivateStart(Sampler):
 
 def check_kinds(chain: type[Sampler], start: type[Sampler]) -> None:
     """Refuse a class of starts that does not prepare or costs more, and one of chains that does."""
-    if not (start.is_private and start.prepares and start.has_free_steps):
+    is_free = start.is_private and start.prepares and start.has_free_steps
+    if not is_free or start.is_exact_draw:
         raise ValueError(
             "start: must prepare and have free steps, such as NoisyStatistics, "
             f"not {start.__name__}"

@@ -23,7 +23,7 @@ and says `has_free_steps = True` where its steps release nothing, and read no da
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from dpmcmc.accounting.mechanisms import Releases
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Settings
+
+if TYPE_CHECKING:
+    from dpmcmc.models.model import Model
 
 
 class State(NamedTuple):
@@ -66,6 +69,9 @@ class Sampler(Settings, ABC):
         It does so only as a setting, such as "step_size", goes to 0.
     normal_approximation : bool
         It draws from an approximation of the posterior, and is tested for privacy only.
+    is_exact_draw : bool
+        It is private by what it draws, in exact arithmetic, and not by noise that is added. A
+        release refuses it, and it starts no chain.
     """
 
     is_private: ClassVar[bool] = False
@@ -74,6 +80,7 @@ class Sampler(Settings, ABC):
     exact_with_noise: ClassVar[bool] = False
     exact_in_limit_of: ClassVar[str | None] = None
     normal_approximation: ClassVar[bool] = False
+    is_exact_draw: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -112,6 +119,48 @@ class Sampler(Settings, ABC):
             chain has the same list, with more at its end.
         """
         return []
+
+    def chosen_settings(self, model: "Model") -> dict[str, Any]:
+        """Settings that it chooses by public numbers for a model, by name; none by default.
+
+        A plan shows them, and the statement of a release has them.
+        """
+        return {}
+
+    def dp_event(self, num_rows: int, iterations: int, likelihood_power: float = 1.0) -> Any:
+        """All that a chain releases, as an event that accountants of dp_accounting price.
+
+        The noise of an event is over the substitute sensitivity, as in `releases`. So methods on
+        all rows are priced as here by an accountant with ADD_OR_REMOVE_ONE, which takes that
+        sensitivity as it is. With REPLACE_ONE, the accountant of privacy losses doubles it: then
+        its epsilon is valid, but loose. Methods on batches need REPLACE_ONE and the RDP accountant,
+        which is valid and looser than `certified`.
+
+        Parameters
+        ----------
+        num_rows : int
+            n.
+        iterations : int
+            k >= 0.
+        likelihood_power : float
+            T.
+
+        Returns
+        -------
+        dp_accounting.DpEvent
+
+        Raises
+        ------
+        ValueError
+            For a sampler that is not private, and one that releases what has no exact event, as DP
+            Barker does.
+        """
+        from importlib import import_module
+
+        if not self.is_private:
+            raise ValueError(f"{type(self).__name__} is not private: it has no event")
+        events = import_module("dpmcmc.accounting.events")  # by name: no chain depends on it
+        return events.dp_event(self.releases(num_rows, likelihood_power, iterations), num_rows)
 
     def with_preparation_noise(self, noise_scale: float) -> Self:
         """The sampler with that noise of its preparation, if its settings leave it to the budget.

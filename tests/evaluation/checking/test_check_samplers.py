@@ -31,6 +31,7 @@ from dpmcmc.samplers.dp_hmc import DPHMC
 from dpmcmc.samplers.dp_penalty import DPPenalty
 from dpmcmc.samplers.dp_sgld import DPSGLD
 from dpmcmc.samplers.dp_sgnht import DPSGNHT
+from dpmcmc.samplers.dp_vi import DPVI
 from dpmcmc.samplers.exact_posterior import ExactPosterior
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
@@ -75,8 +76,10 @@ OURS = [
 PREPARING = [
     NoisyStatistics(),
     PrivateStart(DPPenalty(GaussianWalk(0.8), 0.5, 1.0), NoisyStatistics()),
-    NoisyNewton(gradient_clip_bound=3.0),
-    AutoOneShot(gradient_clip_bound=3.0),
+    NoisyNewton(3.0, 0.3, [0.1, 0.3, 0.6]),
+    AutoOneShot(),
+    DPVI(gradient_clip_bound=3.0, num_steps=10),
+    DPVI(gradient_clip_bound=3.0, num_steps=10, batch_size=20, family="full-rank"),
 ]
 PREPARED = "(sensitivity / noise)^2 of the preparation is what releases() says"
 SMALL_STEPS = (

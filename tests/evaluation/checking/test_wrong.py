@@ -277,7 +277,7 @@ class UnpricedRound(NoisyStatistics):
 class CentreOfTheRows(NoisyStatistics):
     """A ball about the mean of the rows, of which nothing is released."""
 
-    def first_ball(self, model, whiten, row_radius):
+    def first_ball(self, model, whiten):
         return self.centre, 5.0
 
     def prepare(self, rng, target):

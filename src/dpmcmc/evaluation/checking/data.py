@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from dpmcmc.evaluation.checking.findings import Finding
-from dpmcmc.models.regression import Regression
+from dpmcmc.models.regression import INTERCEPT, CovariateModel
 
 MOST_SCALED = 0.5  # of the rows, before a bound is called wrong
 UNBOUNDED = 1e300
+USUAL = 3.0  # size of covariates in public units, where the model has no bound
 
 
 def check_data(model, rows, columns):
@@ -27,24 +28,22 @@ def check_data(model, rows, columns):
         Columns of the file, which the model takes.
     columns : list of str
     """
-    if not isinstance(model, Regression):
+    if not isinstance(model, CovariateModel):
         return []
     covariates = replace(model, covariate_bound=UNBOUNDED).prepare(rows)[:, 1:]
-    names = names_of(model, columns)
+    names = covariate_names(model, columns)
+    bound = model.covariate_bound if model.covariate_bound < UNBOUNDED else USUAL
     return [
-        scaled_back(model, rows),
-        *(in_bounds(*one, model.covariate_bound) for one in zip(names, covariates.T, strict=True)),
+        *([scaled_back(model, rows)] if model.covariate_bound < UNBOUNDED else []),
+        *(in_bounds(*one, bound) for one in zip(names, covariates.T, strict=True)),
         intercept(names, covariates),
         apart(covariates),
     ]
 
 
-def names_of(model, columns):
-    """Names of the covariates: of the parameters, else of the columns, else their places."""
-    for names in (model.parameter_names, columns[1:]):
-        if len(names) == model.dimension:
-            return names
-    return [f"number {i + 1}" for i in range(model.dimension)]
+def covariate_names(model, columns):
+    """Names of the covariates of a row of the model, the intercept among them."""
+    return [INTERCEPT] * model.intercept + list(columns[1:])
 
 
 def scaled_back(model, rows):

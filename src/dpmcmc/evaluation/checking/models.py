@@ -27,6 +27,7 @@ CHECKS = [
     posteriors.prior_draws_stay,
     posteriors.scores_have_mean_zero,
     posteriors.scores_have_the_information,
+    posteriors.bounded_scores_have_mean_zero,
     posteriors.simulation_based_calibration,
     posteriors.exact_draws_stay,
 ]

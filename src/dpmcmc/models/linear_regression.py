@@ -1,0 +1,109 @@
+"""Linear regression with normal errors whose variance is unknown."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import erf
+
+from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
+from dpmcmc.models.regression import Regression
+
+MOST = 10.0  # standard deviations of an error: what is clipped there is clipped nowhere
+CLIPS = 2000
+
+
+@dataclass(frozen=True)
+class LinearRegression(Regression):
+    """y = x . beta + sigma e, with e normal, and theta = (beta, ln sigma).
+
+    The prior of all components of theta is N(0, prior_variance). So take the outcome in public
+    units in which sigma is near 1.
+
+    Attributes
+    ----------
+    dimension : int
+        d: a row has d - 1 covariates, the 1 of an intercept among them.
+    num_rows : int
+        n.
+    prior_variance : float
+    covariate_bound : float
+        Largest length of a row's covariates; by default they have none.
+    """
+
+    further_names = ("log_sigma",)
+
+    def outcomes_at(
+        self, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
+    ) -> np.ndarray:
+        """Outcomes (n,) at theta of rows with some covariates (n, d - 1)."""
+        errors = rng.standard_normal(len(covariates))
+        return covariates @ theta[:-1] + math.exp(theta[-1]) * errors
+
+    def log_likelihood_ratio(
+        self, theta: np.ndarray, theta_new: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """ln p(y|x, theta_new) - ln p(y|x, theta) of rows (k, d), (k,)."""
+        old, new = self._residuals(theta, rows), self._residuals(theta_new, rows)
+        return theta[-1] - theta_new[-1] + (old - new) * (old + new) / 2
+
+    def gradient(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Gradients of ln p(y|x, theta), (k, d): (e x / sigma, e^2 - 1)."""
+        e = self._residuals(theta, rows)
+        return np.vstack([rows[:, 1:].T * (e / math.exp(theta[-1])), e * e - 1]).T
+
+    def bounded_scores(
+        self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float
+    ) -> Scores:
+        """Scores (t x / sigma, t^2 - E t^2) with t = e clipped to [-c, c].
+
+        The slope is E[t e] x x' / sigma^2 for beta, and E[t^2 e^2] - E t^2 for ln sigma; nothing
+        between them, since errors are symmetric. c is the largest that the row may have.
+        """
+        x = rows[:, 1:] / math.exp(theta[-1])
+        squares = np.einsum("kd,kd->k", x, x)
+        table = table_of_clips()
+
+        def of_clip(c: np.ndarray) -> list[np.ndarray]:
+            return [np.interp(c, table[0], column) for column in table[1:]]
+
+        def size(c: np.ndarray) -> np.ndarray:
+            mean, slope, scale_slope, scale_variance = of_clip(c)
+            largest = np.hypot(c * np.sqrt(squares), np.maximum(c * c - mean, mean))
+            second = np.hypot(slope * squares, scale_slope)
+            second = np.hypot(second, SQUARES_RATIO * (mean * squares + scale_variance))
+            return np.hypot(largest, ratio / math.sqrt(2) * second)
+
+        c = largest_clip(size, bound, np.full(len(x), MOST))
+        mean, slope, scale_slope, scale_variance = of_clip(c)
+        t = np.clip(self._residuals(theta, rows), -c, c)
+        roots = np.zeros((len(x), 2, self.dimension))
+        roots[:, 0, :-1] = x * np.sqrt(slope)[:, None]
+        roots[:, 1, -1] = np.sqrt(scale_slope)
+        return Scores(
+            np.column_stack([x * t[:, None], t * t - mean]),
+            np.hypot(c * np.sqrt(squares), np.maximum(c * c - mean, mean)),
+            roots,
+            mean * squares + scale_variance,
+        )
+
+    def _residuals(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """e = (y - x . beta) / sigma of rows, (k,)."""
+        return (rows[:, 0] - rows[:, 1:] @ theta[:-1]) / math.exp(theta[-1])
+
+
+@cache
+def table_of_clips() -> np.ndarray:
+    """Clips c and, for a standard normal e and t = clip(e, -c, c), moments, (5, CLIPS).
+
+    They are E t^2, E t e, Cov(t^2, e^2) and Var t^2.
+    """
+    c = np.linspace(0, MOST, CLIPS)
+    inside = erf(c / math.sqrt(2))
+    density = np.exp(-c * c / 2) / math.sqrt(2 * math.pi)
+    second = inside - 2 * c * density  # E e^2 over |e| < c
+    fourth = 3 * inside - 2 * density * (c**3 + 3 * c)
+    mean = second + c * c * (1 - inside)
+    both = fourth + c * c * (1 - second)
+    return np.array([c, mean, inside, both - mean, fourth + c**4 * (1 - inside) - mean**2])

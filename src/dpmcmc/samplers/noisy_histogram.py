@@ -1,0 +1,310 @@
+"""A noisy histogram of the rows: one private release for a posterior of any shape.
+
+A row lies in one public bin or in none. The counts are released once, with noise, and draws of the
+posterior that they give cost nothing. Modes may be several and of any form, because no normal
+approximation of the posterior is made; but the bins must be few, so rows have one or two entries.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.model import Model
+from dpmcmc.models.rows import RowsModel
+from dpmcmc.samplers.at_mode import AtMode
+from dpmcmc.samplers.on_grid import draws_on_grid
+from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.sampler import Info, State
+from dpmcmc.samplers.streams import Streams
+from dpmcmc.settings import Noise, Number, Numbers
+
+SENSITIVITY = math.sqrt(2)  # a row that is replaced leaves a bin for another
+MOST_BINS = 100_000
+ROWS_AT_ONCE = 2**16
+PUBLIC_ROWS = 200_000  # simulated at a theta, by which the shares of the bins are known there
+GUESSES = 500  # draws of the prior, of which the best is where the fit starts
+ROWS_OF_A_GUESS = 1000
+FITS = 8  # times that rows are simulated at the theta fitted before
+DRAWS_AT_ONCE = 1000
+
+
+class Bins(NamedTuple):
+    """Public bins of rows: a box, cut into equal parts along each entry."""
+
+    low: np.ndarray  # (p,)
+    width: np.ndarray  # (p,) of a bin
+    numbers: tuple[int, ...]
+
+    @property
+    def centres(self) -> np.ndarray:
+        """Centres, (bins, p)."""
+        axes = [
+            low + width * (np.arange(number) + 0.5)
+            for low, width, number in zip(*self, strict=True)
+        ]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+    def counts(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (n, p) in each bin, (bins,); those outside, or not finite, are in none."""
+        total = np.zeros(math.prod(self.numbers))
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            with np.errstate(all="ignore"):
+                places = (rows[start : start + ROWS_AT_ONCE] - self.low) / self.width
+                is_inside = ((places >= 0) & (places < self.numbers)).all(axis=1)  # NaN is not
+            cells = places[is_inside].astype(int)
+            flat = np.ravel_multi_index(tuple(cells.T), self.numbers)
+            total += np.bincount(flat, minlength=len(total))
+        return total
+
+
+@dataclass(frozen=True)
+class NoisyHistogram(OneShot):
+    """Noisy counts of the rows in public bins. Draws of the posterior are free.
+
+    For models that can simulate rows, and compute with them in NumPy (`RowsModel`), or with the
+    statistics of an `ExponentialFamily`, which are then its rows. The simulated rows say how many
+    of all are in each bin, so what a row holds beside outcomes must be as the model simulates it.
+
+    Attributes
+    ----------
+    low, high : float or list of float
+        Ends of the box along each entry of a row. Choose them without the data. Rows outside count
+        in no bin, which biases nothing.
+    bins : int or list of int
+        Along each entry. Narrower ones than the standard deviation of a row by a factor of four
+        lose hardly anything.
+    noise_scale : float, optional
+        1 / mu: the noise's *standard deviation* over the sensitivity, sqrt(2). By default it
+        follows from the budget.
+    """
+
+    low: Number | Numbers
+    high: Number | Numbers
+    bins: (
+        Annotated[int, Meta(ge=2, le=MOST_BINS)]
+        | Annotated[list[Annotated[int, Meta(ge=2, le=MOST_BINS)]], Meta(min_length=1)]
+    )
+    noise_scale: Noise | None = None
+
+    def check(self) -> None:
+        """Refuse a box without inside."""
+        if not (np.asarray(self.low) < np.asarray(self.high)).all():
+            raise ValueError(f"high: must be above low, {self.low}, not {self.high}")
+
+    def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
+        """Release the counts; the state is a draw of the prior, and the first step fits them."""
+        model, bins = target.model, self.bins_of(target.model)
+        counts = bins.counts(rows_of(model, target.data))
+        sd = SENSITIVITY * self.noise
+        noisy = rng.add_noise(counts, SENSITIVITY, sd)
+        outside = 1 - counts.sum() / target.num_rows
+        return State(model.sample_prior(rng.proposal), (noisy, [])), Info(True, outside)
+
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
+        """The next draw; it reads no row."""
+        return self.next_draw(rng, target.model, *state.memory), Info(True, math.nan)
+
+    def next_draw(
+        self,
+        rng: Streams,
+        model: Model,
+        noisy: np.ndarray,
+        draws: Sequence[np.ndarray] | np.ndarray,
+    ) -> State:
+        """State after the first of some draws, which are made if there are none."""
+        if not len(draws):
+            draws = self.draws(rng.proposal, model, noisy, DRAWS_AT_ONCE)
+        return State(draws[0], (noisy, draws[1:]))
+
+    def draws(
+        self, rng: np.random.Generator, model: Model, noisy: np.ndarray, size: int
+    ) -> np.ndarray:
+        """Draws of the posterior that noisy counts (bins,) give, (size, d)."""
+        posterior = fitted(model, self.bins_of(model), noisy, (SENSITIVITY * self.noise) ** 2)
+        if model.dimension > 2:
+            return posterior.sample(rng, size)
+        return draws_on_grid(rng, posterior.log_density, prior_box(model), size)
+
+    def bins_of(self, model: Model) -> Bins:
+        """The bins for rows of the model.
+
+        Raises
+        ------
+        ValueError
+            For another number of entries, too many bins, or a model that cannot have them.
+        """
+        length = length_of(model)
+        parts = []
+        for name in ("low", "high", "bins"):
+            value = getattr(self, name)
+            if isinstance(value, list) and len(value) != length:
+                raise ValueError(
+                    f"{name}: must be a number or a list of {length} numbers, as a row of "
+                    f"{type(model).__name__} has, not {len(value)}"
+                )
+            parts.append(np.broadcast_to(np.asarray(value), length))
+        low, high, numbers = parts
+        if (total := math.prod(numbers.tolist())) > MOST_BINS:
+            raise ValueError(f"bins: must be at most {MOST_BINS:,} in all, not {total:,}")
+        return Bins(low.astype(float), (high - low) / numbers, tuple(numbers.tolist()))
+
+
+class Counted(AtMode):
+    """Posterior of theta given noisy counts h of bins: h_b has mean n p_b and variance n p_b + s^2.
+
+    ln prior + power sum_b k_b (h_b l_b - n p_b), where l_b is the log-likelihood of the bin's
+    centre, and k_b = n q_b / (n q_b + s^2) has the shares q of the bins at a fixed theta. The
+    gradient of the sum has mean 0 at the true theta, and far empty bins, whose counts are noise,
+    have no weight. Without noise it is the tempered likelihood of the counts.
+
+    Parameters
+    ----------
+    model : Model
+    centres : (bins, p) array
+    noisy : (bins,) array
+        h.
+    variance : float
+        s^2, of the noise.
+    theta : (d,) array
+        Where the weights are fixed, and the shares are known by simulated rows.
+    shares : (bins,) array
+        q.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        centres: np.ndarray,
+        noisy: np.ndarray,
+        variance: float,
+        theta: np.ndarray,
+        shares: np.ndarray,
+    ) -> None:
+        is_held = shares > 0
+        self.model, self.theta = model, theta
+        self._rows, self._noisy = centres[is_held], noisy[is_held]
+        self._expected = model.num_rows * shares[is_held]
+        self._weights = self._expected / (self._expected + variance)
+        self.power = 1.0
+        self.power = self._power_for(variance)
+
+    def _power_for(self, variance: float) -> float:
+        """T where there is no noise, 1 where T = 1: width of the tempered, noisy posterior."""
+        slopes = gradients(self.model, self.theta, self._rows)
+        of_noise = self._weights**2 * (self._expected / self.model.likelihood_power + variance)
+        whole = slopes.T @ (of_noise[:, None] * slopes)
+        ratio = np.trace(np.linalg.pinv(self.information(self.theta)) @ whole)
+        return float(self.model.dimension / ratio)
+
+    def log_density(self, theta: np.ndarray) -> float:
+        """ln of the density at theta, up to a constant; -inf outside of the prior's support."""
+        prior = self.model.log_prior_ratio(self.theta, theta)
+        if not prior > -math.inf:
+            return -math.inf
+        with np.errstate(all="ignore"):
+            change = log_ratios(self.model, self.theta, theta, self._rows)
+            terms = self._noisy * change - self._expected * np.expm1(change)
+            value = prior + self.power * float(self._weights @ terms)
+        return value if math.isfinite(value) else -math.inf
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """Its gradient, (d,)."""
+        change = log_ratios(self.model, self.theta, theta, self._rows)
+        with np.errstate(all="ignore"):
+            excess = self._weights * (self._noisy - self._expected * np.exp(change))
+        slopes = gradients(self.model, theta, self._rows)
+        return self.power * (excess @ slopes) + self.model.grad_log_prior(theta)
+
+    def information(self, theta: np.ndarray) -> np.ndarray:
+        """Expected curvature (d, d) of the likelihood."""
+        with np.errstate(all="ignore"):
+            change = log_ratios(self.model, self.theta, theta, self._rows)
+            weights = self.power * self._weights * self._expected * np.exp(np.minimum(change, 50))
+        slopes = gradients(self.model, theta, self._rows)
+        return slopes.T @ (weights[:, None] * slopes)
+
+
+def fitted(model: Model, bins: Bins, noisy: np.ndarray, variance: float) -> Counted:
+    """The posterior with weights and shares at its own mode, found by turns from a public guess."""
+    thetas, shares = guesses(model, bins)
+    expected = model.num_rows * shares
+    spread = expected + variance
+    misfit = ((noisy - expected) ** 2 / spread + np.log(spread)).sum(axis=1)
+    theta = thetas[int(misfit.argmin())]
+    for _ in range(FITS):
+        posterior = Counted(
+            model, bins.centres, noisy, variance, theta, shares_at(model, bins, theta, PUBLIC_ROWS)
+        )
+        theta, _ = posterior.mode(theta)
+    return posterior
+
+
+def shares_at(model: Model, bins: Bins, theta: np.ndarray, number: int) -> np.ndarray:
+    """Shares of the bins, (bins,), by public rows that are simulated at theta."""
+    simulated: Any = replace(model, num_rows=number)
+    data = simulated.simulate(np.random.default_rng(0), theta)
+    return bins.counts(rows_of(model, data)) / number
+
+
+def public_thetas(model: Model) -> np.ndarray:
+    """Draws of the prior, always the same, (GUESSES, d)."""
+    rng = np.random.default_rng(0)
+    return np.array([model.sample_prior(rng) for _ in range(GUESSES)])
+
+
+def guesses(model: Model, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
+    """Draws of the prior, (GUESSES, d), and the shares of the bins at each."""
+    thetas = public_thetas(model)
+    return thetas, np.array([shares_at(model, bins, t, ROWS_OF_A_GUESS) for t in thetas])
+
+
+def prior_box(model: Model) -> np.ndarray:
+    """Least and largest of the prior's draws, with a tenth of their distance more: (2, d)."""
+    thetas = public_thetas(model)
+    low, high = thetas.min(axis=0), thetas.max(axis=0)
+    return np.array([low - 0.1 * (high - low), high + 0.1 * (high - low)])
+
+
+# -- Rows of a model -------------------------------------------------------------------------------
+
+
+def length_of(model: Model) -> int:
+    """Entries of a row; a ValueError for models whose rows are of no use here."""
+    if not model.is_generative or type(model).simulate is Model.simulate:
+        raise ValueError(f"model: must be able to simulate, which {type(model).__name__} cannot")
+    if isinstance(model, ExponentialFamily):
+        return model.num_statistics
+    if isinstance(model, RowsModel):
+        return model.row_length
+    raise ValueError(
+        f"model: must be a RowsModel or an ExponentialFamily, not {type(model).__name__}"
+    )
+
+
+def rows_of(model: Model, data: np.ndarray) -> np.ndarray:
+    """Rows (n, p) of a data set."""
+    return data.T if isinstance(model, ExponentialFamily) else data
+
+
+def log_ratios(
+    model: Any, theta: np.ndarray, theta_new: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """ln p(x|theta_new) - ln p(x|theta) of rows (k, p), (k,)."""
+    if isinstance(model, ExponentialFamily):
+        slope, intercept = model.ratio_coefficients(theta, theta_new)
+        return rows @ slope - intercept
+    return model.log_likelihood_ratio(theta, theta_new, rows)
+
+
+def gradients(model: Any, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Gradients of ln p(x|theta) of rows (k, p), (k, d)."""
+    if isinstance(model, ExponentialFamily):
+        jacobian, offset = model.gradient_coefficients(theta)
+        return rows @ jacobian - offset
+    return model.gradient(theta, rows)

@@ -1,0 +1,52 @@
+"""`check` of bounded scores: those of the package pass; a weight that sees the outcome does not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import dpmcmc
+from dpmcmc.evaluation.checking.cases import Case
+from dpmcmc.evaluation.checking.posteriors import bounded_scores_have_mean_zero
+
+
+def outcome(model, seed=0):
+    case = Case(model, np.random.default_rng(seed))
+    return bounded_scores_have_mean_zero(case, np.random.default_rng([1, seed]))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dpmcmc.LogisticRegression(3, 1000, 1.0),
+        dpmcmc.RobustRegression(3, 1000, 1.0),
+        dpmcmc.PoissonRegression(3, 1000, 0.2),
+        dpmcmc.LinearRegression(3, 1000, 0.2),
+    ],
+)
+def test_ours_pass(model):
+    assert outcome(model).passed
+
+
+@dataclass(frozen=True)
+class SeesTheOutcome(dpmcmc.LogisticRegression):
+    """The weight of a row is that of its own score, in place of the largest over outcomes."""
+
+    def bounded_scores(self, theta, rows, bound, ratio):
+        found = super().bounded_scores(theta, rows, bound, ratio)
+        lengths = np.linalg.norm(found.scores, axis=1)
+        return found._replace(largest=lengths)
+
+
+@dataclass(frozen=True)
+class ForgetsTheClip(dpmcmc.RobustRegression):
+    """Says the slope of a score that is not clipped."""
+
+    def bounded_scores(self, theta, rows, bound, ratio):
+        found = super().bounded_scores(theta, rows, bound, ratio)
+        return found._replace(roots=super().bounded_scores(theta, rows, 1e9, 1e-9).roots)
+
+
+@pytest.mark.parametrize("kind", [SeesTheOutcome, ForgetsTheClip])
+def test_a_weight_that_sees_the_outcome_or_a_wrong_slope_is_found(kind):
+    assert not outcome(kind(3, 1000, 1.0)).passed

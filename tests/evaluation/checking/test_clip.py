@@ -1,0 +1,44 @@
+"""The owner's check of a clip: skewed rows are found, and others are not."""
+
+import numpy as np
+import pytest
+
+from dpmcmc.evaluation.checking.clip import check_clip
+from dpmcmc.models.circle import Circle
+from dpmcmc.models.gaussian import Gaussian
+
+N = 10_000
+
+
+def rows(kind, rng, d):
+    z = rng.standard_normal((d, N))
+    if kind == "skewed":
+        return rng.exponential(size=(d, N))
+    if kind == "heavy":
+        return rng.standard_t(5, size=(d, N)) * np.sqrt(3 / 5)
+    if kind == "outliers":
+        return np.where(rng.random(N) < 0.1, 5 * z, z)
+    return {"normal": 1.0, "spread": 2.0, "near": 1.2}[kind] * z
+
+
+@pytest.mark.parametrize("d", [1, 10])
+@pytest.mark.parametrize(
+    ("kind", "passed"),
+    [
+        ("normal", [True, True]),
+        ("heavy", [True, True]),
+        ("outliers", [True, True]),
+        ("near", [True, True]),
+        ("skewed", [False, True]),
+        ("spread", [True, False]),
+    ],
+)
+def test_rows_that_the_clip_would_move_are_found(kind, passed, d):
+    model = Gaussian(N, 1.0, np.eye(d).tolist())
+    data = rows(kind, np.random.default_rng([1, d]), d) + 3.0
+    assert [finding.passed for finding in check_clip(model, data)] == passed
+
+
+def test_nothing_is_said_of_models_whose_clip_is_not_accounted_for():
+    circle = Circle(10, 1e-5, 3.0, 1.0, [0.0, 1.0], 1.0)
+    assert not [*check_clip(circle, np.ones((1, 10)))]
