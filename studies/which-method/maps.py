@@ -1,37 +1,34 @@
-"""Which method for which n and epsilon: families of posteriors, a map, and rows that it takes."""
+"""What privacy costs, in rows: families of posteriors, the best method, what n rows are worth."""
 
 import json
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-import dpmcmc
-from dpmcmc_studies.analysis.ranking import MOST_TIMES_EXACT
+from dpmcmc_studies.analysis.worth import HONEST, LEAST_SPENT
 from dpmcmc_studies.frames import read_csv
-from dpmcmc_studies.reporting.figures.metrics import USABLE, USABLE_LINE
-from dpmcmc_studies.reporting.figures.strips import (
-    NOT_CLOSER,
-    SHADES,
-    TICKS,
-    TIMES_EXACT,
-    closest_algorithms,
-    scale_bar,
-)
-from dpmcmc_studies.reporting.figures.style import NEUTRAL, ink_on, legend_below, panel_grid
-from dpmcmc_studies.reporting.words import interval, listing, number
+from dpmcmc_studies.reporting.figures.style import NEUTRAL, ink_on, panel_grid
+from dpmcmc_studies.reporting.recommendation import with_seconds
+from dpmcmc_studies.reporting.words import listing
+from dpmcmc_studies.reporting.worth import share, sure, with_error
 
-LEAST_SPENT = 0.9  # of its budget, by a chain that is not called short
-NO_CHAIN = "*"  # beside the number of a cell where no chain was tried
-NONE = "none"  # in place of a method where all are no closer than never moving
-FRAME = {"fill": False, "lw": 2.5, "ec": "black"}  # around what is usable
 TUNED_ROWS = 10_000  # n of the models whose settings others take
 SHORT_SEARCH = 16  # trials
 SEARCHES = Path(__file__).with_name("tuning")  # what `snakemake tune` found
 CELL = ["family", "n", "epsilon"]  # what is compared
+MOST_CHAINS = 3  # of a panel
+NONE = "none is surely honest"
+MARKERS = "os^vD<>p"
+SHADES = "YlGnBu"  # of worth
+HALF = 0.5
+
+
+# -- Tables that the others are made from ----------------------------------------------------------
 
 
 def families(models):
@@ -59,392 +56,355 @@ def families(models):
     return labels
 
 
-def with_kinds(study, ranking):
-    """The ranking with `is_release`: whether the algorithm makes no chain.
-
-    The steps of such an algorithm release nothing.
-    """
-    samplers = {name: getattr(dpmcmc, of.sampler) for name, of in study.algorithms.items()}
-    is_release = {name: cls.has_free_steps for name, cls in samplers.items()}
-    return ranking.assign(is_release=ranking["algorithm"].map(is_release))
+def with_kinds(study, table):
+    """A table of cells with `is_release`: whether the algorithm makes no chain."""
+    is_release = {name: entry.has_free_steps for name, entry in study.algorithms.items()}
+    return table.assign(is_release=table["algorithm"].map(is_release))
 
 
-def with_families(ranking, models):
-    """The ranking of models that have a family, with `family`, `n` and `d`."""
-    labels = families(models)
-    table = ranking[ranking["model"].isin(list(labels))]
-    sizes = {name: model.num_rows for name, model in models.items()}
-    dimensions = {name: model.dimension for name, model in models.items()}
+def worth_of_families(study):
+    """Table `worth` of the models that have a family, with `family`, `n` and `seconds`."""
+    labels = families(study.models)
+    table = with_seconds(study.table("worth"), study.table("timings"))
+    table = with_kinds(study, table[table["model"].isin(list(labels))])
     return table.assign(
         family=table["model"].map(labels),
-        n=table["model"].map(sizes),
-        d=table["model"].map(dimensions),
+        n=table["model"].map({name: model.num_rows for name, model in study.models.items()}),
     )
 
 
-def without_family(ranking, models, methods):
-    """The ranking of some methods on the models that have no family."""
-    alone = ~ranking["model"].isin(list(families(models)))
+def without_family(study, methods):
+    """The ranking by MMD of some methods on the models that have no family."""
+    ranking = with_kinds(study, study.table("ranking"))
+    alone = ~ranking["model"].isin(list(families(study.models)))
     return ranking[alone & ranking["algorithm"].isin(list(methods))]
 
 
 def best_methods(table):
-    """The method with the lowest median MMD for each family, n and epsilon: rows of the table.
+    """The honest method of the first rank for each family, n and epsilon: rows of the table.
 
-    Of those that are closer than never moving; where none is, the row's `is_nearer` is false.
-    They are in the order of the table. `has_chain` says whether any chain was tried there.
+    Where no honest method is ranked, the algorithm is an empty text. `has_chain` says whether a
+    chain ran there to the end of its budget.
     """
-    has_chain = (~table["is_release"]).groupby([table[key] for key in CELL]).transform("any")
-    closer_first = (
-        table.assign(has_chain=has_chain)
-        .dropna(subset="mmd")
-        .sort_values(["is_nearer", "mmd"], ascending=[False, True], kind="stable")
-    )
-    return closer_first.drop_duplicates(CELL).sort_index()
+    rows = []
+    for keys, cells in table.groupby(CELL, sort=False):
+        honest = cells[(cells["honest"] == HONEST) & cells["rank"].notna()]
+        row = dict(zip(CELL, keys, strict=True)) | {"algorithm": ""}
+        if len(honest):
+            row = honest.loc[honest["score_ratio"].idxmin()].to_dict()
+        has_chain = (~cells["is_release"] & cells["rank"].notna()).any()
+        rows.append(row | {"has_chain": has_chain})
+    best = pd.DataFrame(rows)
+    place = best["family"].map({name: i for i, name in enumerate(best["family"].unique())})
+    return best.assign(place=place).sort_values(["place", "n", "epsilon"], ignore_index=True)
 
 
-def rows_needed(cells):
-    """n from which on the best method is usable, about; infinite where no n of the study is enough.
+def rows_for_half(best):
+    """n at which rows are worth half of their number, by the best honest method.
 
-    Between the last n that is not and the first that is, it is interpolated on logarithmic scales.
+    Between two n of the study, worth is taken as a straight line in log n. The ends of the interval
+    are the n at which worth plus or minus two standard errors is a half.
 
     Parameters
     ----------
-    cells : DataFrame
+    best : DataFrame
         Rows of `best_methods` of one family and epsilon.
 
     Returns
     -------
-    float
-        The least n of the study where that is enough.
+    (float, float, float)
+        n and its interval; 0 where all n of the study are enough, infinite where no n is.
     """
-    cells = cells.sort_values("n")
-    is_usable, sizes = cells["is_usable"].to_numpy(), cells["n"].to_numpy(dtype=float)
-    times = cells["times_exact"].to_numpy()
-    times = np.where(is_usable, times, np.maximum(times, MOST_TIMES_EXACT))
-    not_usable = np.flatnonzero(~is_usable)
-    if not len(not_usable):
-        return sizes[0]
-    last = not_usable[-1]
-    if last == len(sizes) - 1:
+    best = best.sort_values("n")
+    values, errors = best["worth"].fillna(0).to_numpy(), best["worth_se"].fillna(0).to_numpy()
+    logs = np.log(best["n"].to_numpy(dtype=float))
+    return tuple(crossing(logs, values + k * errors) for k in (0, 2, -2))
+
+
+def crossing(logs, values):
+    """exp of where values first stay above HALF."""
+    below = np.flatnonzero(values < HALF)
+    if not len(below):
+        return 0.0
+    last = below[-1]
+    if last == len(values) - 1:
         return np.inf
-    logs = np.log([times[last + 1], times[last]])
-    place = np.interp(np.log(MOST_TIMES_EXACT), logs, np.log([sizes[last + 1], sizes[last]]))
-    return float(np.exp(place))
+    return float(np.exp(np.interp(HALF, values[last : last + 2], logs[last : last + 2])))
 
 
-def needed_table(best):
-    """`rows_needed` of every family and epsilon: a row each, with the method at that n."""
-    rows = []
-    for (family, epsilon), cells in best.groupby(["family", "epsilon"], sort=False):
-        usable = cells[cells["is_usable"]]
-        method = usable["algorithm"].iloc[0] if len(usable) else None
-        rows.append([family, epsilon, rows_needed(cells), method])
-    return pd.DataFrame(rows, columns=["family", "epsilon", "n", "algorithm"])
+# -- Figures ---------------------------------------------------------------------------------------
 
 
-def needed_rows(best, epsilons):
-    """Rows that the best method needs at each epsilon: rows of a table, one a family.
+def worth_figure(study, table, epsilon):
+    """Worth against n at one epsilon: a panel a family, thick lines for releases, thin for chains.
 
-    At an epsilon that the study lacks it is interpolated between the two beside it, on logarithmic
-    scales.
+    Hollow marks are cells that are not surely honest. Of chains, a panel has those that are worth
+    most; only cells that spend their budget are drawn.
     """
-    table = []
-    for family, cells in needed_table(best).groupby("family", sort=False):
-        known = dict(zip(cells["epsilon"], cells["n"], strict=True))
-        sizes = best.loc[best["family"] == family, "n"]
-        logs = np.log(list(known)), np.log(list(known.values()))
-        row = {"posterior": family}
-        for epsilon in epsilons:
-            n = known.get(epsilon, float(np.exp(np.interp(np.log(epsilon), *logs))))
-            row[f"ε = {epsilon:g}"] = n_text(n, sizes)
-        table.append(row)
-    return table
+    names = list(table["family"].unique())
+    figure, axes = panel_grid(len(names), len(names), size=(3.1, 2.5), margin=(0.2, 0.5))
+    for axis, family in zip(axes, names, strict=True):
+        draw_worth(axis, study, table[(table["family"] == family) & (table["epsilon"] == epsilon)])
+        name, _, dimension = family.partition(", d = ")
+        axis.set_title(f"{name}\n{dimension} parameters", loc="left")
+        axis.set_yticklabels([] if axis is not axes[0] else axis.get_yticklabels())
+    figure.legend(
+        handles=[
+            Line2D([], [], color=NEUTRAL, lw=2.6, marker="o", label="one private release"),
+            Line2D([], [], color=NEUTRAL, lw=1, marker="o", ms=4, label="a private chain"),
+            Line2D(
+                [], [], ls="", marker="o", color=NEUTRAL, mfc="white", label="not sure to cover"
+            ),
+            Line2D([], [], ls="", marker="|", ms=12, color=NEUTRAL, label="± 2 standard errors"),
+        ],
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.02),
+        ncols=4,
+        frameon=False,
+    )
+    figure.tight_layout()
+    return figure
+
+
+def draw_worth(axis, study, cells):
+    """Lines of one panel, with names at their ends."""
+    cells = cells.dropna(subset="rank")
+    sizes, ends = sorted(cells["n"].unique()), []
+    marks = dict(zip(study.algorithms, cycle(MARKERS), strict=False))
+    for i, name in enumerate(drawn_methods(cells)):
+        line = cells[cells["algorithm"] == name].sort_values("n")
+        colour, is_release = study.algorithm_colour(name), line["is_release"].iloc[0]
+        x = np.log10(line["n"].to_numpy()) + 0.04 * (i - 1.5)
+        y, error = line["worth"].to_numpy(), 2 * line["worth_se"].to_numpy()
+        axis.errorbar(x, y, error, color=colour, lw=2.6 if is_release else 1, elinewidth=0.8)
+        for at, row in zip(x, line.to_dict("records"), strict=True):
+            face = colour if row["honest"] == HONEST else "white"
+            size = 6 if is_release else 4.5
+            axis.plot(at, row["worth"], marks[name], color=colour, mfc=face, ms=size, zorder=3)
+        ends.append((y[-1], x[-1], f"{y[-1]:.0%} {study.algorithm_label(name)}", colour))
+    place = np.inf
+    for y, x, text, colour in sorted(ends, reverse=True):  # from above, none over another
+        place = min(place - 0.085, y)
+        axis.text(np.log10(sizes[-1]) + 0.2, place, text, va="center", size=8.5)
+        axis.plot([x, np.log10(sizes[-1]) + 0.18], [y, place], color=colour, lw=0.6)
+    axis.plot(np.log10([sizes[0], sizes[-1]]), [1, 1], color=NEUTRAL, lw=1, ls="--")
+    axis.xaxis.set(major_locator=FixedLocator(np.log10(sizes)), minor_locator=NullLocator())
+    axis.set_xticklabels(
+        [rows_text(n).replace(" million", "M").replace(",000", "k") for n in sizes]
+    )
+    axis.set(xlim=(np.log10(sizes[0]) - 0.2, np.log10(sizes[-1]) + 1.6), ylim=(0, 1.08))
+    axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    axis.yaxis.set_major_formatter(PercentFormatter(1))
+    axis.grid(visible=False, axis="x")
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def drawn_methods(cells):
+    """All releases of some cells, and the chains that are worth most at any n."""
+    releases = cells.loc[cells["is_release"], "algorithm"].unique()
+    chains = cells[~cells["is_release"]].groupby("algorithm", sort=False)["worth"].max()
+    return [*releases, *chains.nlargest(MOST_CHAINS).index]
 
 
 def map_figure(study, best):
-    """A map for each family: n across, epsilon up, the best method and its times exact in a cell.
-
-    Colours are times exact on a logarithmic scale; grey is a cell where nothing is closer than
-    never moving. A thick frame is around what is usable. An asterisk says that no chain was tried.
-    """
+    """A map for each family: n across, epsilon up; the best honest method and its worth."""
     names = list(best["family"].unique())
-    figure, axes = panel_grid(len(names), 1, size=(4.4, 2.6), margin=(0.6, 0.6))
+    figure, axes = panel_grid(len(names), 1, size=(5.0, 2.2), margin=(0.6, 0.4))
     shades = plt.get_cmap(SHADES)
     for axis, family in zip(axes, names, strict=True):
         cells = best[best["family"] == family]
         sizes, epsilons = sorted(cells["n"].unique()), sorted(cells["epsilon"].unique())
         for row in cells.to_dict("records"):
             x, y = sizes.index(row["n"]), epsilons.index(row["epsilon"])
-            colour, text = NOT_CLOSER, NONE
-            mark = NO_CHAIN * (not row["has_chain"])
-            if row["is_nearer"]:
-                colour = shades(TIMES_EXACT(row["times_exact"]))
-                label = study.algorithm_label(row["algorithm"]).replace(" ", "\n", 1)
-                text = f"{label}\n{row['times_exact']:.1f}×"
-            axis.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, lw=0))
-            axis.text(x, y, text + mark, ha="center", va="center", color=ink_on(colour))
-            if row["is_usable"]:
-                axis.add_patch(plt.Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, **FRAME))
-        axis.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
+            colour, text = "#D0D0D0", NONE
+            if row["algorithm"]:
+                colour = shades(0.85 * row["worth"])
+                text = f"{row['worth']:.0%}\n{study.algorithm_label(row['algorithm'])}"
+            text += "" if row["has_chain"] else "*"
+            axis.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, fc=colour, ec="white"))
+            axis.text(x, y, text, ha="center", va="center", color=ink_on(colour), size=8)
+        axis.set_xticks(range(len(sizes)), [rows_text(n) for n in sizes])
         axis.set_yticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons])
         axis.set(xlim=(-0.5, len(sizes) - 0.5), ylim=(-0.5, len(epsilons) - 0.5))
         axis.set(title=family, ylabel="Privacy bound ε")
         axis.grid(visible=False)
     axes[-1].set_xlabel("Rows n")
     figure.tight_layout()
-    scale_bar(figure, TIMES_EXACT, SHADES, TICKS, "MMD over that of exact samples")
-    handles = [
-        Patch(**FRAME, label="Usable"),
-        Patch(color=NOT_CLOSER, label="Nothing is closer than never moving"),
-        Patch(alpha=0, label=f"{NO_CHAIN} No chain was tried"),
-    ]
-    legend_below(figure, handles, 2, -0.7 / figure.get_size_inches()[1])
-    return figure
-
-
-def curves_figure(study, table, epsilon):
-    """Times exact against n at one epsilon, a panel a family and a line a method."""
-    cells = table[table["epsilon"] == epsilon]
-    drawn = closest_algorithms(cells, CELL)
-    of_release = set(cells.loc[cells["is_release"], "algorithm"])
-    names = list(cells["family"].unique())
-    figure, axes = panel_grid(len(names), 1, size=(4.4, 2.3), sharex=True)
-    markers = dict(zip(drawn, "os^vDPX*", strict=False))
-    handles = {}
-    for axis, family in zip(axes, names, strict=True):
-        of_family = cells[cells["family"] == family].sort_values("n")
-        for name in drawn:
-            line = of_family[of_family["algorithm"] == name]
-            (handles[name],) = axis.plot(
-                line["n"],
-                line["times_exact"],
-                marker=markers[name],
-                markeredgecolor=NEUTRAL,
-                markeredgewidth=0.5,
-                color=study.algorithm_colour(name),
-                label=study.algorithm_label(name),
-                linewidth=2.2 if name in of_release else 1.0,
-            )
-        axis.axhline(MOST_TIMES_EXACT, **USABLE_LINE)
-        axis.set(xscale="log", yscale="log", title=family, ylabel="MMD over that\nof exact samples")
-        axis.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
-        axis.yaxis.set_major_formatter("{x:g}")
-        axis.yaxis.set_minor_formatter(NullFormatter())
-    axes[-1].set_xlabel("Rows n")
-    figure.tight_layout()
-    legend_below(figure, [*handles.values(), USABLE], 3)
     return figure
 
 
 # -- In words and tables ---------------------------------------------------------------------------
 
 
-def front_sentences(study, table, best):
-    """What to use and how many rows it takes, as Markdown: an item a family."""
-    usable = table[~table["is_release"] & table["is_usable"]][CELL].drop_duplicates()
-    closer = best[best["is_nearer"]]
-    num_releases = closer["is_release"].sum()
-    headline = "Release once; run no chain." if num_releases > len(closer) / 2 else "Run a chain."
-    lines = [
-        f"**{headline}** {where_releases_are_best(num_releases, len(closer), len(best))} "
-        + ("No private chain is usable in any." if usable.empty else "")
-        + (f"Some private chain is usable in {len(usable)}." if len(usable) else ""),
-        "\nThe best method needs about this many rows to be usable. With fewer, nothing is:\n",
-    ]
-    needed = needed_table(best)
-    for family, rows in needed.groupby("family", sort=False):
-        parts = [about_rows(study, row, best) for row in rows.to_dict("records")]
-        lines.append(f"- **{family}**: " + "; ".join(parts) + ".")
+def rows_text(n):
+    """A number of rows in few letters."""
+    return f"{n:,}" if n < 10**6 else f"{n / 10**6:g} million"
+
+
+def front_sentences(best, n, epsilon):
+    """What n rows are worth at one epsilon: a sentence a family, as items of Markdown."""
+    lines = []
+    for row in best[(best["n"] == n) & (best["epsilon"] == epsilon)].to_dict("records"):
+        name, _, dimension = row["family"].partition(", ")
+        what = f"At ε = {epsilon:g}, {n:,} rows of a {name.lower()} ({dimension})"
+        if not row["algorithm"]:
+            lines.append(f"- {what}: no method is surely honest.")
+            continue
+        low, high = interval(row)
+        lines.append(
+            f"- {what} are worth about **{rounded(n * row['worth']):,}** (95 % interval "
+            f"{rounded(n * low):,} to {rounded(n * high):,})."
+        )
     return "\n".join(lines)
 
 
-def where_releases_are_best(count, closer, total):
-    """A sentence: in how many combinations a release is the best, and in how many nothing is."""
-    best = (
-        f"A method that makes one private release is the best in {count} of the {total} "
-        "combinations of family, n and ε"
-    )
-    if closer == total:
-        return f"{best}."
-    return f"{best}; in {total - closer} nothing is closer than never moving."
-
-
-def limits_of_chains(table, budgets):
-    """Where no chain ran, and how many chains stop before their budget is spent: sentences.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Rows of the ranking.
-    budgets : DataFrame
-        Table `budgets` of the study.
-    """
-    problem = ["model", "epsilon"]
-    of_chains = table[~table["is_release"]]
-    without = table.groupby(problem).ngroups - of_chains.groupby(problem).ngroups
-    chains = of_chains.merge(budgets, on=[*problem, "algorithm"])
-    capped = (chains["spent_epsilon"] < LEAST_SPENT * chains["epsilon"]).sum()
-    missing = f"No chain ran in {without} of these combinations. " if without else ""
-    return missing + (
-        f"The study limits the length of chains: {capped} of the {len(chains)} cells of a chain "
-        f"method, a posterior and an ε spend less than {LEAST_SPENT:.0%} of ε. Longer chains may "
-        "come closer."
-    )
-
-
-def about_rows(study, row, best):
-    """Rows that are needed at one epsilon, in words."""
-    at = f"at ε = {row['epsilon']:g} "
-    sizes = best.loc[best["family"] == row["family"], "n"]
-    is_known = pd.notna(row["algorithm"])
-    of_method = f" ({study.algorithm_label(row['algorithm'])})" if is_known else ""
-    return f"{at}{n_text(row['n'], sizes)}{of_method}"
+def interval(row):
+    """95 % interval of the worth in a row, within 0 and 1."""
+    half = 1.96 * row["worth_se"]
+    return max(0.0, row["worth"] - half), min(1.0, row["worth"] + half)
 
 
 def rounded(n):
-    """n to one digit, or two where the first is 1."""
-    digits = 1 if str(int(n))[0] != "1" else 2
-    return int(float(f"{n:.{digits}g}"))
+    """n to two digits."""
+    return int(float(f"{n:.2g}"))
+
+
+def chain_sentences(table):
+    """How many chains are honest, and what they are worth beside one release; as Markdown."""
+    chains = table[~table["is_release"]]
+    ran = chains.dropna(subset="rank")
+    honest = ran[ran["honest"] == HONEST]
+    half = is_half(honest).sum()
+    releases = table[table["is_release"] & (table["honest"] == HONEST)]
+    best_release = releases.groupby(CELL)["worth"].max().rename("release")
+    both = honest.merge(best_release, left_on=CELL, right_index=True)
+    beside = (both["worth"] / both["release"]).median()
+    return (
+        f"Of {len(chains)} combinations of a chain, a family, n and ε, {len(ran)} run to the end "
+        f"of their budget and have intervals. {len(honest)} of these are honest, and {half} "
+        "are surely worth half of their rows. "
+    ) + (
+        f"Where a chain and a release are both honest, the chain is worth {beside:.0%} of what the "
+        "best release is worth, in the median."
+        if len(both)
+        else ""
+    )
+
+
+def is_half(cells):
+    """True for cells that are surely worth half of their rows."""
+    return cells["worth"] - 2 * cells["worth_se"] >= HALF
+
+
+def honest_chains(study, table):
+    """Honest chains at each epsilon: rows of a table."""
+    chains = table[~table["is_release"]].dropna(subset="rank")
+    rows = []
+    for (family, n), cells in chains.groupby(["family", "n"], sort=False):
+        row = {"posterior": family, "n": f"{n:,}"}
+        for epsilon, at in cells.groupby("epsilon"):
+            honest = at[at["honest"] == HONEST].sort_values("worth", ascending=False)
+            texts = [
+                f"{study.algorithm_label(one['algorithm'])} {one['worth']:.0%}"
+                for one in honest.to_dict("records")
+            ]
+            row[f"ε = {epsilon:g}"] = listing(texts) if texts else "none"
+        rows.append(row)
+    return rows
 
 
 def lookup_table(study, best):
-    """The best method for each family, n and epsilon: rows of a table."""
-    needed = needed_table(best).set_index(["family", "epsilon"])["n"]
+    """The best honest method for each family, n and epsilon: rows of a table."""
     rows = []
     for row in best.to_dict("records"):
-        n = needed[row["family"], row["epsilon"]]
+        texts = {"posterior": row["family"], "n": f"{row['n']:,}", "ε": f"{row['epsilon']:g}"}
+        if not row["algorithm"]:
+            rows.append(texts | {"method": NONE} | dict.fromkeys(("worth", "rows"), "–"))
+            rows[-1] |= dict.fromkeys(("covers", "width"), "–")
+            continue
         rows.append(
-            {
-                "posterior": row["family"],
-                "n": f"{row['n']:,}",
-                "ε": f"{row['epsilon']:g}",
-                "best method": best_label(study, row),
-                "times exact": f"{row['times_exact']:.1f}",
-                "covers": f"{row['coverage']:.0%}",
-                "sd ratio": f"{row['sd_ratio']:.2f}",
-                "usable": "yes" if row["is_usable"] else "no",
-                "n needed": n_text(n, best.loc[best["family"] == row["family"], "n"]),
+            texts
+            | {
+                "method": study.algorithm_label(row["algorithm"]),
+                "worth": with_error(row["worth"], row["worth_se"]),
+                "rows": f"{rounded(row['n'] * row['worth']):,}",
+                "covers": share(row["coverage"]),
+                "width": f"{row['width']:.2f}",
             }
         )
     return rows
 
 
-def best_label(study, row):
-    """Label of the method of a row of `best_methods`, or that there is none."""
-    return study.algorithm_label(row["algorithm"]) if row["is_nearer"] else NONE
+def half_table(best):
+    """n whose rows are worth half: rows of a table, one a family."""
+    rows = []
+    for family, cells in best.groupby("family", sort=False):
+        row = {"posterior": family}
+        for epsilon, at in cells.groupby("epsilon"):
+            row[f"ε = {epsilon:g}"] = half_text(*rows_for_half(at), at["n"])
+        rows.append(row)
+    return rows
 
 
-def n_text(n, sizes):
-    """Rows that are needed, in words; of a family with these numbers of rows."""
-    if not np.isfinite(n):
+def half_text(n, low, high, sizes):
+    """n with its interval, in words."""
+    if not n:
+        return f"fewer than {sizes.min():,}"
+    if np.isinf(n):
         return f"more than {sizes.max():,}"
-    return f"{sizes.min():,} or fewer" if n <= sizes.min() else f"about {rounded(n):,}"
+    least = f"{rounded(low):,}" if low else "fewer"
+    most = f"{rounded(high):,}" if high < np.inf else "more"
+    return f"{rounded(n):,} ({least} to {most})"
+
+
+def method_table(study, table):
+    """Each method over all cells that it ran to its end: rows of a table, by honest cells."""
+    rows = []
+    for name, cells in table.groupby("algorithm", sort=False):
+        ran = cells.dropna(subset="rank")
+        honest = ran[ran["honest"] == HONEST]
+        rows.append(
+            {
+                "method": study.algorithm_label(name),
+                "cells": len(cells),
+                "run to the end": len(ran),
+                "honest": len(honest),
+                "not honest": int((ran["honest"] == "not honest").sum()),
+                "worth half": int(is_half(honest).sum()),
+                "first": int((ran["rank"] == 1).sum()),
+                "covers": share(ran["coverage"].mean()) if len(ran) else "–",
+                "seconds at most": f"{cells['seconds'].max():.1f}",
+            }
+        )
+    return sorted(rows, key=lambda row: -row["honest"])
 
 
 def others_table(study, others):
-    """The best release and the best chain on each posterior without a family: rows of a table."""
+    """The release and the chain with the lowest MMD on each posterior without a family."""
     rows = []
     ranked = others.dropna(subset="mmd")
     for (model, epsilon), cells in ranked.groupby(["model", "epsilon"], sort=False):
-        is_release = cells["is_release"]
         row = {"posterior": study.model_label(model), "ε": f"{epsilon:g}"}
-        for kind, of_kind in (("release", cells[is_release]), ("chain", cells[~is_release])):
-            if of_kind.empty:
-                row |= {f"best {kind}": "", f"{kind}: times exact": ""}
-                continue
-            if not of_kind["is_nearer"].any():
-                row |= {f"best {kind}": NONE, f"{kind}: times exact": ""}
-                continue
-            best = of_kind.loc[of_kind["mmd"].where(of_kind["is_nearer"]).idxmin()]
-            times = f"{best['times_exact']:.1f}" + ", usable" * bool(best["is_usable"])
-            label = study.algorithm_label(best["algorithm"])
-            row |= {f"best {kind}": label, f"{kind}: times exact": times}
+        for kind, is_release in (("release", True), ("chain", False)):
+            of_kind = cells[cells["is_release"] == is_release]
+            texts = {f"closest {kind}": "", f"{kind}: times exact": ""}
+            if len(of_kind):
+                best = of_kind.loc[of_kind["mmd"].idxmin()]
+                label = study.algorithm_label(best["algorithm"])
+                texts = dict(zip(texts, (label, f"{best['times_exact']:.1f}"), strict=True))
+            row |= texts
         rows.append(row)
     return rows
 
 
 def others_sentence(others):
-    """On how many posteriors without a family a release, or a chain, is usable; as Markdown."""
-    problem, usable = ["model", "epsilon"], others[others["is_usable"]]
-    problems = others.groupby(problem).ngroups
-    counts = [
-        usable[usable["is_release"] == kind].groupby(problem).ngroups for kind in (True, False)
-    ]
-    chains = f"Some private chain is usable in {counts[1]}."
-    return f"A release is usable in {counts[0]} of {problems} combinations of posterior and ε. " + (
-        chains if counts[1] else "No private chain is usable in any."
-    )
-
-
-def prices(table):
-    """What privacy and what a chain cost, in words: medians over the cells of each epsilon."""
-    lines = []
-    for epsilon, cells in table.groupby("epsilon"):
-        found = cells.dropna(subset="mmd")
-        lowest = found.groupby(["is_release", "family", "n"])["times_exact"].min()
-        release, chain = lowest[True], lowest[False]
-        both = (chain / release).dropna()
-        lines.append(
-            f"- ε = {epsilon:g}: the best release is {release.median():.1f} times as far from the "
-            f"posterior as exact samples, the best chain {chain.median():.1f} times (medians over "
-            f"families and n). The chain is farther than the release in {(both > 1).sum()} of "
-            f"{len(both)} combinations, and {both.median():.1f} times as far in the median."
-        )
-    return "\n".join(lines)
-
-
-def method_table(study, table, best):
-    """Each method over all cells: rows of a table, the best first."""
-    of_best = best.set_index(CELL)["mmd"]
-    behind = table["mmd"] / table.set_index(CELL).index.map(of_best)
-    wins = best.loc[best["is_nearer"], "algorithm"].value_counts()
-    rows = []
-    for name, cells in table.assign(behind=behind).groupby("algorithm", sort=False):
-        largest = cells[cells["n"] == cells["n"].max()]
-        rows.append(
-            {
-                "method": study.algorithm_label(name),
-                "best on": f"{wins.get(name, 0) / len(cells):.0%}",
-                "usable at": f"{cells['is_usable'].mean():.0%}",
-                "behind the best": f"{cells['behind'].median():.1f}",
-                "covers": f"{cells['coverage'].mean():.0%}",
-                "sd ratio": f"{cells['sd_ratio'].median():.2f}",
-                "seconds": f"{largest['seconds'].max():.1f}",
-            }
-        )
-    return sorted(rows, key=lambda row: float(row["behind the best"]))
-
-
-def never_usable(study, table):
-    """Which methods are usable at no n and epsilon of any family, as a sentence."""
-    is_usable = table.groupby("algorithm", sort=False)["is_usable"].any()
-    names = [study.algorithm_label(name) for name in is_usable.index[~is_usable]]
-    if not names:
-        return "Every method is usable somewhere."
-    verb = "is" if len(names) == 1 else "are"
-    return f"**Nobody should use these here:** {listing(names)} {verb} usable nowhere."
-
-
-def ties(study, table):
-    """How many first ranks are shared, and how many data sets would tell methods apart."""
-    first = table[table["rank"] == 1]
-    shared = first[first["is_tied"]]
-    cells, total = shared[CELL].drop_duplicates(), table[CELL].drop_duplicates()
-    text = f"In {len(cells)} of {len(total)} combinations two or more methods share the first rank"
-    if shared.empty:
-        return f"{text}."
-    counts = []
-    for _, group in shared.groupby(CELL):
-        a, b = group.sort_values("mmd").iloc[:2].to_dict("records")
-        width = max(a["mmd_high"] - a["mmd_low"], b["mmd_high"] - b["mmd_low"]) / 2
-        gap = b["mmd"] - a["mmd"]
-        counts.append((width / gap) ** 2 if gap > 0 else np.inf)
-    times = float(np.median(counts))
-    more = f"about {times:.0f} times as many" if np.isfinite(times) else "far more"
+    """On how many posteriors without a family a release is closer than each chain; as Markdown."""
+    lowest = others.groupby(["model", "epsilon", "is_release"])["mmd"].min().unstack()
+    both = lowest.dropna()
+    count = int((both[True] < both[False]).sum())
     return (
-        f"{text}: the intervals of their differences include 0. To tell the first two of them "
-        f"apart would take {more} data sets, in the median."
+        f"The MMD of a release is below that of every chain in {count} of {len(both)} combinations "
+        "of posterior and ε. These chains have not been scored by the ruler."
     )
 
 
@@ -491,33 +451,6 @@ def gain_of_search(study, trials, found, examples):
     return "\n".join(lines)
 
 
-def gain_of_smaller_bounds(study, found, searches):
-    """Gain of smaller clip bounds of releases, as a list in Markdown.
-
-    Parameters
-    ----------
-    study : StudyResults
-    found : DataFrame
-        From `searched`.
-    searches : list of (str, str)
-        Models and algorithms.
-    """
-    found, lines = found.set_index(["model", "algorithm"]), []
-    for model, algorithm in searches:
-        row = found.loc[(model, algorithm)]
-        own, best = (json.loads(row[f"{kind}_settings"]) for kind in ("own", "best"))
-        changes = [
-            f"a `{key}` of {best[key]:g} in place of {own[key]:g}"
-            for key in own
-            if best[key] < own[key]
-        ]
-        lines.append(
-            f"- {study.algorithm_label(algorithm)}, {study.model_label(model)}: "
-            f"{listing(changes)} lowers the MMD from {row['own_mmd']:.2f} to {row['best_mmd']:.2f}."
-        )
-    return "\n".join(lines)
-
-
 def settings_table(study):
     """Settings of the models that others take them from: rows of a table."""
     labels, rows = families(study.models), []
@@ -530,29 +463,35 @@ def settings_table(study):
     return sorted(rows, key=lambda row: row["posterior"])
 
 
-def cells_table(study, cells):
-    """Table of all cells of a family, by number of rows, epsilon and MMD: a list of dict.
+def limits_of_chains(table):
+    """How many chains stop before their budget is spent, or have no intervals: a sentence."""
+    chains = table[~table["is_release"]]
+    short = (chains["spent"] < LEAST_SPENT).sum()
+    without = (chains["not_scored"] == chains["samples"]).sum()
+    return (
+        f"{short} of the {len(chains)} combinations of a chain, a family, n and ε stop before "
+        f"{LEAST_SPENT:.0%} of ε is spent, as the study limits the length of chains; they are not "
+        f"ranked. In {without} a chain has fewer than two draws, so it has no intervals."
+    )
 
-    Parameters
-    ----------
-    study : StudyResults
-    cells : DataFrame
-        From `with_families`.
-    """
+
+def cells_table(study, cells):
+    """Table of all cells of a family, by number of rows, epsilon and rank: a list of dict."""
     return [
         {
             "n": f"{row['n']:,}",
             "ε": f"{row['epsilon']:g}",
             "method": study.algorithm_label(row["algorithm"]),
-            "times exact": number(row["times_exact"], ".1f"),
-            "MMD": interval(*(row[name] for name in ("mmd", "mmd_low", "mmd_high"))),
-            "covers": number(row["coverage"], ".0%"),
-            "sd ratio": number(row["sd_ratio"], ".2f"),
-            "mean off by": number(row["mean_error"], ".2f"),
-            "first on": number(row["share_first"], ".0%"),
+            "rank": "–" if pd.isna(row["rank"]) else f"{row['rank']:.0f}" + "=" * row["is_tied"],
+            "verdict": row["honest"],
+            "worth": sure(row, "worth"),
+            "widened": with_error(row["widened_worth"], row["widened_worth_se"]),
+            "covers": with_error(row["coverage"], row["coverage_se"]),
+            "width": f"{row['width']:.2f}",
+            "data sets": row["samples"],
             "iterations": row["iterations"],
-            "seconds": number(row["seconds"], ".1f"),
-            "usable": "yes" if row["is_usable"] else "no",
+            "ε spent": share(row["spent"]),
+            "seconds": f"{row['seconds']:.1f}",
         }
-        for row in cells.sort_values(["n", "epsilon", "mmd"]).to_dict("records")
+        for row in cells.sort_values(["n", "epsilon"], kind="stable").to_dict("records")
     ]

@@ -1,34 +1,12 @@
-"""What the page on methods says: families, the best method, how many rows it needs."""
+"""What the page on methods says: families, the best honest method, what n rows are worth."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import maps
 from dpmcmc_studies.reporting.study import StudyResults
 from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
-from maps import (
-    best_methods,
-    families,
-    front_sentences,
-    gain_of_search,
-    gain_of_smaller_bounds,
-    limits_of_chains,
-    lookup_table,
-    map_figure,
-    method_table,
-    needed_rows,
-    needed_table,
-    never_usable,
-    others_sentence,
-    others_table,
-    prices,
-    rounded,
-    rows_needed,
-    ties,
-    with_families,
-    with_kinds,
-    without_family,
-)
 
 SIZES, EPSILONS = (1000, 10_000, 100_000), (0.25, 1.0)
 
@@ -43,101 +21,123 @@ STUDY = StudyResults(
     results="",
     models={f"normal-{n}": model(n) for n in SIZES} | {"alone": model(50, "Other")},
     algorithms={
-        "release": AlgorithmDescription("Noisy Newton", sampler="NoisyNewton"),
-        "chain": AlgorithmDescription("DP penalty", sampler="DPPenalty"),
+        "release": AlgorithmDescription("Noisy Newton", colour="#9911ff", has_free_steps=True),
+        "chain": AlgorithmDescription("DP penalty", colour="#006699"),
     },
 )
 
 
-def ranking():
-    """A release that is 30, 9 and 1 times as far as exact samples at epsilon 1; a chain at 20."""
+def row(n, epsilon, name, worth, **more):
+    """A cell of the table; the chain stops early at 100,000 rows, and is not honest at 1,000."""
+    values = {"model": f"normal-{n}", "algorithm": name, "epsilon": epsilon, "iterations": 1500}
+    values |= {"samples": 20, "not_scored": 0, "score_ratio": worth**-0.5, "worth": worth}
+    values |= {"worth_se": 0.02, "coverage": 0.9, "coverage_se": 0.01, "width": 1.1}
+    values |= {"widened_worth": worth, "widened_worth_se": 0.02, "is_tied": False, "spent": 1.0}
+    values |= {"honest": "honest", "rank": 1 if name == "release" else 2}
+    return values | more
+
+
+def table():
+    """Worth of a release, 20, 60 and 90 % at epsilon 1 and half of that below; a chain's, 10 %."""
     rows = []
-    for n, times in zip(SIZES, (30.0, 9.0, 1.0), strict=True):
+    for n, worth in zip(SIZES, (0.2, 0.6, 0.9), strict=True):
         for epsilon in EPSILONS:
-            for name, factor in (("release", times / epsilon), ("chain", 20.0)):
-                row = {"model": f"normal-{n}", "epsilon": epsilon, "algorithm": name}
-                row |= {"mmd": factor / 30, "mmd_low": factor / 40, "mmd_high": factor / 20}
-                row |= {"times_exact": factor, "is_usable": factor <= 3, "coverage": 0.9}
-                row |= {"is_nearer": factor <= 30}
-                row |= {"sd_ratio": 1.1, "seconds": 2.0, "rank": 1 + (factor > 20)}
-                row |= {"is_tied": False, "share_first": 1.0}
-                rows.append(row)
-    return with_kinds(STUDY, pd.DataFrame([*rows, rows[0] | {"model": "alone"}]))
+            rows.append(row(n, epsilon, "release", worth if epsilon == 1 else worth / 2))
+            more = {"honest": "not honest"} if n == 1000 else {}
+            more |= {"spent": 0.5, "rank": np.nan} if n == 100_000 else {}
+            rows.append(row(n, epsilon, "chain", 0.1, **more))
+    return pd.DataFrame([*rows, rows[0] | {"model": "alone"}])
 
 
-def test_a_family_is_of_models_that_differ_by_their_rows_alone():
-    assert families(STUDY.models) == dict.fromkeys(list(STUDY.models)[:3], "Normal mean, d = 3")
-    table = with_families(ranking(), STUDY.models)
-    assert set(table["n"]) == set(SIZES) and "alone" not in set(table["model"])
+@pytest.fixture
+def families(monkeypatch):
+    timings = table()[["model", "algorithm", "epsilon"]].assign(cpu_seconds=2.0)
+    tables = {"worth": table(), "timings": timings}
+    monkeypatch.setattr(StudyResults, "table", lambda self, name: tables[name])
+    return maps.worth_of_families(STUDY)
 
 
-def test_rows_that_are_needed_are_between_the_last_n_that_fails_and_the_first_that_does():
-    best = best_methods(with_families(ranking(), STUDY.models))
-    needed = needed_table(best).set_index("epsilon")
-    # 9 times at 10,000 and 1 at 100,000: 3 times is half the way on logarithmic scales.
-    assert needed.loc[1.0, "n"] == pytest.approx(10**4.5)
-    assert needed.loc[1.0, "algorithm"] == "release"
-    assert needed.loc[0.25, "n"] == np.inf  # 4 times at the largest n
-    cells = pd.DataFrame({"n": SIZES, "times_exact": [2.0, 1.0, 1.0], "is_usable": True})
-    assert rows_needed(cells) == 1000
-    cells["is_usable"] = [True, False, True]
-    cells["times_exact"] = [2.0, 6.0, 1.0]  # usable, then not: by chance or not, it takes more
-    assert rows_needed(cells) > 10_000
-    row = needed_rows(best, [0.25, 0.5, 1])[0]
-    assert list(row.values())[1:] == ["more than 100,000", "more than 100,000", "about 30,000"]
-    times = np.array([9, 9, 1, 9, 1, 1])  # usable from n = 10^4.5 on, and from 10^3.5
-    best = best.sort_values(["epsilon", "n"])
-    usable = best.assign(times_exact=times, is_usable=times < 3)
-    assert needed_rows(usable, [0.5])[0]["ε = 0.5"] == "about 10,000"
-    assert [rounded(n) for n in (10**4.5, 14_499, 950)] == [30_000, 14_000, 1_000]
+def test_a_family_is_of_models_that_differ_by_their_rows_alone(families):
+    assert maps.families(STUDY.models) == dict.fromkeys(
+        list(STUDY.models)[:3], "Normal mean, d = 3"
+    )
+    assert set(families["n"]) == set(SIZES) and "alone" not in set(families["model"])
+    assert set(families["seconds"]) == {2.0}
 
 
-def test_sentences_and_tables_say_what_the_ranking_has():
-    table = with_families(ranking(), STUDY.models)
-    best = best_methods(table)
-    text = front_sentences(STUDY, table, best)
-    assert "one private release is the best in 3 of the 6 combinations of family, n and ε." in text
-    assert "No private chain is usable in any." in text
-    assert "at ε = 0.25 more than 100,000; at ε = 1 about 30,000 (Noisy Newton)" in text
-    rows = lookup_table(STUDY, best)
-    assert [row["usable"] for row in rows] == ["no"] * 5 + ["yes"]
-    assert {row["n needed"] for row in rows} == {"about 30,000", "more than 100,000"}
-    assert "ε = 1: the best release is 9.0 times" in prices(table)
-    of_chain = method_table(STUDY, table, best)[-1]
-    assert (of_chain["method"], of_chain["best on"]) == ("DP penalty", "50%")
-    assert never_usable(STUDY, table).endswith("here:** DP penalty is usable nowhere.")
-    assert ties(STUDY, table).startswith("In 0 of 6 combinations")
+def test_the_best_method_is_honest_and_ranked(families):
+    best = maps.best_methods(families)
+    assert set(best["algorithm"]) == {"release"}
+    # Without the release, no chain is honest at 1,000 rows, and none has a rank at 100,000.
+    chains = maps.best_methods(families[families["algorithm"] == "chain"])
+    assert chains["algorithm"].tolist() == ["", "", "chain", "chain", "", ""]
+    assert chains["has_chain"].tolist() == [True] * 4 + [False] * 2
 
 
-def test_chains_that_the_study_cuts_short_are_counted_and_so_are_those_that_did_not_run():
-    table = with_families(ranking(), STUDY.models)
-    budgets = table[["model", "algorithm", "epsilon"]].assign(spent_epsilon=table["epsilon"])
-    is_short = (budgets["algorithm"] == "chain") & (budgets["model"] == "normal-1000")
-    budgets.loc[is_short, "spent_epsilon"] *= 0.8
-    text = limits_of_chains(table, budgets)
-    assert text.startswith("The study limits") and "2 of the 6 cells" in text and "90%" in text
-    fewer = table[(table["algorithm"] == "release") | (table["epsilon"] == 1)]
-    text = limits_of_chains(fewer, budgets)
-    assert text.startswith("No chain ran in 3 of these") and "1 of the 3 cells" in text
+def test_rows_for_half_are_between_the_last_n_that_fails_and_the_first_that_does(families):
+    best = maps.best_methods(families)
+    of = {epsilon: at for epsilon, at in best.groupby("epsilon")}
+    n, low, high = maps.rows_for_half(of[1.0])
+    assert n == pytest.approx(10**3.75)  # from 20 to 60 %, half is three quarters of the way
+    assert low == pytest.approx(10 ** (3 + 0.26 / 0.4)) and low < n < high
+    assert maps.rows_for_half(of[0.25]) == (np.inf,) * 3  # 45 % at most
+    assert maps.rows_for_half(of[1.0].assign(worth=0.9))[0] == 0
+    (texts,) = maps.half_table(best)
+    assert texts["ε = 1"] == "5,600 (4,500 to 7,100)"
+    assert texts["ε = 0.25"] == "more than 100,000"
 
 
-def test_a_cell_where_nothing_is_closer_than_never_moving_is_grey_and_has_no_method():
-    table = with_families(ranking(), STUDY.models)
-    stuck = table["n"] == 1000
-    table.loc[stuck, ["is_nearer", "is_usable"]] = False
-    best = best_methods(table)
-    assert list(best["is_nearer"]) == [False, False, True, True, True, True]
-    figure = map_figure(STUDY, best)
-    assert [text.get_text() for text in figure.axes[0].texts].count("none") == 2
-    best = best_methods(table[(table["algorithm"] == "release") | (table["n"] < 100_000)])
-    texts = [text.get_text() for text in map_figure(STUDY, best).axes[0].texts]
-    assert sum("×*" in text for text in texts) == 2
-    text = front_sentences(STUDY, table, best)
-    assert "best in 3 of the 6 combinations of family, n and ε; in 2 nothing is closer" in text
-    assert lookup_table(STUDY, best)[0]["best method"] == "none"
-    nearer = table[~stuck | (table["algorithm"] == "chain")].assign(is_nearer=True)
-    both = pd.concat([nearer, table[stuck & (table["algorithm"] == "release")].assign(mmd=1e-9)])
-    assert set(best_methods(both)["algorithm"].iloc[:2]) == {"chain"}
+def test_sentences_and_tables_say_what_the_table_has(families):
+    best = maps.best_methods(families)
+    text = maps.front_sentences(best, 10_000, 1)
+    assert text == (
+        "- At ε = 1, 10,000 rows of a normal mean (d = 3) are worth about **6,000** (95 % interval "
+        "5,600 to 6,400)."
+    )
+    assert maps.front_sentences(best.assign(algorithm=""), 10_000, 1).endswith(
+        "no method is surely honest."
+    )
+    text = maps.chain_sentences(families)
+    assert "Of 6 combinations" in text and "4 run to the end" in text
+    assert "2 of these are honest, and 0 are surely worth half" in text
+    assert "worth 25% of what the best release is worth" in text  # the median of 1/6 and 1/3
+    assert maps.limits_of_chains(families).startswith("2 of the 6 combinations of a chain")
+    rows = maps.lookup_table(STUDY, best)
+    assert rows[3]["rows"] == "6,000" and rows[3]["worth"] == "60 ± 2 %"
+    release, chain = maps.method_table(STUDY, families)
+    assert (release["honest"], release["first"], release["worth half"]) == (6, 6, 2)
+    assert (chain["run to the end"], chain["honest"], chain["not honest"]) == (4, 2, 2)
+    honest = maps.honest_chains(STUDY, families)
+    assert [one["ε = 1"] for one in honest] == ["none", "DP penalty 10%"]
+    cells = maps.cells_table(STUDY, families)
+    assert {one["rank"] for one in cells} == {"1", "2", "–"}
+
+
+def test_a_figure_has_hollow_marks_where_a_chain_is_not_honest_and_no_cell_without_a_rank(families):
+    (axis,) = maps.worth_figure(STUDY, families, 1).axes
+    texts = [text.get_text() for text in axis.texts]
+    assert texts == ["90% Noisy Newton", "10% DP penalty"]
+    marks = [line for line in axis.lines if line.get_marker() in maps.MARKERS]
+    assert len(marks) == 3 + 2
+    assert [line.get_markerfacecolor() for line in marks[3:]] == ["white", "#006699"]
+    figure = maps.map_figure(STUDY, maps.best_methods(families))
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts[3] == "60%\nNoisy Newton" and texts[5].endswith("*")
+
+
+def test_a_posterior_without_a_family_has_its_closest_release_and_its_closest_chain():
+    keys = {"model": "alone", "epsilon": 1.0}
+    others = pd.DataFrame(
+        [
+            keys | {"algorithm": "release", "mmd": 0.5, "times_exact": 12.0, "is_release": True},
+            keys | {"algorithm": "chain", "mmd": 0.1, "times_exact": 2.5, "is_release": False},
+        ]
+    )
+    (row,) = maps.others_table(STUDY, others)
+    assert (row["closest release"], row["release: times exact"]) == ("Noisy Newton", "12.0")
+    assert (row["closest chain"], row["chain: times exact"]) == ("DP penalty", "2.5")
+    assert "in 0 of 1 combinations" in maps.others_sentence(others)
+    assert maps.others_table(STUDY, others[:1])[0]["closest chain"] == ""
 
 
 def test_what_a_longer_search_gains_counts_feasible_trials_alone():
@@ -149,43 +149,7 @@ def test_what_a_longer_search_gains_counts_feasible_trials_alone():
         ]
     )
     found = pd.DataFrame([of | {"own_mmd": 0.6, "best_mmd": 0.3}])
-    text = gain_of_search(STUDY, trials, found, [("normal-1000", "chain")])
+    text = maps.gain_of_search(STUDY, trials, found, [("normal-1000", "chain")])
     assert "The best of 20 has 0.40 times the MMD of the best of the first 16" in text
     assert "0.50 times the MMD of those that the search began with" in text
     assert "MMD 0.50 after 16 trials, 0.20 after 20. In new chains 0.60 before" in text
-
-
-def test_a_posterior_without_a_family_has_its_best_release_and_its_best_chain():
-    table = with_families(ranking(), STUDY.models)
-    others = without_family(ranking(), STUDY.models, table["algorithm"].unique())
-    assert set(others["model"]) == {"alone"}
-    chain = others.iloc[0].to_dict() | {"algorithm": "chain", "mmd": 0.1, "times_exact": 2.5}
-    chain |= {"is_nearer": True, "is_usable": True, "is_release": False}
-    both = pd.concat([others.assign(is_nearer=True), pd.DataFrame([chain])])
-    (row,) = others_table(STUDY, both)
-    assert (row["best release"], row["best chain"]) == ("Noisy Newton", "DP penalty")
-    assert row["release: times exact"] == "120.0"
-    assert row["chain: times exact"] == "2.5, usable"
-    row = others_table(STUDY, others)[0]
-    assert (row["best release"], row["best chain"]) == ("none", "")
-    assert others_sentence(both).startswith("A release is usable in 0 of 1 combinations")
-    assert others_sentence(both).endswith("Some private chain is usable in 1.")
-    assert others_sentence(others).endswith("No private chain is usable in any.")
-
-
-def test_a_smaller_bound_is_given_with_what_it_gains():
-    found = pd.DataFrame(
-        {
-            "model": ["normal-1000"],
-            "algorithm": "release",
-            "own_mmd": 0.236,
-            "best_mmd": 0.189,
-            "own_settings": '{"row_radius": 5.16, "other": 1}',
-            "best_settings": '{"row_radius": 3.92, "other": 1}',
-        }
-    )
-    text = gain_of_smaller_bounds(STUDY, found, [("normal-1000", "release")])
-    assert text == (
-        "- Noisy Newton, Normal mean, d = 3, n = 1,000: a `row_radius` of 3.92 in place of 5.16 "
-        "lowers the MMD from 0.24 to 0.19."
-    )

@@ -15,7 +15,11 @@ def test_a_model_without_exact_draws_has_coverage_and_a_short_budget_has_none(tm
     study = load_study(ROOT, [ROOT / "studies/which-method/study.yaml"])
     spec = study.intervals("robust-1000")
     tried = {("noisy-newton", 4), ("dp-hmc", 0.25)}
-    cells = [cell for cell in spec.cells if (cell.algorithm, cell.epsilon) in tried]
+    cells = [
+        study.budget(cell)
+        for cell in study.cells_of("robust-1000")
+        if (cell.algorithm, study.runs[cell].epsilon) in tried
+    ]
     intervals(replace(spec, cells=cells, data_sets=10), "a-print", tmp_path / "intervals.csv")
     newton, hmc = read_csv(tmp_path / "intervals.csv").to_dict("records")
     assert newton["data_sets"] == 10 and 0.7 <= newton["coverage_90"] <= 1

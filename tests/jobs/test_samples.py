@@ -16,7 +16,8 @@ from dpmcmc.random_streams import generator
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.baseline_tables import baseline_table
 from dpmcmc_studies.jobs.budgets import budget
-from dpmcmc_studies.jobs.chain_tables import AVERAGED, TABLES, ChainFile, chain_table, sample_row
+from dpmcmc_studies.jobs.chain_files import ChainFile
+from dpmcmc_studies.jobs.chain_tables import AVERAGED, TABLES, chain_table, sample_row
 from dpmcmc_studies.jobs.chains import chain
 from dpmcmc_studies.jobs.data import baselines, dataset, reference
 from dpmcmc_studies.jobs.reuse import Reuse

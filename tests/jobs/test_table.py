@@ -69,7 +69,11 @@ def test_prose_labels_and_the_search_concern_no_job():
 def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model():
     change = {"dp-penalty": {"settings": {TEMPERED: {"clip_bound": 0.5}}}}
     changed = tiny(algorithms=change)
-    cells = {f"chains/{TEMPERED}/dp-penalty/epsilon-{epsilon}" for epsilon in (2, 4)}
+    cells = {
+        f"{kind}/{TEMPERED}/dp-penalty/epsilon-{epsilon}"
+        for kind in ("chains", "scores")
+        for epsilon in (2, 4)
+    }
     assert parts_that_differ(tiny(), changed) == cells
     elsewhere = {"dp-hmc": {"settings": {BANANA: {"step_size": 0.01}}}}  # it does not run here
     assert not parts_that_differ(tiny(), tiny(algorithms=elsewhere))
@@ -78,7 +82,7 @@ def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model():
 def test_a_setting_of_a_model_concerns_all_that_is_made_of_it():
     changed = tiny(models={BANANA: {"curvature": 3}})
     of_model = {part for part in fingerprints(tiny()) if BANANA in part}
-    assert len(of_model) == 2 + 2 * 2 and parts_that_differ(tiny(), changed) == of_model
+    assert len(of_model) == 2 + 2 * 2 * 2 and parts_that_differ(tiny(), changed) == of_model
 
 
 def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none():
@@ -157,4 +161,4 @@ def test_a_changed_source_concerns_what_imports_it_and_prose_in_it_nothing(tmp_p
         assert ("reference/flat-banana-2d" in changed) == file.startswith("dpmcmc/kernels")
         assert text == CODE or not changed
         if file == "dpmcmc_studies/jobs/chain_tables.py":  # a new column of the draws of chains
-            assert not any(part.startswith(("baselines/", "reference/")) for part in changed)
+            assert {part.partition("/")[0] for part in changed} == {"chains"}

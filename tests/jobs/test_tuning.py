@@ -29,32 +29,39 @@ def make_spec(config):
         section = {"models": [model], "algorithms": [algorithm], "trials": 30, "seeds": 3}
         section |= {"finalists": 3, "confirming_seeds": 5, "max_iterations": 500} | keys
         config_now = merged(merged(config, quick | {"tuning": section}), changes or {})
-        return StudyConfig(config_now, ROOT).search(model, algorithm)
+        study = StudyConfig(config_now, ROOT)
+        return study.search(model, algorithm, study.config.tuning.epsilons[0])
 
     return make
 
 
-class Known:
-    """In place of chains: MMD and clip fraction that are known functions of the settings."""
+REAL = tuning.Runner
 
-    def __init__(self, spec, correction):
+
+class Known:
+    """In place of chains: score and clip fraction that are known functions of the settings."""
+
+    def __init__(self, spec, twins, correction):
         self.calls = 0
 
-    def measure(self, settings, purpose="tuning", seeds=3):
+    def measure(self, settings, numbers):
         self.calls += 1
         scale = settings["proposal_scale"]
-        mmd = 0.1 + abs(math.log(scale / OPTIMUM)) / 10
+        score_ratio = 1 + abs(math.log(scale / OPTIMUM))
         clip_fraction = min(1.0, scale / settings["clip_bound"] * 10)  # 0.2: scale = bound / 50
         return {
             "iterations": 100,
-            "mmd": [mmd + 0.01 * seed for seed in range(seeds or 3)],
-            "clip_fraction": [clip_fraction] * (seeds or 3),
+            "score_ratio": [score_ratio + 0.01 * number for number in numbers],
+            "clip_fraction": [clip_fraction] * len(numbers),
         }
 
 
 def search(spec, directory, correction=(), source="source"):
     files = [directory / name for name in ("a.journal", "a.csv", "a.json")]
-    tuning.search(spec, correction, source, *files)
+    twins = directory / "twins.npz"
+    if tuning.Runner is REAL and not twins.exists():
+        tuning.twins(spec.twins, twins)
+    tuning.search(spec, twins, correction, source, *files)
     return pd.read_csv(files[1]), json.loads(files[2].read_text())
 
 
@@ -70,8 +77,10 @@ def test_a_known_optimum_is_found_within_the_limit(make_spec, tmp_path, monkeypa
     trials, best = search(make_spec(largest_clip_fraction=0.01), tmp_path / "limited")
     feasible = trials[trials["is_feasible"]]
     assert (trials["is_feasible"] == (trials["clip_fraction"] <= 0.01)).all()
-    assert trials["mmd"].min() < feasible["mmd"].min()  # one that clips too much would have won
-    assert best["row"]["best_trial"] == feasible.loc[feasible["mmd"].idxmin(), "trial"]
+    assert (
+        trials["score_ratio"].min() < feasible["score_ratio"].min()
+    )  # one that clips too much would have won
+    assert best["row"]["best_trial"] == feasible.loc[feasible["score_ratio"].idxmin(), "trial"]
     assert best["settings"]["proposal_scale"] <= 0.01
     assert best["row"]["feasible_trials"] == len(feasible)
 
@@ -79,8 +88,8 @@ def test_a_known_optimum_is_found_within_the_limit(make_spec, tmp_path, monkeypa
 def test_without_a_feasible_trial_the_pair_keeps_its_own_settings(make_spec, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "Runner", Known)
     _, best = search(make_spec(largest_clip_fraction=0, trials=3), tmp_path)
-    assert best["settings"] is None and best["row"]["best_mmd"] is None
-    assert best["row"]["feasible_trials"] == 0 and best["row"]["own_mmd"] > 0
+    assert best["settings"] is None and best["row"]["best_score_ratio"] is None
+    assert best["row"]["feasible_trials"] == 0 and best["row"]["own_score_ratio"] > 0
     tuning.tuning_tables([tmp_path / "a.csv"], [tmp_path / "a.json"], tmp_path / "all")
     assert yaml.safe_load((tmp_path / "all/settings.yaml").read_text()) == {"algorithms": {}}
     (row,) = pd.read_csv(tmp_path / "all/summary.csv").to_dict("records")
@@ -93,15 +102,15 @@ def test_the_choice_is_made_by_further_chains_and_own_settings_take_part(
     class Fickle(Known):
         """Chances are that the search sees an optimum where further chains see none."""
 
-        def measure(self, settings, purpose="tuning", seeds=3):
-            result = super().measure(settings, purpose, seeds)
-            if purpose != "tuning" and settings["proposal_scale"] != 0.008:
-                result["mmd"] = [mmd + 1 for mmd in result["mmd"]]
+        def measure(self, settings, numbers):
+            result = super().measure(settings, numbers)
+            if numbers.start and settings["proposal_scale"] != 0.008:
+                result["score_ratio"] = [one + 9 for one in result["score_ratio"]]
             return result
 
     monkeypatch.setattr(tuning, "Runner", Fickle)
     trials, best = search(make_spec(largest_clip_fraction=1), tmp_path)
-    assert trials["mmd"].idxmin() > 0 and best["row"]["best_trial"] == 1
+    assert trials["score_ratio"].idxmin() > 0 and best["row"]["best_trial"] == 1
     assert best["settings"] == make_spec().settings and best["row"]["ratio"] == 1
 
 
@@ -150,8 +159,8 @@ def test_more_trials_continue_a_search_and_another_search_starts_anew(
     pd.testing.assert_frame_equal(more[:12], few)
     pd.testing.assert_frame_equal(again, few)
     assert [runner.calls - further for runner in runners] == [12, 3, 0]
-    search(make_spec(trials=12, epsilon=3), tmp_path)
-    search(make_spec(trials=12, epsilon=3), tmp_path, source="changed")
+    search(make_spec(trials=12, epsilons=[3]), tmp_path)
+    search(make_spec(trials=12, epsilons=[3]), tmp_path, source="changed")
     assert [runner.calls - further for runner in runners[3:]] == [12, 12]
     for damaged in ("{", "{}", "[]"):
         (tmp_path / "a.journal").write_text(damaged)
@@ -162,12 +171,13 @@ def test_more_trials_continue_a_search_and_another_search_starts_anew(
 def test_a_suggestion_follows_from_the_trials_before_alone(make_spec):
     spec = make_spec()
     space = tuning.search_space(spec)
-    runner, trials = Known(spec, []), []
+    runner, trials = Known(spec, None, []), []
     for number in range(14):
         factors = tuning.suggest(space, trials, seed=number)
         assert factors == tuning.suggest(space, json.loads(json.dumps(trials)), seed=number)
         assert all(space[key].low <= factor <= space[key].high for key, factor in factors.items())
-        trial = {"factors": factors} | runner.measure(tuning.scaled(spec, factors))
+        settings = tuning.scaled(spec, factors)
+        trial = {"factors": factors} | runner.measure(settings, range(3))
         trials.append(trial | {"violation": tuning.violation(spec, trial)})
     assert not trials[0]["factors"] and trials[1]["factors"].keys() == space.keys()
     assert tuning.suggest(space, trials, 1) != tuning.suggest(space, trials, 2)
@@ -206,7 +216,7 @@ def test_bad_settings_are_improved_by_real_chains(make_spec, tmp_path, capsys):
     spec = make_spec(changes=changes, trials=14, factors=factors)
     trials, best = search(spec, tmp_path)
     row = best["row"]
-    assert row["best_mmd"] < row["own_mmd"] and row["difference_high"] < 0
+    assert row["best_score_ratio"] < row["own_score_ratio"] and row["difference_high"] < 0
     assert best["settings"]["proposal_scale"] > 0.001
     assert best["settings"]["noise_scale"] == 0.3 and row["best_clip_fraction"] < 0.3
     assert trials["iterations"].max() <= 500
@@ -218,7 +228,7 @@ def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
     spec = make_spec(changes=noise, trials=1)
     trials, best = search(spec, tmp_path)
     assert trials["iterations"][0] == 0 and not trials["is_feasible"][0]
-    assert best["settings"] is None and best["row"]["own_mmd"] is None
+    assert best["settings"] is None and best["row"]["own_score_ratio"] is None
 
 
 def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
@@ -229,7 +239,7 @@ def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
     assert name == "Correction" and fitted.error == fit_correction().error
     spec = make_spec(("flat-banana-2d", "dp-barker"), trials=2, max_iterations=50)
     trials, _ = search(spec, tmp_path, [path])
-    assert 1 < trials["iterations"][0] <= 50 and 0 < trials["mmd"][0] < math.sqrt(2)
+    assert 1 < trials["iterations"][0] <= 50 and 1 < trials["score_ratio"][0] < 1e3
 
 
 def test_a_release_whose_steps_are_free_is_searched(make_spec, tmp_path):
@@ -239,4 +249,7 @@ def test_a_release_whose_steps_are_free_is_searched(make_spec, tmp_path):
     spec = make_spec(pair, {"algorithms": settings, "tuning": factors}, trials=8, finalists=3)
     trials, best = search(spec, tmp_path)
     assert trials["is_feasible"].all() and (trials["clip_fraction"] == 0).all()
-    assert best["settings"]["row_radius"] < 30 and best["row"]["best_mmd"] < best["row"]["own_mmd"]
+    assert (
+        best["settings"]["row_radius"] < 30
+        and best["row"]["best_score_ratio"] < best["row"]["own_score_ratio"]
+    )

@@ -244,8 +244,8 @@ def test_only_a_model_that_simulates_is_tuned(make):
     with pytest.raises(ConfigError, match=r"tuning.models: line cannot be tuned.*Line has no sim"):
         make(entry, algorithms=ALGORITHM, **TUNING)
     study = make(entry | {"kind": "line.py:Simulating"}, algorithms=ALGORITHM, **TUNING)
-    spec = study.search("line", "dp-penalty")
-    assert spec.twin.reference == "grid" and spec.budget.num_rows == 50
+    spec = study.search("line", "dp-penalty", 4)
+    assert spec.twins.reference == "grid" and spec.budget.num_rows == 50
 
 
 def test_the_file_is_relative_to_the_one_that_names_it(directory, config):

@@ -49,8 +49,32 @@ SMALL = {
 }
 
 
+OF_WALK = [{"models": ["few", "many"], "algorithms": ["walk"], "epsilons": [4]}]
+
+
 def study_of(config, **changes):
     return StudyConfig(merged(config, SMALL | dict.fromkeys(UNUSED) | changes), ROOT)
+
+
+def test_settings_of_an_epsilon_are_carried_too_and_stand_in_the_place_of_others(config):
+    at = {"many": {4: {"clip_bound": 1.0}, 1: {"noise_scale": 9}}, "few": {4: {"noise_scale": 5}}}
+    entry = SMALL["algorithms"]["walk"]
+    study = study_of(config, algorithms={"walk": entry | {"settings_at": at}}, runs=OF_WALK)
+    walk = study.algorithms["walk"]
+    own = {"noise_scale": 2, "proposal_scale": 0.1, "clip_bound": 1.5}
+    assert walk.settings_on("many", epsilon=4) == own | {"clip_bound": 1.0}
+    assert walk.settings_on("many", epsilon=2) == walk.settings_on("many") == own
+    assert walk.settings_on("few", epsilon=4) == own | {"clip_bound": 2.0, "noise_scale": 5}
+    assert walk.settings_on("few", {"clip_bound": 7}, 4)["clip_bound"] == 7  # a sweep is last
+    cell = next(cell for cell in study.cells if cell[:2] == ("few", "walk"))
+    assert study.settings(cell)["noise_scale"] == 5
+    wrong = {"many": {4: {"clip_bound": 0}}}
+    with pytest.raises(ConfigError, match=r"walk\.settings_at\.many\.4\.clip_bound: must be a num"):
+        study_of(config, algorithms={"walk": entry | {"settings_at": wrong}}, runs=OF_WALK)
+    with pytest.raises(ConfigError, match=r"walk\.settings_at: unknown model nowhere; valid"):
+        study_of(
+            config, algorithms={"walk": entry | {"settings_at": {"nowhere": {4: {}}}}}, runs=OF_WALK
+        )
 
 
 def test_settings_are_carried_by_powers_of_n(config):

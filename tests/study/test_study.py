@@ -133,7 +133,7 @@ def test_the_section_on_tuning_concerns_no_other_job(config):
     assert before.notebooks == after.notebooks and before.all_tables == after.all_tables
     assert len(before.searches) == 4 * 3 and after.searches == []
     # A search, in turn, is told its own settings alone.
-    pair = ("flat-banana-2d", "dp-barker-certified")
+    pair = ("flat-banana-2d", "dp-barker-certified", "4")
     tuning["models"] = [pair[0]]
     changed = StudyConfig(config | {"tuning": tuning, "seeds": 3}, ROOT)
     assert changed.search(*pair) == before.search(*pair)

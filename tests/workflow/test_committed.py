@@ -21,8 +21,9 @@ notebooks: {comparison: {models: [flat-banana-2d]}}
 """
 STUDIES = sorted(path.parent.name for path in ROOT.glob("docs/*/provenance.json"))
 REUSE = ["--cores", "2", "--configfile", "studies/mini/study.yaml", "--config", "reuse=true"]
-CHAIN_TABLES, METRICS = (
+CHAIN_TABLES, SCORE_TABLES, METRICS = (
     "src/dpmcmc_studies/jobs/chain_tables.py",
+    "src/dpmcmc_studies/jobs/score_tables.py",
     "src/dpmcmc_studies/analysis/tables.py",
 )
 
@@ -71,7 +72,7 @@ def test_a_changed_label_renders_pages_and_runs_nothing(copy):
     counts = jobs(copy, *REUSE)
     assert counts["notebook_comparison"] == 1
     assert not counts.keys() & {"chain", "reference", "budget", "baselines"}
-    plan = f"reused from {copy}/docs/mini: 5 of 5 parts"
+    plan = f"reused from {copy}/docs/mini: 9 of 9 parts"
     assert snakemake(copy, "--dry-run", *REUSE).stderr.count(plan) == 1
     assert snakemake(copy, *REUSE).stderr.count(plan) == 1
     assert tables(copy / "results/mini") == before
@@ -108,6 +109,11 @@ def test_a_column_of_draws_ages_chains_alone_and_one_of_other_columns_nothing(co
     counts = jobs(copy, *REUSE)
     assert counts["chain"] == 8 and "baselines" not in counts
     shutil.copy(ROOT / CHAIN_TABLES, copy / CHAIN_TABLES)
+    change(copy / SCORE_TABLES, row, f'{row}\n        | {{"first_draw": float(sample[0][0, 0])}}')
+    assert jobs(copy, *REUSE)["chain"] == 8
+    plan = snakemake(copy, "--dry-run", *REUSE).stderr
+    assert f"reused from {copy}/docs/mini: 5 of 9 parts" in plan
+    shutil.copy(ROOT / SCORE_TABLES, copy / SCORE_TABLES)
     whole = 'tables["chains"] = whole(tables["chains"], "changed_decisions")'
     change(copy / METRICS, whole, f'{whole}.eval("twice = 2 * mmd")')
     assert "chain" not in jobs(copy, *REUSE)

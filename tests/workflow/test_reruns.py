@@ -4,7 +4,7 @@ import yaml
 from running import TINY, jobs, planned
 
 FROM_CHAINS = ["budgets", "chains", "claim-comparisons", "claims", "mixing", "models", "ranking"]
-FROM_CHAINS += ["baselines", "starts", "summary", "timings"]
+FROM_CHAINS += ["baselines", "scores", "starts", "summary", "timings", "worth"]
 MODEL = "tempered-banana-2d"
 
 
@@ -25,7 +25,7 @@ def test_a_setting_a_touched_file_and_a_deleted_table(finished):
         *tables,
         *(
             f"tables/models/{MODEL}/{name}.csv"
-            for name in ("budgets", "chains", "mixing", "timings")
+            for name in ("budgets", "chains", "mixing", "scores", "timings")
         ),
         *(f"budgets/{MODEL}/dp-penalty/epsilon-{e}.json" for e in (2, 4)),
         *(f"chains/{MODEL}/dp-penalty/epsilon-{e}/seed-{s}.npz" for e in (2, 4) for s in range(3)),

@@ -16,8 +16,9 @@ from running import environment, has_not_ended, jobs, run, running_in, snakemake
 from dpmcmc_studies.study.loading import load_study
 
 PAIRS = [("flat-banana-2d", "dp-penalty")]
+AT = 4.0  # epsilon
 FILES = ["trials.csv", "summary.csv", "settings.yaml"]
-FILES += [f"{model}/{algorithm}.{kind}" for model, algorithm in PAIRS for kind in ("csv", "json")]
+FILES += [f"{m}/{a}/epsilon-{AT:g}.{kind}" for m, a in PAIRS for kind in ("csv", "json")]
 
 
 def tune(directory):
@@ -81,8 +82,8 @@ def test_tuning_gives_settings_and_resumes(fresh, tmp_path_factory):
     overlays = [fresh / "studies/quick/study.yaml", results / "settings.yaml"]
     study = load_study(fresh, overlays)
     for row in summary[summary["feasible_trials"] > 0].itertuples():
-        found = settings["algorithms"][row.algorithm]["settings"][row.model]
-        own = study.algorithms[row.algorithm].settings_on(row.model)
+        found = settings["algorithms"][row.algorithm]["settings_at"][row.model][AT]
+        own = study.algorithms[row.algorithm].settings_on(row.model, epsilon=AT)
         assert own == found == json.loads(row.best_settings)
     assert snakemake(fresh, "--dry-run", "--configfile", *overlays).returncode == 0
 

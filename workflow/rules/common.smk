@@ -126,24 +126,42 @@ def chain_files(cell):
     return [f"{RESULTS}/chains/{'/'.join(cell)}/seed-{seed}.npz" for seed in study.seeds_of(cell)]
 
 
-def computed_cells(wildcards):
-    cells = study.cells_of(wildcards.model)
-    return [cell for cell in cells if not reuse.has(f"chains/{'/'.join(cell)}")]
+def computed_cells(kind):
+    """Function of wildcards: cells of the model whose rows in a table of chains are computed."""
+    return lambda wildcards: [
+        cell
+        for cell in study.cells_of(wildcards.model)
+        if not reuse.has(f"{kind}/{'/'.join(cell)}")
+    ]
 
 
-def chains_and_budgets(wildcards):
-    for cell in computed_cells(wildcards):
-        yield f"{RESULTS}/budgets/{'/'.join(cell)}.json"
-        yield from chain_files(cell)
+def chains_of(kind, budgets=False):
+    """Files that a table of chains is computed from."""
+
+    def files(wildcards):
+        for cell in computed_cells(kind)(wildcards):
+            if budgets:
+                yield f"{RESULTS}/budgets/{'/'.join(cell)}.json"
+            yield from chain_files(cell)
+
+    return files
 
 
-def reference_of_chains(wildcards):
-    return [f"{RESULTS}/reference/{wildcards.model}.npy"] * bool(computed_cells(wildcards))
+def reference_of(kind):
+    """Reference sample, if any row of a table of chains is computed."""
+    return lambda wildcards: (
+        [f"{RESULTS}/reference/{wildcards.model}.npy"] * bool(computed_cells(kind)(wildcards))
+    )
 
 
-def rows_of_chains(wildcards):
-    parts = [f"chains/{'/'.join(cell)}" for cell in study.cells_of(wildcards.model)]
-    return text_of(reuse.rows(*parts), is_ordered=True)
+def rows_of(kind):
+    """Rows of a table of chains that are reused, as JSON."""
+
+    def rows(wildcards):
+        parts = [f"{kind}/{'/'.join(cell)}" for cell in study.cells_of(wildcards.model)]
+        return text_of(reuse.rows(*parts), is_ordered=True)
+
+    return rows
 
 
 def precomputed_files(wildcards):

@@ -5,8 +5,8 @@ PARTS = f"{RESULTS}/tables/models"
 
 rule chain_table:
     input:
-        reference=reference_of_chains,
-        files=chains_and_budgets,
+        reference=reference_of("chains"),
+        files=chains_of("chains", budgets=True),
     output:
         chains=f"{PARTS}/{{model}}/chains.csv",
         timings=f"{PARTS}/{{model}}/timings.csv",
@@ -21,12 +21,35 @@ rule chain_table:
         runtime=minutes(60),
     params:
         **job("chain_table"),
-        rows=rows_of_chains,
+        rows=rows_of("chains"),
         results=subpath(output[0], ancestor=4),
     message:
         "Metrics of all chains of {wildcards.model}"
     shell:
         JOBS["chain_table"].command
+
+
+rule score_table:
+    input:
+        reference=reference_of("scores"),
+        files=chains_of("scores"),
+    output:
+        scores=f"{PARTS}/{{model}}/scores.csv",
+    log:
+        f"{RESULTS}/logs/score_table/{{model}}.log",
+    conda:
+        CONDA
+    resources:
+        mem_mb=megabytes(1000),
+        runtime=minutes(60),
+    params:
+        **job("score_table"),
+        rows=rows_of("scores"),
+        results=subpath(output[0], ancestor=4),
+    message:
+        "Scores of all chains of {wildcards.model}"
+    shell:
+        JOBS["score_table"].command
 
 
 rule baseline_table:
@@ -93,7 +116,8 @@ rule joined_table:
 
 rule study_tables:
     input:
-        parts=expand(f"{PARTS}/{{model}}/{{name}}.csv", name=MEASURED, model=study.model_ids),
+        parts=expand(f"{PARTS}/{{model}}/{{name}}.csv", name=MEASURED, model=study.model_ids)
+        + expand(f"{PARTS}/{{model}}/scores.csv", model=study.scored_models),
     output:
         tables=table_files(study.tables),
     log:

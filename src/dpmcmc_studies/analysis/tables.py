@@ -12,6 +12,7 @@ from dpmcmc_studies.analysis.ranking import (
     ranking,
     with_stand_ins,
 )
+from dpmcmc_studies.analysis.worth import worth_table
 from dpmcmc_studies.frames import read_csv, whole
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
@@ -26,7 +27,8 @@ def study_tables(models, swept, **parts):
     swept : list of str
         Columns of what sweeps vary.
     **parts : list of paths
-        One CSV a model each: chains, timings, baselines, starts, budgets and mixing.
+        One CSV a model each: chains, timings, baselines, starts, budgets and mixing; and scores of
+        some models.
 
     Returns
     -------
@@ -53,13 +55,15 @@ def analysis_tables(
     chains_per_sample=1,
     summary=None,
     accounting=None,
+    budgets=None,
+    scores=None,
 ):
     """Tables that follow from those of a study, by name.
 
     Parameters
     ----------
-    chains, baselines, starts, models, summary, accounting : DataFrame
-        Tables of the study; it may be without the last two.
+    chains, baselines, starts, models, summary, accounting, budgets, scores : DataFrame
+        Tables of the study; it may be without the last four.
     stand_ins : dict of str to str
         From an algorithm that stands in for another to that one's id.
     swept : list of str
@@ -77,6 +81,8 @@ def analysis_tables(
         gains = {name: gains_on_start(by_epsilon, starts, name) for name in sorted(metrics)}
         given["gains"] = gains
         tables["ranking"] = ranking(by_epsilon, summary, gains["mmd"])
+    if scores is not None:
+        tables["worth"] = worth_table(compared(scores, swept), compared(budgets, swept))
     clipping = clipping_chains(chains)
     if len(clipping):
         effects = clipping_effects(clipping, baselines, models, chains_per_sample)
@@ -114,8 +120,8 @@ def of_data_set(tables, number):
 
 
 def compared(chains, swept):
-    """Chains that are compared at one epsilon: those of no sweep that have one."""
-    is_swept = chains[swept].notna().any(axis=1)
+    """Rows of chains that are compared at one epsilon: those of no sweep that have one."""
+    is_swept = chains.reindex(columns=swept).notna().any(axis=1)
     return chains[chains["epsilon"].notna() & ~is_swept]
 
 

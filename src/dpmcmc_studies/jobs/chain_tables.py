@@ -1,21 +1,16 @@
 """Tables of the chains of one model, with their metrics."""
 
-import json
 import math
-from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dpmcmc import registry
 from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
-from dpmcmc.evaluation.metrics import compare, kept_draws
-from dpmcmc.files import read_json, read_npy, read_npz, reading
+from dpmcmc.evaluation.metrics import compare
 from dpmcmc.random_streams import generator
 from dpmcmc_studies.frames import FINGERPRINT, read_csv, whole, write_csv
-from dpmcmc_studies.jobs.data import held_out
+from dpmcmc_studies.jobs.chain_files import Given
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
 
@@ -64,43 +59,6 @@ def chain_table(
         columns = [*dict.fromkeys([*committed.get(name, ()), *table])]
         columns.append(columns.pop(columns.index(FINGERPRINT)))
         write_csv(whole(table[columns], WHOLE.get(name)), path)
-
-
-class Given:
-    """Reference, held-out rows and chains of a model, as jobs have written them.
-
-    Parameters
-    ----------
-    spec : specs.ChainTable
-    results, reference : path
-    """
-
-    def __init__(self, spec, results, reference):
-        self.spec, self.results, self._reference = spec, Path(results), reference
-
-    @cached_property
-    def model(self):
-        """The model."""
-        return registry.build(self.spec.model_entry)
-
-    @cached_property
-    def reference(self):
-        """Reference sample, (size, d), or one for each data set, (data_sets, size, d)."""
-        return read_npy(self._reference)
-
-    @cached_property
-    def held_out(self):
-        """Rows to measure accuracy on, (k, p); or None."""
-        return held_out(self.spec)
-
-    def budget(self, algorithm, run):
-        """Budget of a cell."""
-        return read_json(self.results / f"budgets/{self.spec.model}/{algorithm}/{run}.json")
-
-    def chains(self, algorithm, run, seeds):
-        """`ChainFile` of each seed of a cell, in order."""
-        directory = self.results / "chains" / self.spec.model
-        return [read_chain(directory, algorithm, run, seed) for seed in seeds]
 
 
 def cell_rows(given, algorithm, run, stream, seeds):
@@ -188,27 +146,6 @@ def of_data_set(spec, model, draws, number):
         low, high = np.quantile(np.where(np.isfinite(draws), draws, np.nan), INTERVAL, axis=0)
         covered = float(((low <= theta) & (theta <= high)).mean())
     return numbered(spec, number) | {"coverage": covered}
-
-
-class ChainFile(NamedTuple):
-    """Files that the job of a chain has written."""
-
-    record: dict
-    changed: dict
-    varied: dict
-    timing: dict
-    kept: np.ndarray  # draws after burn-in, (k, d)
-
-
-def read_chain(chains, algorithm, run, seed):
-    """`ChainFile` of a seed, below the directory of a model's chains."""
-    path = Path(chains, algorithm, run, f"seed-{seed}.npz")
-    contents = read_npz(path)
-    with reading(path):
-        texts = (contents[key] for key in ("record", "changed", "varied", "timing"))
-        return ChainFile(
-            *(json.loads(str(text)) for text in texts), kept_draws(contents["positions"])
-        )
 
 
 def mean_of(values):

@@ -15,15 +15,20 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from dpmcmc.evaluation.scores import prior_draws
 from dpmcmc.files import JobError, replacing
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
-from dpmcmc_studies.jobs.chain_tables import Given, sample_row
+from dpmcmc_studies.jobs.chain_files import Given
+from dpmcmc_studies.jobs.chain_tables import sample_row
+from dpmcmc_studies.jobs.fingerprints import OF_CHAINS
 from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_studies
 from dpmcmc_studies.jobs.reuse import FILES, KEYS, Reuse
+from dpmcmc_studies.jobs.score_tables import score_row
 from dpmcmc_studies.study.loading import load_study, study_files
 
 CHAINS = 20  # that are run of a study, unless more are asked for
 MOST_SECONDS = 2.0  # CPU time of a chain that is run, in the median of its cell
+OF_CELLS = ["widened_ratio"]  # columns of scores that hang on all samples of a cell
 MOST_NAMED = 3  # rows that differ, of a column
 
 
@@ -93,13 +98,14 @@ def changed(reuse):
     cells = sorted(study.cells, key=lambda cell: seconds.get("/".join(cell), 0))
     quickest = {}
     for cell in cells:
-        if f"chains/{'/'.join(cell)}" in old:
+        if any(f"{kind}/{'/'.join(cell)}" in old for kind in OF_CHAINS):
             quickest.setdefault(cell[:2], (cell, 0))
     slow = slow_models(reuse)
     others = [
         part
         for part in old
-        if not part.startswith(("chains/", "intervals/")) and part.partition("/")[2] not in slow
+        if not part.startswith(("chains/", "scores/", "intervals/"))
+        and part.partition("/")[2] not in slow
     ]
     intervals = [part for part in old if part.startswith("intervals/")]
     return [*quickest.values()], others + intervals[:1]
@@ -180,21 +186,32 @@ def committed_part(reuse, table, part):
 
 def sample_differences(reuse, seeds, results):
     """Rows of chains that ran anew, beside the committed ones: lines of what differs."""
-    study, given, was, now = reuse.study, {}, {}, {}
+    study, given = reuse.study, {}
+    was, now = ({"chains": {}, "scores": {}} for _ in range(2))
     for (cell, number), of_sample in seeds.items():
         if cell.model not in given:
             reference = results / f"reference/{cell.model}.npy"
             given[cell.model] = Given(study.chain_table(cell.model), results, reference)
-        chains = given[cell.model].chains(cell.algorithm, cell.run, of_sample)
+        model = given[cell.model]
+        chains = model.chains(cell.algorithm, cell.run, of_sample)
         labels = cell.algorithm, study.runs[cell].seed_label, number
-        place = f"{'/'.join(cell)}, {number}"
-        now[place] = sample_row(given[cell.model], chains, *labels)
-        rows = committed_part(reuse, "chains", f"chains/{'/'.join(cell)}")
-        was[place] = rows[rows["sample"] == number].iloc[0]
-    if not seeds:
-        return []
-    was, now = (pd.DataFrame.from_dict(rows, orient="index") for rows in (was, now))
-    return frame_differences("chains.csv", was, now)
+        made = {"chains": sample_row(model, chains, *labels)}
+        if f"scores/{'/'.join(cell)}" in reuse.committed:
+            made["scores"] = score_row(model, prior_draws(model.model), chains, number)
+        for name, row in made.items():
+            rows = committed_part(reuse, name, f"{name}/{'/'.join(cell)}")
+            place = f"{'/'.join(cell)}, {number}"
+            now[name][place] = row
+            # All samples of a cell together decide by how much intervals are widened.
+            was[name][place] = (
+                rows[rows["sample"] == number].iloc[0].drop(OF_CELLS, errors="ignore")
+            )
+    lines = []
+    for name in was:
+        if was[name]:
+            frames = (pd.DataFrame.from_dict(rows[name], orient="index") for rows in (was, now))
+            lines += frame_differences(f"{name}.csv", *frames)
+    return lines
 
 
 def frame_differences(name, was, now):
@@ -221,7 +238,8 @@ def renew_fingerprints(reuse):
         for part, was in reuse.committed.items()
         if part.startswith(("reference/", "kept/")) or part in reuse.fingerprints.names
     }
-    for name in ("chains", "timings", "budgets", "mixing", "starts", "certified", *KEYS):
+    of_chains = "chains", "timings", "budgets", "mixing", "scores"
+    for name in (*of_chains, "starts", "certified", *KEYS):
         path = reuse.directory / f"tables/{name}.csv"
         if path.exists():
             header, *lines = path.read_text(encoding="utf-8").splitlines()

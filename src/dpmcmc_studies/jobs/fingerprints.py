@@ -20,11 +20,14 @@ PARTS = {
     "reference": (["model"], ["dataset", "reference"]),
     "baselines": (["model"], ["dataset", "reference", "baselines", "baseline_table"]),
     "chains": (CELL, ["dataset", "reference", "budget", "chain"]),
+    "scores": (CELL, ["dataset", "reference", "budget", "chain"]),
     "intervals": (["model"], ["intervals"]),
     "accounting": (["algorithm", "accountant"], ["accounting_curve"]),
     "certified": (CELL, ["budget", "certification"]),
     "audit": (["case"], ["audit_case"]),
 }
+# Kinds of parts that are rows of chains, and the jobs of a whole model that make them.
+OF_CHAINS = {"chains": "chain_table", "scores": "score_table"}
 
 
 class Fingerprints:
@@ -55,6 +58,11 @@ class Fingerprints:
         return [
             *(f"baselines/{model}" for model in study.model_ids),
             *(f"chains/{'/'.join(cell)}" for cell in study.cells),
+            *(
+                f"scores/{'/'.join(cell)}"
+                for model in study.scored_models
+                for cell in study.cells_of(model)
+            ),
             *(f"intervals/{model}" for model in study.interval_models),
             *(f"accounting/{'/'.join(curve)}" for curve in study.accounting_curves),
             *(f"certified/{'/'.join(cell)}" for cell, _ in study.replaced_cells),
@@ -65,14 +73,15 @@ class Fingerprints:
         study, (keys, names) = self.study, PARTS[kind]
         of = SimpleNamespace(**dict(zip(keys, ids, strict=True)), seed=0)
         jobs = [(JOBS[name], of) for name in names]
-        if kind == "chains":
+        if kind in OF_CHAINS:
             needed = study.precomputed_by(of.algorithm)
             jobs[:0] = [(JOBS["precompute"], SimpleNamespace(precomputed=name)) for name in needed]
         settings = [job.settings(study, its) for job, its in jobs]
         sources = [job.source(study, its) for job, its in jobs]
-        if kind == "chains":
-            settings.append(to_builtins(study.chain_table(of.model, [study.cell(of)])))
-            sources.append(JOBS["chain_table"].source(study, of))
+        if kind in OF_CHAINS:
+            table = OF_CHAINS[kind]
+            settings.append(to_builtins(getattr(study, table)(of.model, [study.cell(of)])))
+            sources.append(JOBS[table].source(study, of))
         return joined(settings, sources)
 
     def _kept(self, page):

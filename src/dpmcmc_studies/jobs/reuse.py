@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
-from dpmcmc_studies.jobs.fingerprints import PARTS, Fingerprints
+from dpmcmc_studies.jobs.fingerprints import OF_CHAINS, PARTS, Fingerprints
 from dpmcmc_studies.study import specs
 
 # Columns of a table, beside its kind, that say which part a row belongs to.
@@ -97,13 +97,13 @@ class Reuse:
         """Fingerprints of cells, in the tables of chains and of certified budgets."""
         study, found = self.study, {}
         cells = {key_of(study, cell): cell for cell in study.cells}
-        for kind in ("chains", "certified"):
+        for kind in (*OF_CHAINS, "certified"):
             table = self._table(kind)
             if table is None:
                 continue
             columns = ["model", "algorithm", "epsilon", "iterations", *study.swept]
             rows = table.reindex(columns=columns)
-            if kind == "chains":
+            if kind in OF_CHAINS:
                 rows["iterations"] = rows["iterations"].where(rows["epsilon"].isna())
             else:
                 rows["iterations"] = None
@@ -112,7 +112,7 @@ class Reuse:
             counts = Counter(keys)
             for key, value in zip(keys, table[FINGERPRINT], strict=True):
                 cell = cells.get(key)
-                if cell and (kind != "chains" or counts[key] == self._samples(cell)):
+                if cell and (kind not in OF_CHAINS or counts[key] == self._samples(cell)):
                     found[f"{kind}/{'/'.join(cell)}"] = value
         return found
 

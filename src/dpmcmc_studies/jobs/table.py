@@ -83,7 +83,7 @@ def modules_of(spec):
     from dpmcmc.accounting.accountants import module_name
     from dpmcmc_studies.jobs.data import REFERENCES
 
-    parts = [spec, spec.get("twin", {}), spec.get("budget", {})]
+    parts = [spec, spec.get("twins", {}), spec.get("budget", {})]
     parts += [cell for cell in spec.get("cells", []) if isinstance(cell, dict)]
     entries = [entry for part in parts for entry in registry.nested(part)]
     modules = [registry.module_of(entry["class"]) for entry in entries if "class" in entry]
@@ -149,6 +149,7 @@ TABLE = [
         "model",
         held_out_reader,
     ),
+    Job("score_table", "score_tables", "reference?", "output", "rows results", "model"),
     Job(
         "baseline_table",
         "baseline_tables",
@@ -163,7 +164,15 @@ TABLE = [
     Job("intervals", "coverage", "", "output", "fingerprint", "model"),
     Job("joined_table", "tables", "parts*", "output", "rows"),
     Job("audit_case", "audits", "", "output", "fingerprint", "case"),
-    Job("search", "tuning", "precomputed*", "table best", "source journal", "model algorithm"),
+    Job("twins", "tuning", "", "output", of="model"),
+    Job(
+        "search",
+        "tuning",
+        "twins precomputed*",
+        "table best",
+        "source journal",
+        "model algorithm epsilon",
+    ),
     Job("tuning_tables", "tuning", "trials+ best+", "", "directory"),
     Job("describe_study", "reports", "", "output", of="", is_ordered=True),
     Job("provenance", "reports", "", "output", of=""),

@@ -1,6 +1,9 @@
-"""Settings of an algorithm on a model with the least median MMD, searched on data simulated apart.
+"""Settings of an algorithm at an epsilon with the least score ratio, searched on simulated twins.
 
-A search runs trials in turn: some settings, the iterations that they are allowed, a few chains.
+A search runs trials in turn: some settings, the iterations that they are allowed, a chain or sample
+on each of a few twins. It judges a trial by the median score ratio (`dpmcmc.evaluation.scores`). A
+trial has none if a sample has no intervals: otherwise a search would choose chains that do not run,
+which are scored by the prior. All searches on a model have the same twins.
 What it tries next follows from the trials before and from nothing else, and these are in a journal
 that is written after each. So a search that was killed, or is asked for more trials, goes on as if
 nothing had happened. (Optuna's journal has a lock that a kill leaves behind, and half a line where
@@ -19,8 +22,9 @@ from msgspec.structs import replace
 from optuna.distributions import FloatDistribution
 
 from dpmcmc import registry
-from dpmcmc.evaluation.metrics import compare, kept_draws
-from dpmcmc.files import read_json, reading, replacing, write_json
+from dpmcmc.evaluation.metrics import kept_draws
+from dpmcmc.evaluation.scores import interval_metrics, prior_draws
+from dpmcmc.files import read_json, read_npz, reading, replacing, write_json
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_noise
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
@@ -33,26 +37,46 @@ from dpmcmc_studies.jobs.budgets import noise_of, price_of
 from dpmcmc_studies.jobs.chains import mean
 from dpmcmc_studies.jobs.data import draw_reference, simulate
 from dpmcmc_studies.jobs.samplers import build_sampler
-from dpmcmc_studies.study import study_specs
+from dpmcmc_studies.study import specs, study_specs
+from dpmcmc_studies.study.data_sets import of_each
 
 DIGITS = 3  # of searched settings: no more than what is written is what has been run
-WORST_MMD = 2.0  # stands for that of a trial without chains; the kernel's is at most sqrt(2)
+WORST = 1e3  # score ratio that stands for that of a trial without one
 RANGE = (1e-12, 1e9)  # of settings, as the configuration takes them
 SMALLEST_BATCH = 16  # of DP Barker; below that, sampling has little left to work with
 # What trials depend on no more: more of them continue a search.
 LATER = ("trials", "finalists", "confirming_seeds")
 HEADER = """\
-# Settings found by `snakemake tune` on data simulated apart, for `--configfile` after the study's
-# own file. They were chosen for the least MMD on those data: judge them on others.
+# Settings found by `snakemake tune` on simulated twins, for `--configfile` after the study's own
+# file. They were chosen for the least score ratio on those data: judge them on others.
 """
 
 
-def search(spec: study_specs.Search, precomputed, source, journal, table, best):
-    """Search the settings of an algorithm on a model; a table of trials, and the best as JSON.
+def twins(spec: specs.Reference, output):
+    """Simulate the data sets by which searches on a model judge, with reference samples, as .npz.
+
+    `data` has as many data sets as the spec along its first axis, `reference` a sample of each,
+    (data_sets, draws, d).
+    """
+    data = of_each(spec, lambda number: simulate(spec, "twin", number))
+    model = registry.build(spec.model_entry)
+
+    def reference(number):
+        rng = generator(spec.study_seed, "twin-reference", spec.model, number)
+        return draw_reference(rng, spec, model, data[number])
+
+    with replacing(output) as file:
+        np.savez(file, data=data, reference=of_each(spec, reference))
+
+
+def search(spec: study_specs.Search, twins, precomputed, source, journal, table, best):
+    """Search settings of an algorithm at an epsilon; a table of trials, and the best as JSON.
 
     Parameters
     ----------
     spec : study_specs.Search
+    twins : path
+        Data sets and reference samples.
     precomputed : list of path
         What the sampler needs beside its settings.
     source : str
@@ -62,18 +86,20 @@ def search(spec: study_specs.Search, precomputed, source, journal, table, best):
     table, best : path
         Table of all trials (CSV); the row of the summary and the settings found (JSON).
     """
-    runner, space = Runner(spec, precomputed), search_space(spec)
+    runner, space = Runner(spec, twins, precomputed), search_space(spec)
     searched = msgspec.to_builtins(spec) | {"source": source}
     searched["tuning"] = {k: v for k, v in searched["tuning"].items() if k not in LATER}
     trials = finished_trials(journal, searched)[: spec.tuning.trials]
     if trials:
         print(f"{len(trials)} trials taken up from {journal}", flush=True)
     for number in range(len(trials), spec.tuning.trials):
-        labels = "tuning-search", spec.budget.model, spec.budget.algorithm, number
-        (seed,) = seed_sequence(spec.twin.study_seed, *labels).generate_state(1)
+        labels = "tuning-search", *keys_of(spec).values(), number
+        (seed,) = seed_sequence(spec.twins.study_seed, *labels).generate_state(1)
         factors = suggest(space, trials, int(seed))
         settings = scaled(spec, factors)
-        trial = {"factors": factors, "settings": settings} | runner.measure(settings)
+        trial = {"factors": factors, "settings": settings} | runner.measure(
+            settings, numbers_of(spec.tuning, "search")
+        )
         trials.append(trial | {"violation": violation(spec, trial)})
         write_json({"search": searched, "trials": trials}, journal)
         print(progress(trials, spec.tuning.trials), flush=True)
@@ -82,70 +108,93 @@ def search(spec: study_specs.Search, precomputed, source, journal, table, best):
 
 
 class Runner:
-    """Runs trials: a data set and a reference sample of their own, and chains on them."""
+    """Runs trials: a sample on each of some twins.
 
-    def __init__(self, spec, precomputed):
+    Parameters
+    ----------
+    spec : study_specs.Search
+    twins : path
+    precomputed : list of path
+    """
+
+    def __init__(self, spec, twins, precomputed):
         self.spec, self.precomputed = spec, precomputed
-        self.study_seed, self.chains = spec.twin.study_seed, spec.budget.chains_per_sample
-        self.labels = spec.budget.model, spec.budget.algorithm
-        self.model = registry.build(spec.twin.model_entry)
-        data = simulate(spec.twin, "tuning-data")
-        rng = generator(self.study_seed, "tuning-reference", spec.twin.model)
-        self.target = Target(self.model, data)
-        self.reference = draw_reference(rng, spec.twin, self.model, data)
+        self.study_seed, self.chains = spec.twins.study_seed, spec.budget.chains_per_sample
+        self.model = registry.build(spec.twins.model_entry)
+        self.twins, self.prior = read_npz(twins), prior_draws(self.model)
 
-    def measure(self, settings, purpose="tuning", seeds=None):
-        """Iterations that settings are allowed, and of chains by each seed what decides.
+    def measure(self, settings, numbers):
+        """Iterations that settings are allowed, and of a sample on each twin what decides.
 
-        The chains of a purpose draw the same random numbers whatever the settings, so that chance
-        sets them apart less.
+        Chains on a twin draw the same random numbers whatever the settings, so that chance sets
+        them apart less.
+
+        Parameters
+        ----------
+        settings : dict
+        numbers : range
+            Of twins.
 
         Returns
         -------
         dict
-            iterations; mmd and clip_fraction, lists with one entry a chain, None where it is too
-            short to have one.
+            iterations; score_ratio and clip_fraction, lists with one entry a twin, None where a
+            sample has no intervals.
         """
         entry = registry.with_settings(self.spec.budget.sampler, settings)
-        budget, seeds = replace(self.spec.budget, sampler=entry), seeds or self.spec.tuning.seeds
+        budget = replace(self.spec.budget, sampler=entry)
         try:
             limit, noise = self.chains * budget.max_iterations, noise_of(budget, budget.epsilon)
             price = price_of(budget, noise)
             iterations = price.iterations(budget.epsilon, budget.delta, limit) // self.chains
         except (ArithmeticError, ValueError) as error:  # no cost, or refused by the sampler
             print(f"not tried: {settings}: {error}", flush=True)
-            return {"iterations": 0, "mmd": [None] * seeds, "clip_fraction": [None] * seeds}
+            nothing = [None] * len(numbers)
+            return {"iterations": 0, "score_ratio": nothing, "clip_fraction": nothing}
         sampler = with_noise(build_sampler(budget, self.precomputed), noise)
-        samples = [self.sample(sampler, iterations, purpose, seed) for seed in range(seeds)]
-        mmd, clip_fraction = (list(values) for values in zip(*samples, strict=True))
-        return {"iterations": iterations, "mmd": mmd, "clip_fraction": clip_fraction}
+        samples = [self.sample(sampler, iterations, number) for number in numbers]
+        score_ratio, clip_fraction = (list(values) for values in zip(*samples, strict=True))
+        return {
+            "iterations": iterations,
+            "score_ratio": score_ratio,
+            "clip_fraction": clip_fraction,
+        }
 
-    def sample(self, sampler, iterations, purpose, seed):
-        """MMD and clip fraction of the chains of one sample; None where they are too short."""
-        m = self.chains
+    def sample(self, sampler, iterations, number):
+        """Score ratio and clip fraction of the chains on a twin; None where they are too short."""
+        m, reference = self.chains, self.twins["reference"][number]
         if iterations < 1:
             return None, None
-        seeds = range(m * seed, m * seed + m)
-        chains = [self.chain(sampler, iterations, purpose, number) for number in seeds]
+        target = Target(self.model, self.twins["data"][number])
+        seeds = range(m * number, m * number + m)
+        chains = [self.chain(sampler, target, reference, iterations, seed) for seed in seeds]
         draws = np.concatenate([kept_draws(chain.positions) for chain in chains])
-        rng = generator(self.study_seed, f"{purpose}-bandwidth", *self.labels, seed)
-        mmd = compare(rng, draws, self.reference, self.model, **self.spec.mmd)["mmd"]
+        found = interval_metrics(draws, reference, self.prior)
         ratios, gradients = (
             mean(np.concatenate([getattr(chain, name) for chain in chains]))
             for name in ("clip_fraction", "gradient_clip_fraction")
         )
         clipped = gradients if math.isnan(ratios) else ratios  # of samplers without ratios
         clipped = 0.0 if math.isnan(clipped) else clipped  # of free steps
-        return (mmd if math.isfinite(mmd) else None), clipped
+        return (found["score_ratio"] if found["is_scored"] else None), clipped
 
-    def chain(self, sampler, iterations, purpose, seed):
+    def chain(self, sampler, target, reference, iterations, seed):
         """One chain of the search."""
-        rng = three_streams(seed_sequence(self.study_seed, purpose, *self.labels, seed))
-        start_rng = generator(self.study_seed, f"{purpose}-start", self.labels[0], seed)
-        start = self.model.start_point(start_rng, self.reference)
+        labels = keys_of(self.spec).values()
+        rng = three_streams(seed_sequence(self.study_seed, "tuning", *labels, seed))
+        start_rng = generator(self.study_seed, "tuning-start", self.spec.budget.model, seed)
+        start = self.model.start_point(start_rng, reference)
         # Far from the settings that make sense, numbers overflow; such proposals are rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return run_chain(sampler, self.target, rng, start, iterations, self.spec.stored_draws)
+            return run_chain(sampler, target, rng, start, iterations, self.spec.stored_draws)
+
+
+def numbers_of(tuning, part):
+    """Numbers of the twins of the search, of the choice among finalists, or of the last word."""
+    first, size = tuning.seeds, tuning.confirming_seeds
+    starts = {"search": (0, first), "choice": (first, size), "last": (first + size, size)}
+    start, count = starts[part]
+    return range(start, start + count)
 
 
 # -- What is tried ------------------------------------------------------------------------------
@@ -215,12 +264,12 @@ def suggest(space, trials, seed):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, multivariate=True))
     for trial in trials:
-        mmd = median(trial["mmd"])
+        score_ratio = median(trial["score_ratio"])
         study.add_trial(
             optuna.trial.create_trial(
                 params={key: trial["factors"].get(key, 1.0) for key in space},
                 distributions=space,
-                value=WORST_MMD if mmd is None else mmd,
+                value=math.log(WORST if score_ratio is None else score_ratio),
                 constraints={"clip_fraction": trial["violation"]},
             )
         )
@@ -228,21 +277,21 @@ def suggest(space, trials, seed):
 
 
 def violation(spec, trial):
-    """By how much the median clip fraction is above its limit; 1 for a trial without an MMD."""
-    if median(trial["mmd"]) is None:
+    """By how much the median clip fraction is above its limit; 1 for a trial without a score."""
+    if median(trial["score_ratio"]) is None:
         return 1.0
     return median(trial["clip_fraction"]) - spec.tuning.largest_clip_fraction
 
 
 def median(values):
-    """Median of chains, None if one of them has no value."""
+    """Median over twins, None if one of them has no value."""
     return None if None in values else float(np.median(values))
 
 
 def best_trials(trials):
-    """Numbers of the feasible trials, by median MMD."""
+    """Numbers of the feasible trials, by median score ratio."""
     feasible = [i for i, trial in enumerate(trials) if trial["violation"] <= 0]
-    return sorted(feasible, key=lambda i: median(trials[i]["mmd"]))
+    return sorted(feasible, key=lambda i: median(trials[i]["score_ratio"]))
 
 
 def finished_trials(journal, searched):
@@ -260,13 +309,13 @@ def finished_trials(journal, searched):
 def progress(trials, planned):
     """One line on the last trial and the best so far."""
     last, best = trials[-1], best_trials(trials)
-    mmd = median(last["mmd"])
-    outcome = "too few"
-    if mmd is not None:
-        outcome = f"MMD {mmd:.4f}, {median(last['clip_fraction']):.1%} clipped"
+    score_ratio = median(last["score_ratio"])
+    outcome = "no intervals"
+    if score_ratio is not None:
+        outcome = f"score ratio {score_ratio:.3f}, {median(last['clip_fraction']):.1%} clipped"
     so_far = "no feasible one yet"
     if best:
-        so_far = f"best, number {best[0] + 1}: MMD {median(trials[best[0]]['mmd']):.4f}"
+        so_far = f"best, number {best[0] + 1}: {median(trials[best[0]]['score_ratio']):.3f}"
     number = f"trial {len(trials)} of {planned}"
     return f"{number}: {last['iterations']} iterations, {outcome}; {so_far}"
 
@@ -275,7 +324,7 @@ def outcome(trial):
     """Results of settings: columns of tables."""
     return {
         "iterations": trial["iterations"],
-        "mmd": median(trial["mmd"]),
+        "score_ratio": median(trial["score_ratio"]),
         "clip_fraction": median(trial["clip_fraction"]),
         "settings": json.dumps(trial["settings"]),
     }
@@ -297,25 +346,25 @@ def trial_table(spec, trials):
 
 
 def final_choice(spec, runner, trials):
-    """Number of the best of the finalists, by further chains; None without a feasible trial.
+    """Number of the best of the finalists, on further twins; None without a feasible trial.
 
-    The best of many trials of few chains is lucky as much as good. So the first so many that keep
-    the limit in further chains are compared by those, and the study's own settings with them.
+    The best of many trials on few twins is lucky as much as good. So the first so many that keep
+    the limit on further twins are compared by those, and the study's own settings with them.
     """
     results = {}
     for number in sorted(best_trials(trials), key=bool):  # the study's own first
         if len(results) == spec.tuning.finalists:
             break
         settings = trials[number]["settings"]
-        result = runner.measure(settings, "tuning-final", spec.tuning.confirming_seeds)
+        result = runner.measure(settings, numbers_of(spec.tuning, "choice"))
         if violation(spec, result) <= 0:
-            results[number] = median(result["mmd"])
-            print(f"finalist {number + 1}: MMD {results[number]:.4f}", flush=True)
+            results[number] = median(result["score_ratio"])
+            print(f"finalist {number + 1}: score ratio {results[number]:.3f}", flush=True)
     return min(results, key=results.get, default=None)
 
 
 def confirmed(spec, runner, trials):
-    """The best settings against the study's own, by chains that had no part in the choice.
+    """The best settings against the study's own, on twins that had no part in the choice.
 
     Returns
     -------
@@ -324,8 +373,7 @@ def confirmed(spec, runner, trials):
     """
 
     def measure(settings):
-        measured = runner.measure(settings, "tuning-confirm", spec.tuning.confirming_seeds)
-        return {"settings": settings} | measured
+        return {"settings": settings} | runner.measure(settings, numbers_of(spec.tuning, "last"))
 
     number = final_choice(spec, runner, trials)
     own, best = measure(spec.settings), None
@@ -342,10 +390,10 @@ def confirmed(spec, runner, trials):
     columns = outcome(best) if best else dict.fromkeys(columns)
     row |= {f"best_{key}": value for key, value in columns.items()} | {"ratio": None}
     difference = Estimate(None, None, None)
-    if None not in (row["own_mmd"], row["best_mmd"]):
-        row["ratio"] = row["own_mmd"] / row["best_mmd"]
-        labels = ("tuning", spec.budget.model, spec.budget.algorithm)
-        difference = median_contrast(labels, [best["mmd"]], [own["mmd"]])
+    if None not in (row["own_score_ratio"], row["best_score_ratio"]):
+        row["ratio"] = row["own_score_ratio"] / row["best_score_ratio"]
+        labels = "tuning", *keys_of(spec).values()
+        difference = median_contrast(labels, [best["score_ratio"]], [own["score_ratio"]])
     return {"row": row | difference.columns("difference"), "settings": best and best["settings"]}
 
 
@@ -353,13 +401,13 @@ def tuning_tables(trials, best, directory):
     """Put searches together, in a directory: trials.csv, summary.csv, and settings.yaml."""
     import yaml
 
-    pairs, algorithms = [read_json(path) for path in best], {}
-    for pair in pairs:
-        row, settings = pair["row"], pair["settings"]
+    searches, algorithms = [read_json(path) for path in best], {}
+    for one in searches:
+        row, settings = one["row"], one["settings"]
         if settings is not None:
-            entry = algorithms.setdefault(row["algorithm"], {"settings": {}})
-            entry["settings"][row["model"]] = settings
-    summary = pd.DataFrame([pair["row"] for pair in pairs])
+            entry = algorithms.setdefault(row["algorithm"], {"settings_at": {}})
+            entry["settings_at"].setdefault(row["model"], {})[row["epsilon"]] = settings
+    summary = pd.DataFrame([one["row"] for one in searches])
     whole = {f"{name}_iterations": "Int64" for name in ("own", "best")} | {"best_trial": "Int64"}
     write_csv(concatenate(trials), Path(directory, "trials.csv"))
     write_csv(summary.astype(whole), Path(directory, "summary.csv"))

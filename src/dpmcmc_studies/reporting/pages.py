@@ -11,15 +11,7 @@ from msgspec import convert
 from dpmcmc.files import read_json
 from dpmcmc_studies.analysis.claims import ABSENT
 from dpmcmc_studies.frames import read_csv
-from dpmcmc_studies.reporting.recommendation import (
-    RULE,
-    described,
-    headline,
-    joined,
-    problem_table,
-    problems,
-    recommendations,
-)
+from dpmcmc_studies.reporting.recommendation import described, what_to_use
 from dpmcmc_studies.reporting.words import NUMBER, about_seeds, markdown_table
 from dpmcmc_studies.study.description import StudyDescription
 from dpmcmc_studies.study.notebooks import ANSWER_MARKS
@@ -46,14 +38,10 @@ def front_page(directory):
     tables = {name: path for name, path in tables.items() if path.exists()}
     values = {"own_answer": own_answer(directory, study.notebooks)}
     if "ranking" in tables:
-        ranking = joined(lambda name: read_csv(tables[name]), tables)
-        labels = study.models, study.algorithms
-        best = problems(ranking)
+        answer = what_to_use(study, lambda name: read_csv(tables[name]), tables)
         warning = about_seeds(study.seeds // study.chains_per_sample)
-        values["headline"] = warning + headline(best)
-        values["answers"] = recommendations(*labels, best)
-        values["problem_table"] = problem_table(*labels, best)
-        values["algorithms"] = described(study.algorithms, ranking)
+        values |= answer._asdict() | {"headline": warning + answer.headline}
+        values["algorithms"] = described(study.algorithms, read_csv(tables["ranking"]))
     if "claims" in tables:
         values["claim_table"] = claim_table(
             with_labels(read_csv(tables["claims"]), study.claim_labels)
@@ -70,7 +58,6 @@ def front_page(directory):
         study=study,
         figures=figures,
         claims_figure=CLAIMS_FIGURE,
-        rule=RULE,
         provenance=read_json(directory / "provenance.json"),
         captions={name: TABLES[name] for name in tables},
         **values,

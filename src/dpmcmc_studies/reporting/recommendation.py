@@ -4,17 +4,20 @@ A problem is a posterior at one ε.
 """
 
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dpmcmc_studies.analysis.ranking import KEYS, LARGEST_R_HAT, MOST_TIMES_EXACT
+from dpmcmc_studies.reporting import worth as in_rows
 from dpmcmc_studies.reporting.words import (
     accountant_label,
     interval,
     listing,
     markdown_table,
     number,
+    with_rows,
 )
 
 RULE = (
@@ -38,6 +41,41 @@ LEGEND = (
 )
 
 
+class Answer(NamedTuple):
+    """What to use, in Markdown."""
+
+    headline: str
+    rule: str
+    items: list[str]  # one a posterior
+    table: str  # of all problems
+
+
+def what_to_use(study, read, names):
+    """`Answer` of a study: by worth in rows where chains have scores, else by MMD.
+
+    Parameters
+    ----------
+    study : StudyDescription
+    read : function
+        From the name of a table of the study to the table, a DataFrame.
+    names : collection of str
+        Of the tables that the study has.
+    """
+    labels = study.models, study.algorithms
+    if "worth" in names:
+        worth_of_cells = read("worth")
+        return Answer(
+            in_rows.headline(worth_of_cells),
+            in_rows.RULE,
+            in_rows.recommendations(*labels, worth_of_cells),
+            in_rows.problem_table(*labels, worth_of_cells),
+        )
+    solved = problems(joined(read, names))
+    return Answer(
+        headline(solved), RULE, recommendations(*labels, solved), problem_table(*labels, solved)
+    )
+
+
 def joined(read, names):
     """The ranking with what other tables say of its cells.
 
@@ -54,14 +92,18 @@ def joined(read, names):
         With `seconds`, the median CPU time of a chain. `coverage` of 90 % intervals is that over
         the data sets of `intervals` in cells that this table has.
     """
-    ranking = read("ranking")
-    seconds = read("timings").groupby(KEYS)["cpu_seconds"].median().rename("seconds")
-    table = ranking.merge(seconds.reset_index(), on=KEYS, how="left")
+    table = with_seconds(read("ranking"), read("timings"))
     if "intervals" not in names:
         return table
     found = read("intervals").reindex(columns=[*KEYS, "coverage_90"])
     covered = table[KEYS].merge(found, on=KEYS, how="left")["coverage_90"]
     return table.assign(coverage=covered.fillna(table.get("coverage", np.nan)))
+
+
+def with_seconds(table, timings):
+    """A table of cells with `seconds`, the median CPU time of a chain, from the table `timings`."""
+    seconds = timings.groupby(KEYS)["cpu_seconds"].median().rename("seconds")
+    return table.merge(seconds.reset_index(), on=KEYS, how="left")
 
 
 def problems(ranking):
@@ -158,9 +200,8 @@ def recommendations(models, algorithms, solved):
 
 
 def heading(model):
-    """Label and number of rows of a model of `study.json`, in Markdown; the rows stand once."""
-    label, rows = model.label, f"n = {model.num_rows:,}"
-    return f"**{label}**." if label.endswith(rows) else f"**{label}**, {rows}."
+    """Label and number of rows of a model of `study.json`, as a sentence in Markdown."""
+    return f"{with_rows(model)}."
 
 
 def headline(solved):

@@ -56,6 +56,12 @@ def about_seeds(number):
     )
 
 
+def with_rows(model):
+    """Label and number of rows of a model of `study.json`, in Markdown; the rows stand once."""
+    label, rows = model.label, f"n = {model.num_rows:,}"
+    return f"**{label}**" if label.endswith(rows) else f"**{label}**, {rows}"
+
+
 def listing(items, word="and"):
     """Words for a list: "a", "a and b", "a, b and c"; empty for none."""
     *rest, last = items or [""]

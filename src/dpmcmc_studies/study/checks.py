@@ -10,7 +10,9 @@ from dpmcmc.configuration.yaml_files import ConfigError, check_known, listed
 def check_all_settings(study):
     """Settings must be for known models, and complete and valid on each where they run."""
     for name, algorithm in study.algorithms.items():
-        check_known(algorithm.settings, study.models, f"algorithms.{name}.settings", "model")
+        for key in ("settings", "settings_at"):
+            models = getattr(algorithm, key)
+            check_known(models, study.models, f"algorithms.{name}.{key}", "model")
     given = {(model, a.id) for a in study.algorithms.values() for model in a.settings}
     running = {cell[:2] for cell in study.cells}
     for model, name in sorted(running - given):
@@ -22,7 +24,8 @@ def check_all_settings(study):
             )
     swept = {cell: run.varied for cell, run in study.runs.items() if run.varied}
     plain = {cell[:2] for cell in study.cells if cell not in swept}
-    plain |= given - {cell[:2] for cell in swept} | given & set(study.searches)
+    searched = {search[:2] for search in study.searches}
+    plain |= given - {cell[:2] for cell in swept} | given & searched
     for model, name, *run in [*sorted(plain), *swept]:
         where = f"algorithms.{name}.settings.{model}"
         if run:
@@ -30,6 +33,12 @@ def check_all_settings(study):
         algorithm = study.algorithms[name]
         settings = algorithm.settings_on(model, swept.get((model, name, *run)))
         check_settings(algorithm, study.models[model], settings, where)
+    for name, algorithm in study.algorithms.items():
+        for model, at in algorithm.settings_at.items():
+            for epsilon in at:
+                where = f"algorithms.{name}.settings_at.{model}.{epsilon:g}"
+                settings = algorithm.settings_on(model, epsilon=epsilon)
+                check_settings(algorithm, study.models[model], settings, where)
 
 
 def check_seeds(study):
@@ -139,13 +148,13 @@ def check_tuning(study):
                 f"algorithms.{name}.settings: no settings for a model of tuning.models, which are: "
                 f"{listed(models)}"
             )
-    searched = {model for model, _ in study.searches}
+    searched = {model for model, *_ in study.searches}
     for model in models:
         if model not in searched:
             raise ConfigError(
                 f"tuning.models: no algorithm of tuning.algorithms has settings for {model}"
             )
-    for model, name in study.searches:
+    for model, name, _ in study.searches:
         settings = study.algorithms[name].settings[model]
         if not settings.keys() & factors.keys():
             raise ConfigError(

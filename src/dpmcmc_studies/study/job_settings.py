@@ -48,7 +48,8 @@ class JobSettings:
 
     def settings(self, cell):
         """Settings of a cell's algorithm."""
-        return self.algorithms[cell.algorithm].settings_on(cell.model, self.runs[cell].varied)
+        run = self.runs[cell]
+        return self.algorithms[cell.algorithm].settings_on(cell.model, run.varied, run.epsilon)
 
     def mechanism(self, model, algorithm, settings):
         """Settings that the privacy of an iteration depends on, and the target delta; no data."""
@@ -121,13 +122,21 @@ class JobSettings:
     def chain_table(self, model, cells=None):
         """Settings that the table of a model's chains, or of some cells, depends on."""
         cells = self.cells_of(model) if cells is None else cells
-        rows = [
-            specs.Cell(
-                cell.algorithm, cell.run, self.runs[cell].seed_label, len(self.seeds_of(cell))
-            )
-            for cell in cells
-        ]
+        rows = [self._row(cell) for cell in cells]
         return specs.ChainTable(**asdict(self.baseline_table(model)), cells=rows)
+
+    def score_table(self, model, cells=None):
+        """Settings that the scores of a model's chains, or of those of some cells, depend on."""
+        cells = self.cells_of(model) if cells is None else cells
+        return specs.ScoreTable(
+            **asdict(self.dataset(model)),
+            chains_per_sample=self.config.chains_per_sample,
+            cells=[self._row(cell) for cell in cells],
+        )
+
+    def _row(self, cell):
+        label, seeds = self.runs[cell].seed_label, len(self.seeds_of(cell))
+        return specs.Cell(cell.algorithm, cell.run, label, seeds)
 
     def study_tables(self):
         """Settings that the tables of the study depend on, beside those of its models."""
@@ -179,21 +188,26 @@ class JobSettings:
         """Parameters of a notebook."""
         return self.notebooks[notebook].parameters | {"results": f"results/{self.name}"}
 
-    def search(self, model, algorithm):
-        """Settings that the search of the settings of an algorithm on a model depends on."""
-        tuning, settings = self.config.tuning, self.algorithms[algorithm].settings_on(model)
+    def twins(self, model):
+        """Settings that the data sets depend on by which searches on a model judge a trial."""
+        tuning = self.config.tuning
+        sets = tuning.seeds + 2 * tuning.confirming_seeds  # the search's, the choice's, the last
+        twins = replace(self.reference(model), data=None, data_sets=sets, theta=tuning.theta)
+        return replace(twins, model=f"{model}-twins")  # a label of other random streams
+
+    def search(self, model, algorithm, epsilon):
+        """Settings that the search of the settings of an algorithm at an epsilon depends on."""
+        tuning, epsilon = self.config.tuning, float(epsilon)
+        settings = self.algorithms[algorithm].settings_on(model, epsilon=epsilon)
         searched = settings.keys() - set(tuning.fixed.get(algorithm, []))
         most = min(tuning.max_iterations, self.config.max_iterations or tuning.max_iterations)
         mechanism = asdict(self.mechanism(model, algorithm, settings))
         factors = {key: value for key, value in tuning.factors.items() if key in searched}
-        of_all = {"models": (), "algorithms": (), "fixed": {}}
+        of_all = {"models": (), "algorithms": (), "fixed": {}, "epsilons": [epsilon]}
         return study_specs.Search(
-            twin=replace(self.reference(model), data_sets=None, theta=tuning.theta),
-            budget=specs.Budget(
-                **mechanism, varied={}, epsilon=tuning.epsilon, max_iterations=most
-            ),
+            twins=self.twins(model),
+            budget=specs.Budget(**mechanism, varied={}, epsilon=epsilon, max_iterations=most),
             settings=settings,
             tuning=replace(tuning, factors=factors, **of_all),
-            mmd=asdict(self.config.mmd),
             stored_draws=self.config.stored_draws,
         )

@@ -12,6 +12,7 @@ COLUMNS |= {"r_hat", "sd_ratio", "mmd", "mmd_draws", "mean_error", "covariance_e
 COLUMNS |= {"changed_decisions", "accountant", "target_delta", "allowed_iterations"}
 COLUMNS |= {"spent_epsilon", "cpu_seconds", "wall_seconds", "peak_rss_mb"}
 COLUMNS |= {"startup_seconds", "load_seconds", "sampling_seconds"}
+COLUMNS |= {"score_ratio", "coverage", "width", "is_scored", "widened_ratio", "energy_ratio"}
 
 
 class Cell(NamedTuple):

@@ -96,7 +96,7 @@ class Intervals(Table):
 class Tuning(Table):
     """Settings of the search by `snakemake tune`."""
 
-    epsilon: Epsilon
+    epsilons: Annotated[list[Epsilon], Some]
     trials: whole(1, 10_000)
     seeds: whole(1, 1000)
     finalists: whole(1, 100)
@@ -132,4 +132,5 @@ class Config(Entries, kw_only=True, forbid_unknown_fields=True):
     claims: list[Claim] = ()
     audit: Audit = None
     intervals: Intervals = None
+    unscored: Ids = ()  # models whose chains have no scores
     tuning: Tuning = None

@@ -116,6 +116,13 @@ class ChainTable(BaselineTable, kw_only=True):
     cells: list[Cell]
 
 
+class ScoreTable(Dataset, kw_only=True):
+    """Settings that the scores of a model's chains depend on, beside the chains."""
+
+    chains_per_sample: int
+    cells: list[Cell]
+
+
 class Intervals(Spec, kw_only=True):
     """Settings that the intervals of a model depend on."""
 

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from dpmcmc.accounting.accountants import accountants, name_in_tables
 from dpmcmc.configuration.entries import read_algorithm, read_model
-from dpmcmc.configuration.yaml_files import converted, read_config
+from dpmcmc.configuration.yaml_files import check_known, converted, read_config
 from dpmcmc.settings import precomputed
 from dpmcmc_studies.analysis.claims import entries
 from dpmcmc_studies.study import specs
@@ -32,7 +32,7 @@ from dpmcmc_studies.study.description import (
 )
 from dpmcmc_studies.study.job_settings import JobSettings
 from dpmcmc_studies.study.notebooks import study_notebooks
-from dpmcmc_studies.study.runs import Cell, all_cells, check_runs
+from dpmcmc_studies.study.runs import Cell, all_cells, check_runs, text_of
 from dpmcmc_studies.study.scaled_settings import scaled_settings
 from dpmcmc_studies.study.schema import Config
 
@@ -94,6 +94,7 @@ class StudyConfig(JobSettings):
         check_places(self.algorithms)
         self.accounting_curves = read_curves(self, folders)
         check_intervals(self)
+        check_known(config.unscored, self.models, "unscored", "model")
         check_claims(config.claims, self.models, self.algorithms, accountants())
         self.notebooks = study_notebooks(self, [*folders, Path(root, "notebooks")])
 
@@ -133,6 +134,11 @@ class StudyConfig(JobSettings):
         return [cell for cell in self.cells if cell.model == model]
 
     @property
+    def scored_models(self):
+        """Models whose chains are scored."""
+        return [model for model in self.model_ids if model not in self.config.unscored]
+
+    @property
     def replaced_cells(self):
         """Pairs (cell, stand-in), where the algorithm also runs as an entry with `variant_of`."""
         return [
@@ -148,6 +154,12 @@ class StudyConfig(JobSettings):
     def is_comparison(self):
         """True if algorithms run at an epsilon, outside of a sweep, so that they can be ranked."""
         return any(run.is_compared for run in self.runs.values())
+
+    @property
+    def has_worth(self):
+        """True if algorithms that are compared have scores."""
+        cells = (cell for model in self.scored_models for cell in self.cells_of(model))
+        return any(self.runs[cell].is_compared for cell in cells)
 
     @property
     def is_clipping_swept(self):
@@ -170,7 +182,7 @@ class StudyConfig(JobSettings):
         """Classes of what is computed once a study for samplers that run: {name: module:class}."""
         return {
             cls.__name__: f"{module_of(cls, self.algorithms[name])}:{cls.__name__}"
-            for name in [*self.algorithm_ids, *(name for _, name in self.searches)]
+            for name in [*self.algorithm_ids, *(name for _, name, _ in self.searches)]
             for cls in precomputed(self.algorithms[name].sampler_class).values()
         }
 
@@ -206,13 +218,15 @@ class StudyConfig(JobSettings):
 
     @property
     def searches(self):
-        """Pairs of model and algorithm whose settings `snakemake tune` searches, in order.
+        """Model, algorithm and epsilon of each search of settings by `snakemake tune`, in order.
 
         An algorithm is searched on the models that it has settings for.
         """
         tuning, settings = self.config.tuning, self.algorithms
-        pairs = product(tuning.models, tuning.algorithms) if tuning else []
-        return [(model, name) for model, name in pairs if model in settings[name].settings]
+        if tuning is None:
+            return []
+        searches = product(tuning.models, tuning.algorithms, map(text_of, tuning.epsilons))
+        return [search for search in searches if search[0] in settings[search[1]].settings]
 
     # -- What is published ------------------------------------------------------------------------
 
@@ -234,12 +248,15 @@ class StudyConfig(JobSettings):
     @property
     def tables(self):
         """Tables that gather what the jobs of the study measured."""
-        return [*MEASURED, "models"] + ["summary"] * self.is_comparison
+        more = ["scores"] * bool(self.scored_models) + ["summary"] * self.is_comparison
+        return [*MEASURED, "models", *more]
 
     @property
     def analysed_tables(self):
         """Tables that rankings and claims are made from."""
-        names = ("chains", "baselines", "starts", "models", "summary", "accounting")
+        names = ["chains", "baselines", "starts", "models", "summary", "accounting"]
+        if self.has_worth:
+            names += ["scores", "budgets"]
         return [name for name in names if name in self.all_tables]
 
     @property
@@ -250,7 +267,8 @@ class StudyConfig(JobSettings):
         has_several = any(self.has_data_sets(model) for model in self.model_ids)
         claims += ["claims-by-data-set"] * bool(self.claims and has_several)
         clipping = ["clipping-effects", "clipping-thresholds"] * self.is_clipping_swept
-        return ["ranking"] * self.is_comparison + claims + clipping
+        ranking = ["ranking"] * self.is_comparison + ["worth"] * self.has_worth
+        return ranking + claims + clipping
 
     @property
     def all_tables(self):

@@ -45,9 +45,8 @@ class AuditCase(specs.Spec, kw_only=True):
 class Search(specs.Spec, kw_only=True):
     """Settings that the search of the settings of an algorithm on a model depends on."""
 
-    twin: specs.Reference  # the data set apart, and its reference sample
+    twins: specs.Reference  # data sets apart, and their reference samples
     budget: specs.Budget  # with the study's own settings
     settings: dict[str, Any]  # the study's own
     tuning: Tuning  # as far as it concerns this search
-    mmd: dict[str, int]
     stored_draws: int | None = None

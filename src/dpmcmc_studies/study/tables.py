@@ -3,6 +3,8 @@
 TABLES = {
     "chains": "Every chain, or sample of several: acceptance, clipping, metrics, effective size",
     "summary": "Medians and quartiles of each cell, on a scale from never moving to exact samples",
+    "scores": "Every chain, or sample of several: score, coverage and width of its intervals",
+    "worth": "Worth of each cell in rows, coverage and width, with standard errors and ranks",
     "ranking": "Algorithms by MMD for each model and epsilon, with intervals and ties",
     "claims": "The claims that are judged, with their verdicts",
     "claim-comparisons": "The comparisons that each claim makes, with their intervals",

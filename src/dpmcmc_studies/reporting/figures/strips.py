@@ -5,20 +5,25 @@ exact samples, has one scale of colours in all figures: blue where a sample is u
 is not.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dpmcmc_studies.analysis.ranking import MOST_TIMES_EXACT
 from dpmcmc_studies.reporting.figures.style import ink_on, legend_below
+from dpmcmc_studies.reporting.worth import HONEST
 
 SHADES = "RdYlBu_r"  # of times exact; the colour-blind tell its ends apart
 TIMES_EXACT = LogNorm(MOST_TIMES_EXACT / 10, MOST_TIMES_EXACT * 10, clip=True)
 USABLE = f"{MOST_TIMES_EXACT:g} (usable)"
 TICKS = {0.3: "0.3", 1: "1", MOST_TIMES_EXACT: USABLE, 10: "10", 30: "30 or more"}
+WORTH, WORTH_SHADES = Normalize(0, 1, clip=True), "YlGnBu"
 NOT_CLOSER = "#B8B8B8"  # no closer than never moving
 EDGE = "#FFFFFF"
 MOST_COLUMNS = 8  # of one map
@@ -119,6 +124,19 @@ def draw_map(axis, rows, columns, strips):
     axis.spines[:].set_visible(False)
 
 
+class Measure(NamedTuple):
+    """What a map of cells shows."""
+
+    strip: Callable  # from a row of the table, or None, and the shades: colour, text, mark
+    norm: Normalize
+    shades: str  # name of the colours
+    ticks: dict[float, str]
+    label: str  # of the scale
+    example: str  # a marked number, in the legend
+    mark: str  # what a mark means
+    grey: str  # what a grey strip means
+
+
 def times_exact_map(study, ranking, most_columns=MOST_COLUMNS):
     """Distance of each algorithm from each posterior: times exact, a strip for each epsilon.
 
@@ -130,31 +148,80 @@ def times_exact_map(study, ranking, most_columns=MOST_COLUMNS):
     most_columns : int
         Algorithms beside each other.
     """
-    shades = plt.get_cmap(SHADES)
+    measure = Measure(
+        times_exact_strip,
+        TIMES_EXACT,
+        SHADES,
+        TICKS,
+        "MMD over that of exact samples",
+        "1.2",
+        "Usable",
+        "No closer than never moving",
+    )
+    return cells_map(study, ranking, measure, most_columns)
+
+
+def worth_map(study, worth, most_columns=MOST_COLUMNS):
+    """Worth of each algorithm on each posterior, in percent: a strip for each epsilon.
+
+    Bold numbers are of honest methods. A cell without a rank has no number.
+
+    Parameters
+    ----------
+    study : StudyResults
+    worth : DataFrame
+        Table `worth` of the study.
+    most_columns : int
+        Algorithms beside each other.
+    """
+    measure = Measure(
+        worth_strip,
+        WORTH,
+        WORTH_SHADES,
+        {0: "0", 0.25: "25", 0.5: "50", 0.75: "75", 1: "100"},
+        "Worth in percent of the rows",
+        "90",
+        "Honest",
+        "Stopped early, or without intervals",
+    )
+    return cells_map(study, worth, measure, most_columns)
+
+
+def cells_map(study, table, measure, most_columns):
+    """A measure of cells: a row a posterior, a column an algorithm, a strip for each epsilon."""
+    shades = plt.get_cmap(measure.shades)
     rows, strips = {}, {}
-    for model, of_model in ranking.groupby("model", sort=False):
+    for model, of_model in table.groupby("model", sort=False):
         epsilons = sorted(of_model["epsilon"].unique())
         rows[model] = f"{study.model_label(model)}\n{epsilons_text(epsilons)}"
         for algorithm, cells in of_model.groupby("algorithm", sort=False):
             at = {row["epsilon"]: row for row in cells.to_dict("records")}
-            strips[model, algorithm] = [
-                times_exact_strip(at.get(epsilon), shades) for epsilon in epsilons
-            ]
-    present = set(ranking["algorithm"])
+            strips[model, algorithm] = [measure.strip(at.get(one), shades) for one in epsilons]
+    present = set(table["algorithm"])
     columns = {name: study.algorithm_label(name) for name in study.algorithms if name in present}
     figure, axes = strip_map(rows, columns, strips, most_columns=most_columns)
-    label = "MMD over that of exact samples; in each cell, ε grows from left to right"
-    scale_bar(figure, TIMES_EXACT, SHADES, TICKS, label)
+    label = f"{measure.label}; in each cell, ε grows from left to right"
+    scale_bar(figure, measure.norm, measure.shades, measure.ticks, label)
     marker = {"marker": "o", "markersize": 3}
     if any(axis.texts for axis in axes):
-        marker = {"marker": "$\\mathbf{1.2}$", "markersize": 12, "markeredgewidth": 0}
+        example = f"$\\mathbf{{{measure.example}}}$"
+        marker = {"marker": example, "markersize": 12, "markeredgewidth": 0}
     handles = [
-        Line2D([], [], linestyle="", color="black", **marker, label="Usable"),
-        Patch(color=NOT_CLOSER, label="No closer than never moving"),
+        Line2D([], [], linestyle="", color="black", **marker, label=measure.mark),
+        Patch(color=NOT_CLOSER, label=measure.grey),
         Patch(facecolor="white", edgecolor="#999999", label="No sample"),
     ]
     legend_below(figure, handles, 3, -0.7 / figure.get_size_inches()[1])
     return figure
+
+
+def worth_strip(row, shades):
+    """Colour, text and mark of a row of the table `worth`."""
+    if row is None:
+        return None, "", False
+    if np.isnan(row["rank"]):
+        return NOT_CLOSER, "", False
+    return shades(0.85 * WORTH(row["worth"])), f"{100 * row['worth']:.0f}", row["honest"] == HONEST
 
 
 def closest_algorithms(ranking, problem, count=MOST_COLUMNS):

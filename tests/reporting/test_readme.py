@@ -1,0 +1,17 @@
+"""The README's answer is that of the committed page, word for word."""
+
+from conftest import ROOT
+
+from dpmcmc_studies.study.notebooks import ANSWER_MARKS
+
+
+def between_marks(path):
+    """Text between the marks of an answer in a file."""
+    text = path.read_text(encoding="utf-8")
+    return text.partition(ANSWER_MARKS[0])[2].partition(ANSWER_MARKS[1])[0].strip()
+
+
+def test_the_answer_of_the_readme_is_that_of_the_page():
+    page = between_marks(ROOT / "docs/which-method/pages/which-method.md")
+    assert between_marks(ROOT / "README.md") == page
+    assert page.startswith("- At ε = 1, 10,000 rows of a normal mean (d = 10) are worth about")
