@@ -3,8 +3,9 @@
 # make test-slow     the slow tests: every sampler and accountant in place of one of each, twenty
 #                    kills, faults that the tests must see, and a study on Slurm
 # make test-cluster  the checks on a Slurm that they start themselves, on this machine alone
-# make studies       renew the results in docs/: of all studies, or of STUDY=name; what the present
-#                    code and settings have made is reused
+# make studies       render the results in docs/ again: of all studies, or of STUDY=name; what the
+#                    present settings have made is reused. RENEW="names" computes results whose
+#                    source has changed: "normal-1000 */dp-hmc" (models, model/algorithm, cells)
 # make check-results compute some results in docs/ anew, drawn at random, and compare every digit
 # make docs          the site of docs/, of all pages and public names: results/site
 # make install-release   install what a release of real data needs (docs/release.md)
@@ -16,6 +17,10 @@
 PYTHON ?= python3
 CORES ?= all
 STUDY ?=
+RENEW ?=
+space = $(eval) $(eval)
+RENEWED = "$(subst $(space),"$(comma)",$(strip $(RENEW)))"
+comma = ,
 RESULTS = results/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
 DPMCMC = .venv/bin/python -m dpmcmc_studies
@@ -52,7 +57,7 @@ test-cluster: install-cluster .venv/tests
 studies: $(patsubst %,renew-%,$(or $(STUDY),$(COMMITTED)))
 
 renew-%: .venv/ready
-	$(SNAKEMAKE) $(call FILE_OF,$*) --config reuse=true
+	$(SNAKEMAKE) $(call FILE_OF,$*) --config reuse=true $(if $(RENEW),'renewed=[$(RENEWED)]')
 	$(DPMCMC) publish $*
 
 check-results: .venv/ready

@@ -1,5 +1,6 @@
 """Committed results are never gone, whenever `publish` is killed."""
 
+import json
 import os
 from types import SimpleNamespace
 
@@ -51,16 +52,15 @@ def test_a_committed_reference_stays_where_a_run_needed_none(tmp_path, monkeypat
     docs, results = tmp_path / "docs/s", tmp_path / "results/s"
     for directory in (docs / "reference", results / "reference"):
         directory.mkdir(parents=True)
-    for name in ("provenance.json", "study.json", "README.md"):
+    for name in ("study.json", "README.md"):
         (results / name).write_text(name, encoding="utf-8")
     monkeypatch.setattr(publishing, "ROOT", tmp_path)
     monkeypatch.setattr(publishing, "DOCS", docs.parent)
-    monkeypatch.setattr(publishing, "slow_references", lambda study: ["m"])
     study = SimpleNamespace(name="s", notebooks={}, all_tables=[])
 
     def published(fingerprint):
-        found = {"reference/m": fingerprint}
-        monkeypatch.setattr(publishing, "Fingerprints", lambda study: found)
+        files = json.dumps({"files": {"reference/m": fingerprint}})
+        (results / "provenance.json").write_text(files, encoding="utf-8")
         publishing.publish_study(study)
         return {path.name: path.read_text() for path in docs.glob("reference/*")}
 

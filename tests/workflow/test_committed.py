@@ -21,6 +21,8 @@ notebooks: {comparison: {models: [flat-banana-2d]}}
 """
 STUDIES = sorted(path.parent.name for path in ROOT.glob("docs/*/provenance.json"))
 REUSE = ["--cores", "2", "--configfile", "studies/mini/study.yaml", "--config", "reuse=true"]
+RENEW_ALL = [*REUSE, "renewed=['*']"]
+STEP = "return theta + step, None, None"  # of a move of DP penalty
 CHAIN_TABLES, SCORE_TABLES, METRICS = (
     "src/dpmcmc_studies/jobs/chain_tables.py",
     "src/dpmcmc_studies/jobs/score_tables.py",
@@ -79,23 +81,57 @@ def test_a_changed_label_renders_pages_and_runs_nothing(copy):
     assert "Another label" in (copy / "results/mini/notebooks/comparison.ipynb").read_text()
 
 
-def test_a_changed_sampler_reruns_its_own_cells_and_puts_their_rows_in_place(copy):
+def test_old_rows_keep_their_fingerprint_and_a_run_renews_what_it_names(copy):
     before = tables(copy / "docs/mini")
-    sampler = copy / "src/dpmcmc/samplers/dp_penalty.py"
-    sampler.write_text(sampler.read_text() + "\nUNUSED = 1\n")
-    counts = jobs(copy, *REUSE)
+    chains = copy / "src/dpmcmc_studies/jobs/chains.py"
+    chains.write_text(chains.read_text() + "\nUNUSED = 1\n")
+    assert "chain" not in jobs(copy, *REUSE)
+    name = "flat-banana-2d/dp-penalty"
+    counts = jobs(copy, *REUSE, f"renewed=['{name}']")
     assert counts["chain"] == 4 and "baseline_table" in counts
     assert "baselines" not in counts
-    said = snakemake(copy, *REUSE).stderr
-    name = "chains/flat-banana-2d/dp-penalty/epsilon"
-    assert f"computed, as their source changed: {name}-2, {name}-4" in said
+    said = snakemake(copy, *REUSE, f"renewed=['{name}']").stderr
+    kept = "chains/flat-banana-2d/dp-hmc/epsilon"
+    assert f"old, and reused unless you name them in renewed: {kept}-2, {kept}-4" in said
+    why = "computed, as their source changed and you named them"
+    assert f"{why}: chains/{name}/epsilon-2, chains/{name}/epsilon-4" in said
     command(copy, "publish", "mini")
     after = tables(copy / "docs/mini")
     assert len(before) == len(after) > 8
     for table in before.keys() - {"timings.csv"}:
         assert without_fingerprints(before[table]) == without_fingerprints(after[table]), table
-    assert before["chains.csv"] != after["chains.csv"]
-    assert "chain" not in jobs(copy, *REUSE)
+    for table in ("chains.csv", "scores.csv"):
+        changed = {*before[table].splitlines()} ^ {*after[table].splitlines()}
+        assert {line.split(b",")[1] for line in changed} == {b"dp-penalty"}, table
+    assert "chain" not in jobs(copy, *REUSE, f"renewed=['{name}']")
+    assert jobs(copy, *RENEW_ALL)["chain"] == 4
+
+
+def test_a_part_whose_settings_changed_is_never_taken_and_a_wrong_name_is_refused(copy):
+    text = (copy / "studies/mini/study.yaml").read_text()
+    (copy / "studies/mini/study.yaml").write_text(text.replace("seeds: 2", "seeds: 3"))
+    assert jobs(copy, *REUSE)["chain"] == 12
+    found = snakemake(copy, "--dry-run", *REUSE, "renewed=['dp-penalty']", check=False)
+    assert found.returncode
+    assert "renewed: dp-penalty is not in mini; name a model, MODEL/ALGORITHM" in found.stderr
+
+
+def test_results_that_are_known_to_be_old_are_named_on_the_page_and_not_compared(copy):
+    moves = copy / "src/dpmcmc/samplers/moves.py"
+    change(moves, STEP, STEP.replace("step,", "1.001 * step,"))
+    name = "flat-banana-2d/dp-penalty"
+    old = copy / "docs/old.yaml"
+    old.write_text(f"mini: [{{names: [{name}], reason: its steps were longer}}]")
+    said = command(copy, "check-results", "mini", "--chains", "8").stdout
+    assert f"docs/mini: 4 old parts, not compared, as its steps were longer: {name}" in said
+    assert "4 samples of chains" in said and "all identical" in said
+    snakemake(copy, *REUSE)
+    page = (copy / "results/mini/README.md").read_text()
+    assert f"> **Of a former version**: {name}" in page and "its steps were longer" in page
+    shutil.copy(ROOT / "src/dpmcmc/samplers/moves.py", moves)
+    found = command(copy, "check-results", "mini", "--chains", "1", check=False)
+    assert found.returncode == 1
+    assert f"docs/old.yaml: {name} is not old any more: take it out" in found.stdout
 
 
 def without_fingerprints(table):
@@ -106,17 +142,17 @@ def without_fingerprints(table):
 def test_a_column_of_draws_ages_chains_alone_and_one_of_other_columns_nothing(copy):
     row = '| {"sample": number}'
     change(copy / CHAIN_TABLES, row, f'{row}\n        | {{"first_draw": float(draws[0, 0])}}')
-    counts = jobs(copy, *REUSE)
+    counts = jobs(copy, *RENEW_ALL)
     assert counts["chain"] == 8 and "baselines" not in counts
     shutil.copy(ROOT / CHAIN_TABLES, copy / CHAIN_TABLES)
     change(copy / SCORE_TABLES, row, f'{row}\n        | {{"first_draw": float(sample[0][0, 0])}}')
-    assert jobs(copy, *REUSE)["chain"] == 8
-    plan = snakemake(copy, "--dry-run", *REUSE).stderr
+    assert jobs(copy, *RENEW_ALL)["chain"] == 8
+    plan = snakemake(copy, "--dry-run", *RENEW_ALL).stderr
     assert f"reused from {copy}/docs/mini: 5 of 9 parts" in plan
     shutil.copy(ROOT / SCORE_TABLES, copy / SCORE_TABLES)
     whole = 'tables["chains"] = whole(tables["chains"], "changed_decisions")'
     change(copy / METRICS, whole, f'{whole}.eval("twice = 2 * mmd")')
-    assert "chain" not in jobs(copy, *REUSE)
+    assert "chain" not in jobs(copy, *RENEW_ALL)
     snakemake(copy, *REUSE)
     table = (copy / "results/mini/tables/chains.csv").read_text()
     assert table.startswith("model,") and ",twice\n" in table
@@ -143,16 +179,15 @@ def test_a_number_changed_by_hand_is_found(copy):
 def test_fingerprints_are_renewed_after_a_refactoring_and_not_after_a_changed_digit(copy):
     moves = copy / "src/dpmcmc/samplers/moves.py"
     moves.write_text(moves.read_text() + "\nUNUSED = 1\n")
-    assert jobs(copy, *REUSE)["chain"] == 4
+    assert jobs(copy, *RENEW_ALL)["chain"] == 4
     assert (
         "have the present fingerprints" in command(copy, "check-results", "mini", "--renew").stdout
     )
-    assert "chain" not in jobs(copy, *REUSE)
-    step = "return theta + step, None, None"
-    change(moves, step, step.replace("step,", "1.001 * step,"))
+    assert "chain" not in jobs(copy, *RENEW_ALL)
+    change(moves, STEP, STEP.replace("step,", "1.001 * step,"))
     found = command(copy, "check-results", "mini", "--renew", check=False)
     assert found.returncode == 1 and "chains.csv: mmd differs in" in found.stdout
-    assert jobs(copy, *REUSE)["chain"] == 4
+    assert jobs(copy, *RENEW_ALL)["chain"] == 4
 
 
 @pytest.mark.parametrize("name", chosen(STUDIES, "noisy-statistics"))

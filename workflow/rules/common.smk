@@ -21,6 +21,7 @@ os.environ.update(
 os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
+from dpmcmc_studies.jobs.publishing import committed_files
 from dpmcmc_studies.jobs.reuse import FILES, Reuse
 from dpmcmc_studies.jobs.table import JOBS, text_of
 from dpmcmc.configuration.yaml_files import ConfigError
@@ -28,19 +29,22 @@ from dpmcmc_studies.study.loading import load_study
 from dpmcmc_studies.study.study import MEASURED
 
 overrides = dict(workflow.config_settings.config)
-# With `--config reuse=true` a run takes from docs/ what the present code and settings have made.
-# `anew` names parts that are computed all the same; `assume` takes what others have made, too, so
-# that some parts can be compared with it (dpmcmc_studies/jobs/check_results.py).
-reused, anew, assume = (overrides.pop(key, None) for key in ("reuse", "anew", "assume"))
+# With `--config reuse=true` a run takes from docs/ what the present settings have made, except old
+# parts that `renewed` names (dpmcmc_studies/jobs/reuse.py). `anew` names parts that are computed
+# all the same; `assume` takes what other settings have made, too, so that some parts can be compared
+# with it (dpmcmc_studies/jobs/check_results.py).
+reused, renewed, anew, assume = (
+    overrides.pop(key, None) for key in ("reuse", "renewed", "anew", "assume")
+)
 
 try:
     study = load_study(ROOT, workflow.configfiles, overrides)
+    COMMITTED = ROOT / "docs" / study.name
+    reuse = Reuse(study, COMMITTED if reused else None, renewed or [], anew or [], bool(assume))
 except ConfigError as error:
     sys.exit(f"Configuration error: {error}")
 
 RESULTS = f"results/{study.name}"
-COMMITTED = ROOT / "docs" / study.name
-reuse = Reuse(study, COMMITTED if reused else None, anew or [], bool(assume))
 CONDA = "../../envs/environment.yaml"
 
 

@@ -60,9 +60,8 @@ rule provenance:
     params:
         **job("provenance"),
         data=[entry.data for entry in study.models.values()],
-        fingerprints=lambda wildcards: [
-            reuse.fingerprints[part] for part in reuse.fingerprints.names
-        ],
+        fingerprints=lambda wildcards: text_of(reuse.rows(*reuse.fingerprints.names)),
+        rows=lambda wildcards: text_of(reuse.rows(*committed_files(study)), is_ordered=True),
     message:
         "Record what makes the study"
     shell:

@@ -21,8 +21,8 @@ def baseline_table(
     """Compare exact samples of a model, and its start points, with its reference sample, as CSV.
 
     The start points of a sample are compared as chains that never leave them. `posterior_sd` is
-    the root of the summed variances of the reference sample. Rows whose fingerprint is committed
-    are those that are committed.
+    the root of the summed variances of the reference sample. Rows that are taken are those that are
+    committed, with their fingerprint.
     """
     [(now, taken)] = rows.parts.values()
     if taken:
@@ -31,7 +31,7 @@ def baseline_table(
     else:
         tables = compared(spec, reference, baselines)
     for table, path in zip(tables, (exact, starts), strict=True):
-        write_csv(table.assign(**{FINGERPRINT: now}), path)
+        write_csv(table.assign(**{FINGERPRINT: taken or now}), path)
 
 
 def compared(spec, reference, baselines):

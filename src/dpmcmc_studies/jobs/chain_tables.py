@@ -27,7 +27,7 @@ def chain_table(
     """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
 
     Chains that share a budget are one sample: a row of `chains`, whose `sample` is its number. Rows
-    of a cell whose fingerprint is committed are those that are committed.
+    of a cell that is taken are those that are committed, with their fingerprint.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def chain_table(
         else:
             of_cell = cell_rows(given, algorithm, run, stream, range(seeds))
         for name in TABLES:
-            records[name] += [row | {FINGERPRINT: now} for row in of_cell[name]]
+            records[name] += [row | {FINGERPRINT: taken or now} for row in of_cell[name]]
     for name, path in zip(TABLES, (chains, timings, budgets, mixing), strict=True):
         table = pd.DataFrame(records[name])
         columns = [*dict.fromkeys([*committed.get(name, ()), *table])]

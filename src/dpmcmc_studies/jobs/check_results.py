@@ -22,9 +22,10 @@ from dpmcmc_studies.jobs.chain_files import Given
 from dpmcmc_studies.jobs.chain_tables import sample_row
 from dpmcmc_studies.jobs.fingerprints import OF_CHAINS
 from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_studies
-from dpmcmc_studies.jobs.reuse import FILES, KEYS, Reuse
+from dpmcmc_studies.jobs.reuse import FILES, KEYS, Reuse, is_named
 from dpmcmc_studies.jobs.score_tables import score_row
 from dpmcmc_studies.study.loading import load_study, study_files
+from dpmcmc_studies.study.old import FILE
 
 CHAINS = 20  # that are run of a study, unless more are asked for
 MOST_SECONDS = 2.0  # CPU time of a chain that is run, in the median of its cell
@@ -49,8 +50,10 @@ def check_results(studies, chains=CHAINS, renew=False):
     for name in studies or committed_studies():
         study = load_study(ROOT, study_files(ROOT, name))
         reuse = Reuse(study, DOCS / study.name, is_assumed=True)
+        for line in old_results(reuse):
+            print(f"docs/{study.name}: {line}", flush=True)
         samples, parts = changed(reuse) if renew else drawn(reuse, int(chains))
-        lines = differences(reuse, samples, parts)
+        lines = needless(reuse) + differences(reuse, samples, parts)
         text = f"{len(samples)} samples of chains and {len(parts)} other parts computed anew, "
         text += "which differ:" if lines else "all identical"
         if renew and not lines:
@@ -61,12 +64,45 @@ def check_results(studies, chains=CHAINS, renew=False):
     return min(problems, 1)
 
 
+# -- Old parts -------------------------------------------------------------------------------------
+
+
+def known_old(reuse):
+    """Old parts that docs/old.yaml names: they are not compared."""
+    names = [name for old in reuse.study.old for name in old.names]
+    return [part for part in reuse.old() if is_named(part, names)]
+
+
+def old_results(reuse):
+    """A line for each entry of docs/old.yaml: what is old, why, and what renewing would cost."""
+    seconds = seconds_of_chains(reuse)
+    for old in reuse.study.old:
+        parts = [part for part in reuse.old() if is_named(part, old.names)]
+        cells = [part.partition("/")[2] for part in parts if part.startswith("chains/")]
+        counts = {"/".join(cell): len(reuse.study.seeds_of(cell)) for cell in reuse.study.cells}
+        cost = sum(seconds.get(cell, 0) * counts[cell] for cell in cells) / 60
+        yield (
+            f"{len(parts)} old parts, not compared, as {old.reason.rstrip('.')}: "
+            f"{', '.join(old.names)}; chains to renew them took {cost:.1f} CPU minutes"
+        )
+
+
+def needless(reuse):
+    """A line for each name in docs/old.yaml that names no old part."""
+    return [
+        f"{FILE}: {name} is not old any more: take it out"
+        for old in reuse.study.old
+        for name in old.names
+        if not any(is_named(part, [name]) for part in reuse.old())
+    ]
+
+
 # -- Which parts -----------------------------------------------------------------------------------
 
 
 def drawn(reuse, chains):
     """Pairs (cell, sample) of so many chains, and one other part, drawn by the commit."""
-    study, m = reuse.study, reuse.study.chains_per_sample
+    study, m, old = reuse.study, reuse.study.chains_per_sample, {*known_old(reuse)}
     command = ["git", "-C", ROOT, "rev-parse", "HEAD"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     rng = random.Random(f"{found.stdout.strip()} {study.name}")
@@ -75,6 +111,7 @@ def drawn(reuse, chains):
         (cell, number)
         for cell in study.cells
         if seconds.get("/".join(cell), MOST_SECONDS + 1) <= MOST_SECONDS
+        and old.isdisjoint(f"{kind}/{'/'.join(cell)}" for kind in OF_CHAINS)
         for number in range(len(study.seeds_of(cell)) // m)
     ]
     quick = [
@@ -82,6 +119,7 @@ def drawn(reuse, chains):
         for part in reuse.committed
         if part.startswith(("baselines/", "audit/", "certified/"))
         and part in reuse.fingerprints.names
+        and part not in old
         and part.partition("/")[2] not in slow
     ]
     return rng.sample(places, min(len(places), chains // m)), rng.sample(quick, min(len(quick), 1))
@@ -93,8 +131,8 @@ def changed(reuse):
     Left out are intervals of all models but one, and parts whose reference takes minutes.
     """
     study, seconds = reuse.study, seconds_of_chains(reuse)
-    old = [part for part in reuse.fingerprints.names if part in reuse.committed]
-    old = [part for part in old if reuse.committed[part] != reuse.fingerprints[part]]
+    known = known_old(reuse)
+    old = [part for part in reuse.old() if part not in known]
     cells = sorted(study.cells, key=lambda cell: seconds.get("/".join(cell), 0))
     quickest = {}
     for cell in cells:
@@ -232,11 +270,13 @@ def frame_differences(name, was, now):
 
 
 def renew_fingerprints(reuse):
-    """Give committed rows and files the present fingerprints of their parts."""
+    """Give committed rows and files the present fingerprints, except what docs/old.yaml names."""
+    known = known_old(reuse)
     now = {
         was: reuse.fingerprints[part]
         for part, was in reuse.committed.items()
         if part.startswith(("reference/", "kept/")) or part in reuse.fingerprints.names
+        if part not in known
     }
     of_chains = "chains", "timings", "budgets", "mixing", "scores"
     for name in (*of_chains, "starts", "certified", *KEYS):

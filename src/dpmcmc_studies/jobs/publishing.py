@@ -9,8 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
-from dpmcmc.files import JobError
-from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc.files import JobError, read_json
 from dpmcmc_studies.study.loading import load_study, study_files
 
 ROOT = Path(__file__).parents[3]
@@ -39,16 +38,17 @@ def publish_study(study):
     files += [f"tables/{table}.csv" for table in study.all_tables]
     files += [f"figures/{figure}.png" for page in pages for figure in page.figures]
     copies = {file: file for file in files}
-    fingerprints = Fingerprints(study)
-    for model in slow_references(study):
-        place = f"reference/{model}-{fingerprints[f'reference/{model}']}.npy"
-        committed = DOCS / study.name / place  # a run that takes all rows makes no copy of it
-        copies[place] = committed if committed.exists() else f"reference/{model}.npy"
-    for page, notebook in study.notebooks.items():
-        for name in notebook.kept:
-            for file in kept_files(results, name):
-                place = f"kept/{page}-{fingerprints[f'kept/{page}']}"
-                copies[f"{place}/{file}"] = f"kept/{file}"
+    for part, fingerprint in read_json(results / "provenance.json")["files"].items():
+        kind, _, name = part.partition("/")
+        if kind == "reference":
+            place = f"{part}-{fingerprint}.npy"
+            committed = DOCS / study.name / place  # a run that takes all rows makes no copy of it
+            copies[place] = committed if committed.exists() else f"{part}.npy"
+        else:
+            for file in (
+                f for kept in study.notebooks[name].kept for f in kept_files(results, kept)
+            ):
+                copies[f"{part}-{fingerprint}/{file}"] = f"kept/{file}"
     new = DOCS / f".{study.name}.new"
     shutil.rmtree(new, ignore_errors=True)
     for place, file in copies.items():
@@ -78,11 +78,15 @@ def kept_files(results, name):
     return sorted(path.relative_to(kept).as_posix() for path in found)
 
 
-def slow_references(study):
-    """Models whose reference sample takes minutes: of a long run, or of many rows and not exact."""
+def committed_files(study):
+    """Parts that are committed as files: slow reference samples, and what pages keep of chains.
+
+    A reference sample is slow if it is of a long run, or of many rows and not exact.
+    """
     entries = {name: study.models[name] for name in study.model_ids}
-    return [
-        name
+    pages = [f"kept/{page}" for page, notebook in study.notebooks.items() if notebook.kept]
+    return pages + [
+        f"reference/{name}"
         for name, entry in entries.items()
         if entry.reference == "long-run"
         or (entry.reference != "exact" and entry.model.num_rows >= MANY_ROWS)

@@ -9,6 +9,7 @@ from msgspec import to_builtins
 
 from dpmcmc.files import JobError, read_json, replacing, write_json
 from dpmcmc_studies.jobs.table import SITE
+from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.description import StudyDescription
 
 
@@ -39,11 +40,12 @@ def notebook(spec: dict, notebook, failed, committed, executed, page):
             raise JobError(f"{notebook}: {error}; the notebook as executed is {failed}") from None
 
 
-def provenance(spec: dict, output):
-    """Record what made the study."""
+def provenance(spec: dict, rows: specs.Rows, output):
+    """Record what made the study, and the fingerprints of its files that are committed."""
     from dpmcmc_studies.reporting.provenance import record
 
-    write_json(record(**spec), output)
+    files = {part: taken or now for part, (now, taken) in rows.parts.items()}
+    write_json(record(**spec) | {"files": files}, output)
 
 
 def site(results, page, readme):

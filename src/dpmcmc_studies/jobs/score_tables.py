@@ -20,8 +20,8 @@ KEYS = ("model", "algorithm", "epsilon", "iterations")  # of a chain's record
 def score_table(spec: specs.ScoreTable, rows: specs.Rows, results, reference, output):
     """Score all samples of a model by its reference draws, as CSV.
 
-    Chains that share a budget are one sample. Rows of a cell whose fingerprint is committed are
-    those that are committed.
+    Chains that share a budget are one sample. Rows of a cell that is taken are those that are
+    committed, with their fingerprint.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def score_table(spec: specs.ScoreTable, rows: specs.Rows, results, reference, ou
             of_cell = committed[taken].dropna(axis="columns", how="all").to_dict("records")
         else:
             of_cell = cell_scores(given, prior, algorithm, run, range(seeds))
-        records += [row | {FINGERPRINT: now} for row in of_cell]
+        records += [row | {FINGERPRINT: taken or now} for row in of_cell]
     table = pd.DataFrame(records)
     write_csv(table[[*table.columns.drop(FINGERPRINT), FINGERPRINT]], output)
 

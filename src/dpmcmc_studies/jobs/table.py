@@ -175,7 +175,7 @@ TABLE = [
     ),
     Job("tuning_tables", "tuning", "trials+ best+", "", "directory"),
     Job("describe_study", "reports", "", "output", of="", is_ordered=True),
-    Job("provenance", "reports", "", "output", of=""),
+    Job("provenance", "reports", "", "output", "rows", ""),
     Job(
         "notebook",
         "reports",

@@ -42,13 +42,13 @@ def write_tables(tables, directory):
 
 
 def joined_table(parts, rows: specs.Rows, output):
-    """Put tables of the same columns together; parts whose fingerprint is committed from there."""
+    """Put tables of the same columns together; rows that are taken keep their fingerprint."""
     name, made = Path(output).stem, iter(parts)
     frames = [
-        committed_rows(rows.tables, name, taken).assign(**{FINGERPRINT: now})
+        committed_rows(rows.tables, name, taken).assign(**{FINGERPRINT: taken})
         if taken
         else read_csv(next(made))
-        for now, taken in rows.parts.values()
+        for _, taken in rows.parts.values()
     ]
     table = pd.concat(frames, ignore_index=True)
     columns = [*table.columns.drop(FINGERPRINT), FINGERPRINT]

@@ -12,19 +12,21 @@ from dpmcmc.kernels import build
 CHECKOUT = Path(__file__).parents[3]
 
 
-def record(config):
+def record(config, old=()):
     """Provenance of a study as it is now.
 
     Parameters
     ----------
     config : dict
         As resolved from all its files.
+    old : list of dict
+        Results that are knowingly of a former version: `names` and `reason`.
 
     Returns
     -------
     dict
         study, date (UTC), commit, platform, processor, python, packages (name to version),
-        digits (what these hang on, beside the source), config.
+        digits (what these hang on, beside the source), config, old.
     """
     packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
     return {
@@ -37,6 +39,7 @@ def record(config):
         "packages": dict(sorted(packages.items(), key=lambda item: item[0].lower())),
         "digits": digits(packages),
         "config": config,
+        "old": old,
     }
 
 

@@ -182,7 +182,7 @@ class JobSettings:
 
     def provenance(self):
         """Provenance of the study, as far as it says itself."""
-        return {"config": to_builtins(self.config)}
+        return {"config": to_builtins(self.config), "old": to_builtins(self.old)}
 
     def notebook(self, notebook):
         """Parameters of a notebook."""

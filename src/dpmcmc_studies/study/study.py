@@ -32,6 +32,7 @@ from dpmcmc_studies.study.description import (
 )
 from dpmcmc_studies.study.job_settings import JobSettings
 from dpmcmc_studies.study.notebooks import study_notebooks
+from dpmcmc_studies.study.old import read_old
 from dpmcmc_studies.study.runs import Cell, all_cells, check_runs, text_of
 from dpmcmc_studies.study.scaled_settings import scaled_settings
 from dpmcmc_studies.study.schema import Config
@@ -63,6 +64,8 @@ class StudyConfig(JobSettings):
     cells : list of Cell
     accounting_curves : dict of (str, str) to str
         Accountants of those curves, by algorithm and name in tables.
+    old : list of Old
+        Committed results that are knowingly of a former version.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class StudyConfig(JobSettings):
         self.config = config = converted(config, Config)
         self.name, self.root = config.study, root
         self.title = config.title or self.name
+        self.old = read_old(root, self.name)
         folders = folders or [root]
         self.models = {
             name: read_model(name, entry, folders, config.seed)
