@@ -178,8 +178,8 @@ def spread(facts):
     """Lines on how far the spread of the draws is to be believed."""
     if not facts["draws_are_free"]:
         return (
-            "  Their spread may be far from the posterior's: a chain may not have mixed, and a clip "
-            "may\n  bias it. A rehearsal on simulated data shows how often its intervals cover."
+            "  Their spread may be far from the posterior's: a chain may not have mixed, and a\n"
+            "  clip may bias it. A rehearsal on simulated data shows how often its intervals cover."
         )
     settings = facts["settings"]
     if facts["algorithm"] in NOISE_AWARE and settings.get("posterior") != "plug-in":

@@ -36,8 +36,9 @@ def worth_table(scores, budgets):
     DataFrame
         A row a cell, by model and epsilon and then by rank: the columns of
         `dpmcmc.evaluation.scores.summary`, where `honest` may be `NO_INTERVALS`, and `not_scored`
-        says of how many samples; `spent`, the share of epsilon that is spent; `energy_ratio`; and where there are several data sets
-        `widened_worth`, that of intervals widened by a factor that is found on simulated data.
+        says of how many samples; `spent`, the share of epsilon that is spent; `energy_ratio`; and
+        where there are several data sets `widened_worth`, that of intervals widened by a factor
+        that is found on simulated data.
     """
     spent = budgets.assign(spent=budgets["spent_epsilon"] / budgets["epsilon"])
     rows = []
