@@ -368,9 +368,22 @@ def half_table(best):
     for family, cells in best.groupby("family", sort=False):
         row = {"posterior": family}
         for epsilon, at in cells.groupby("epsilon"):
-            row[f"ε = {epsilon:g}"] = half_text(*rows_for_half(at), at["n"])
+            text = between_text(at.sort_values("n")) or half_text(*rows_for_half(at), at["n"])
+            row[f"ε = {epsilon:g}"] = text
         rows.append(row)
     return rows
+
+
+def between_text(best):
+    """Two n between which worth passes a half, where no honest method says what the less is worth.
+
+    A line from no worth to that of the larger n would look more exact than it is. Empty elsewhere.
+    """
+    below = np.flatnonzero(best["worth"].fillna(0) < HALF)
+    if not len(below) or below[-1] == len(best) - 1 or best["algorithm"].iloc[below[-1]]:
+        return ""
+    less, more = best["n"].iloc[below[-1] : below[-1] + 2]
+    return f"between {less:,} and {more:,}"
 
 
 def half_text(n, low, high, sizes):

@@ -85,6 +85,10 @@ def test_rows_for_half_are_between_the_last_n_that_fails_and_the_first_that_does
     (texts,) = maps.half_table(best)
     assert texts["ε = 1"] == "5,600 (4,500 to 7,100)"
     assert texts["ε = 0.25"] == "more than 100,000"
+    unsure = best.copy()
+    unsure.loc[best["n"] == 1000, ["algorithm", "worth"]] = "", np.nan
+    (texts,) = maps.half_table(unsure)
+    assert texts["ε = 1"] == "between 1,000 and 10,000"
 
 
 def test_sentences_and_tables_say_what_the_table_has(families):
