@@ -10,12 +10,13 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
+from dpmcmc.evaluation.scores import LEAST_COVERAGE
 from dpmcmc_studies.analysis.worth import HONEST, LEAST_SPENT
 from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.reporting.figures.style import NEUTRAL, ink_on, panel_grid
 from dpmcmc_studies.reporting.recommendation import with_seconds
 from dpmcmc_studies.reporting.words import listing
-from dpmcmc_studies.reporting.worth import share, sure, with_error
+from dpmcmc_studies.reporting.worth import share, sure, verdict, with_error
 
 TUNED_ROWS = 10_000  # n of the models whose settings others take
 SHORT_SEARCH = 16  # trials
@@ -26,6 +27,17 @@ NONE = "none is surely honest"
 MARKERS = "os^vD<>p"
 SHADES = "YlGnBu"  # of worth
 HALF = 0.5
+LABELS_APART = 0.085  # in units of worth
+DEFINED = (
+    "Private rows are *worth* the number of rows from which an exact posterior would be as good. A "
+    f"method is *honest* if its 90 % intervals hold at least {LEAST_COVERAGE:.0%} of the exact "
+    "posterior on average, which is sure at 95 % confidence. By the best honest method:"
+)
+HOLDS = (
+    "All this holds for rows that follow the model, since the data here are simulated from it. A "
+    "method that is honest here can miss where rows do not follow the model: where they are "
+    "skewed, say, or some lie far out."
+)
 
 
 # -- Tables that the others are made from ----------------------------------------------------------
@@ -138,8 +150,8 @@ def crossing(logs, values):
 def worth_figure(study, table, epsilon):
     """Worth against n at one epsilon: a panel a family, thick lines for releases, thin for chains.
 
-    Hollow marks are cells that are not surely honest. Of chains, a panel has those that are worth
-    most; only cells that spend their budget are drawn.
+    Hollow marks are cells that are not surely honest. Of chains, a panel has a few, the honest
+    ones first; only cells that spend their budget are drawn.
     """
     names = list(table["family"].unique())
     figure, axes = panel_grid(len(names), len(names), size=(3.1, 2.5), margin=(0.2, 0.5))
@@ -182,9 +194,8 @@ def draw_worth(axis, study, cells):
             size = 6 if is_release else 4.5
             axis.plot(at, row["worth"], marks[name], color=colour, mfc=face, ms=size, zorder=3)
         ends.append((y[-1], x[-1], f"{y[-1]:.0%} {study.algorithm_label(name)}", colour))
-    place = np.inf
-    for y, x, text, colour in sorted(ends, reverse=True):  # from above, none over another
-        place = min(place - 0.085, y)
+    ends.sort(reverse=True)
+    for (y, x, text, colour), place in zip(ends, label_places([y for y, *_ in ends]), strict=True):
         axis.text(np.log10(sizes[-1]) + 0.2, place, text, va="center", size=8.5)
         axis.plot([x, np.log10(sizes[-1]) + 0.18], [y, place], color=colour, lw=0.6)
     axis.plot(np.log10([sizes[0], sizes[-1]]), [1, 1], color=NEUTRAL, lw=1, ls="--")
@@ -195,15 +206,31 @@ def draw_worth(axis, study, cells):
     axis.set(xlim=(np.log10(sizes[0]) - 0.2, np.log10(sizes[-1]) + 1.6), ylim=(0, 1.08))
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
     axis.yaxis.set_major_formatter(PercentFormatter(1))
+    axis.set_xlabel("Rows n")
     axis.grid(visible=False, axis="x")
     axis.spines[["top", "right"]].set_visible(False)
 
 
+def label_places(heights):
+    """Places of labels near descending heights: from above, none over another or the axis."""
+    places, count = [], len(heights)
+    for height in heights:
+        places.append(min([height, *(place - LABELS_APART for place in places[-1:])]))
+    least = [0.4 * LABELS_APART + LABELS_APART * (count - 1 - i) for i in range(count)]
+    return [max(pair) for pair in zip(places, least, strict=True)]
+
+
 def drawn_methods(cells):
-    """All releases of some cells, and the chains that are worth most at any n."""
+    """All releases of some cells, and a few chains: those with the most honest worth at any n.
+
+    Where too few chains are honest, the rest are those that are worth most.
+    """
     releases = cells.loc[cells["is_release"], "algorithm"].unique()
-    chains = cells[~cells["is_release"]].groupby("algorithm", sort=False)["worth"].max()
-    return [*releases, *chains.nlargest(MOST_CHAINS).index]
+    chains = cells[~cells["is_release"]]
+    chains = chains.assign(sure=chains["worth"].where(chains["honest"] == HONEST, 0))
+    most = chains.groupby("algorithm", sort=False)[["sure", "worth"]].max()
+    first = most.sort_values(["sure", "worth"], ascending=False, kind="stable")
+    return [*releases, *first.index[:MOST_CHAINS]]
 
 
 def map_figure(study, best):
@@ -282,10 +309,10 @@ def chain_sentences(table):
     return (
         f"Of {len(chains)} combinations of a chain, a family, n and ε, {len(ran)} run to the end "
         f"of their budget and have intervals. {len(honest)} of these are honest, and {half} "
-        "are surely worth half of their rows. "
+        "of the honest ones are surely worth half of their rows. "
     ) + (
-        f"Where a chain and a release are both honest, the chain is worth {beside:.0%} of what the "
-        "best release is worth, in the median."
+        f"In {len(both)} combinations the chain and a release are both honest. There the chain is "
+        f"worth {beside:.0%} of what the best release is worth, in the median."
         if len(both)
         else ""
     )
@@ -341,9 +368,22 @@ def half_table(best):
     for family, cells in best.groupby("family", sort=False):
         row = {"posterior": family}
         for epsilon, at in cells.groupby("epsilon"):
-            row[f"ε = {epsilon:g}"] = half_text(*rows_for_half(at), at["n"])
+            text = between_text(at.sort_values("n")) or half_text(*rows_for_half(at), at["n"])
+            row[f"ε = {epsilon:g}"] = text
         rows.append(row)
     return rows
+
+
+def between_text(best):
+    """Two n between which worth passes a half, where no honest method says what the less is worth.
+
+    A line from no worth to that of the larger n would look more exact than it is. Empty elsewhere.
+    """
+    below = np.flatnonzero(best["worth"].fillna(0) < HALF)
+    if not len(below) or below[-1] == len(best) - 1 or best["algorithm"].iloc[below[-1]]:
+        return ""
+    less, more = best["n"].iloc[below[-1] : below[-1] + 2]
+    return f"between {less:,} and {more:,}"
 
 
 def half_text(n, low, high, sizes):
@@ -464,14 +504,17 @@ def settings_table(study):
 
 
 def limits_of_chains(table):
-    """How many chains stop before their budget is spent, or have no intervals: a sentence."""
+    """How many chains stop before their budget is spent, or have no intervals: sentences."""
     chains = table[~table["is_release"]]
     short = (chains["spent"] < LEAST_SPENT).sum()
-    without = (chains["not_scored"] == chains["samples"]).sum()
+    ends = chains[chains["spent"] >= LEAST_SPENT]
+    none = (ends["not_scored"] == ends["samples"]).sum()
+    some = (ends["not_scored"] > 0).sum() - none
     return (
         f"{short} of the {len(chains)} combinations of a chain, a family, n and ε stop before "
-        f"{LEAST_SPENT:.0%} of ε is spent, as the study limits the length of chains; they are not "
-        f"ranked. In {without} a chain has fewer than two draws, so it has no intervals."
+        f"{LEAST_SPENT:.0%} of ε is spent, as the study limits the length of chains. In {none} no "
+        f"sample has intervals, and in {some} some samples have none: they have fewer than two "
+        "draws, or diverge. None of these combinations has a rank."
     )
 
 
@@ -483,7 +526,7 @@ def cells_table(study, cells):
             "ε": f"{row['epsilon']:g}",
             "method": study.algorithm_label(row["algorithm"]),
             "rank": "–" if pd.isna(row["rank"]) else f"{row['rank']:.0f}" + "=" * row["is_tied"],
-            "verdict": row["honest"],
+            "verdict": verdict(row),
             "worth": sure(row, "worth"),
             "widened": with_error(row["widened_worth"], row["widened_worth_se"]),
             "covers": with_error(row["coverage"], row["coverage_se"]),

@@ -85,6 +85,10 @@ def test_rows_for_half_are_between_the_last_n_that_fails_and_the_first_that_does
     (texts,) = maps.half_table(best)
     assert texts["ε = 1"] == "5,600 (4,500 to 7,100)"
     assert texts["ε = 0.25"] == "more than 100,000"
+    unsure = best.copy()
+    unsure.loc[best["n"] == 1000, ["algorithm", "worth"]] = "", np.nan
+    (texts,) = maps.half_table(unsure)
+    assert texts["ε = 1"] == "between 1,000 and 10,000"
 
 
 def test_sentences_and_tables_say_what_the_table_has(families):
@@ -99,9 +103,14 @@ def test_sentences_and_tables_say_what_the_table_has(families):
     )
     text = maps.chain_sentences(families)
     assert "Of 6 combinations" in text and "4 run to the end" in text
-    assert "2 of these are honest, and 0 are surely worth half" in text
+    assert "2 of these are honest, and 0 of the honest ones are surely worth half" in text
+    assert "In 2 combinations the chain and a release are both honest" in text
     assert "worth 25% of what the best release is worth" in text  # the median of 1/6 and 1/3
     assert maps.limits_of_chains(families).startswith("2 of the 6 combinations of a chain")
+    some = families.assign(not_scored=np.where(families["n"] == 1000, 1, 0))
+    assert "In 0 no sample has intervals, and in 2 some samples have none" in (
+        maps.limits_of_chains(some)
+    )
     rows = maps.lookup_table(STUDY, best)
     assert rows[3]["rows"] == "6,000" and rows[3]["worth"] == "60 ± 2 %"
     release, chain = maps.method_table(STUDY, families)
@@ -153,3 +162,18 @@ def test_what_a_longer_search_gains_counts_feasible_trials_alone():
     assert "The best of 20 has 0.40 times the MMD of the best of the first 16" in text
     assert "0.50 times the MMD of those that the search began with" in text
     assert "MMD 0.50 after 16 trials, 0.20 after 20. In new chains 0.60 before" in text
+
+
+def test_labels_of_lines_lie_apart_and_above_the_axis():
+    assert maps.label_places([0.9, 0.5]) == [0.9, 0.5]
+    places = maps.label_places([0.8, 0.02, 0.01, 0.0])
+    assert places[0] == 0.8 and places[-1] > 0
+    assert (-np.diff(places) >= maps.LABELS_APART - 1e-12).all()
+
+
+def test_honest_chains_are_drawn_before_others_that_are_worth_more():
+    of = {"r": True, "narrow": False, "honest": False, "b": False, "c": False}
+    cells = pd.DataFrame({"algorithm": of.keys(), "is_release": of.values()})
+    cells["worth"] = [0.9, 0.8, 0.2, 0.7, 0.6]
+    cells["honest"] = ["honest", "not honest", "honest", "undecided", "undecided"]
+    assert maps.drawn_methods(cells) == ["r", "honest", "narrow", "b"]

@@ -123,7 +123,7 @@ def test_an_exact_posterior_is_worth_its_rows_and_a_wider_or_shifted_one_is_not(
 def test_a_method_with_too_few_draws_is_scored_by_the_prior_and_said(task, capsys):
     submit(task, "one", size=1)
     lines, table = scored(task, capsys)
-    assert f"{SETS} without intervals" in lines["one"]
+    assert f"no intervals ({SETS} samples)" in lines["one"]
     assert not table["is_scored"].any() and table["width"].min() > 10
 
 

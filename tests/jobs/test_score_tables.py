@@ -123,8 +123,10 @@ def test_honest_cells_rank_first_and_those_that_do_not_differ_share_a_rank():
         "worse": (1.5 + wiggle, 0.9),
         "stopped": (1.0 + wiggle, 0.9),
         "no-intervals": (np.full(20, np.inf), 1.0),
+        "one-without": (1.1 + wiggle, 0.95),
     }
     table = pd.concat([frame(name, 1.0, *values) for name, values in cells.items()])
+    table.loc[(table["algorithm"] == "one-without") & (table["sample"] == 3), "is_scored"] = False
     budgets = pd.DataFrame({"model": "m", "algorithm": [*cells], "epsilon": 1.0})
     budgets["spent_epsilon"] = np.where(budgets["algorithm"] == "stopped", 0.5, 1.0)
     found = worth_table(table, budgets).set_index("algorithm")
@@ -135,8 +137,11 @@ def test_honest_cells_rank_first_and_those_that_do_not_differ_share_a_rank():
         "worse": 3,
     }
     assert ranks["narrow"] == 4  # not honest
-    assert found.loc[["stopped", "no-intervals"], "rank"].isna().all()
+    assert found.loc[["stopped", "no-intervals", "one-without"], "rank"].isna().all()
     assert found["is_tied"].to_dict() == {k: k in ("good", "as-good") for k in found.index}
     assert found.loc["good", "worth"] == pytest.approx(1.21**-2)
     assert found.loc["good", "honest"] == "honest" and found.loc["narrow", "honest"] == "not honest"
     assert found.loc["no-intervals", ["worth", "honest"]].to_list() == [0, "no intervals"]
+    # Its mean coverage is that of an honest cell, but one sample of twenty has none of its own.
+    partly = found.loc["one-without", ["honest", "not_scored", "samples"]]
+    assert partly.to_list() == ["no intervals", 1, 20]

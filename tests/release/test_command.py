@@ -93,7 +93,7 @@ def test_chains_share_a_budget_and_say_how_long_they_are(place, capsys):
     assert released["count"] == 2 * facts["iterations"] > 10
     assert facts["start"] == [-0.5] and facts["chains"] == 2
     assert "2 chains of" in text_of(capsys)
-    assert "spread is not to be believed" in (place.folder / "out/statement.txt").read_text()
+    assert "a chain may not have mixed" in (place.folder / "out/statement.txt").read_text()
 
 
 def refused(place, capsys, *arguments, name="release"):

@@ -72,8 +72,9 @@ def test_a_chain_without_intervals_counts_as_the_prior_and_says_so(plans):
     [row] = rehearsal(plans("penalty", 0.25, start="prior", draws=1), twins=2)
     assert row["not_scored"] == 2 and row["worth"] < 1e-3
     assert table([row]).splitlines()[1].endswith("-  no intervals: too few draws, or they diverge")
+    assert row["honest"] == "no intervals"
     some = row | {"not_scored": 1}
-    assert table([some]).splitlines()[1].endswith("; 1 without intervals")
+    assert table([some]).splitlines()[1].endswith("  no intervals in 1 of 2 twins")
 
 
 def test_the_same_twins_each_time(plans):

@@ -43,6 +43,20 @@ def published(place, output="out"):
 # -- Words -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "is_free", "settings", "said"),
+    [
+        ("DPPenalty", False, {}, "a chain may not have mixed"),
+        ("NoisyStatistics", True, {}, "includes what the noise of the method adds, if the rows"),
+        ("NoisyStatistics", True, {"posterior": "plug-in"}, "so it may be too narrow"),
+        ("DPVI", True, {}, "so it may be too narrow"),
+    ],
+)
+def test_the_page_says_of_the_spread_what_is_known(algorithm, is_free, settings, said):
+    facts = {"algorithm": algorithm, "draws_are_free": is_free, "settings": settings}
+    assert said in statement.spread(facts)
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 8.0])
 @pytest.mark.parametrize("prior", statement.PRIORS)
 def test_no_set_of_results_makes_a_reader_surer_than_the_page_says(epsilon, prior):

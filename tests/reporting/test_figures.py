@@ -88,7 +88,7 @@ def test_lines_and_boxes_lie_within_the_axes_and_are_named(of):
     assert 0.9 in {y for line in figure.axes[0].lines for y in line.get_ydata()}
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert ("Never moving (median)" in names) is (of == "starts")
-    assert ("Usable below (3 times exact)" in names) is (of == "baselines")
+    assert ("3 times exact" in names) is (of == "baselines")
     panels = metrics.metric_panels(STUDY, chains, ["clip_fraction"], ["circle"], **{of: samples})
     assert len(panels.legends[0].get_texts()) == 1
 

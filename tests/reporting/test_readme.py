@@ -14,4 +14,6 @@ def between_marks(path):
 def test_the_answer_of_the_readme_is_that_of_the_page():
     page = between_marks(ROOT / "docs/which-method/pages/which-method.md")
     assert between_marks(ROOT / "README.md") == page
-    assert page.startswith("- At ε = 1, 10,000 rows of a normal mean (d = 10) are worth about")
+    assert "\n- At ε = 1, 10,000 rows of a normal mean (d = 10) are worth about" in page
+    assert page.index("*honest* if") < page.index("of these are honest")
+    assert "rows that follow the model" in page

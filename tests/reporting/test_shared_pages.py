@@ -13,6 +13,7 @@ STUDY = SimpleNamespace(
     algorithm_label=str.upper,
     model_label=str.title,
     remarks=["One."],
+    tables=[],
     related={"other": RelatedStudy("Other", "it differs.")},
 )
 
@@ -68,6 +69,9 @@ def test_ranks_show_ties_and_dashes():
     first, last = summary.ranking_table(STUDY, pd.DataFrame(rows))
     assert (first["rank"], first["clipped"]) == ("1=", "25.0%")
     assert (last["rank"], last["clipped"]) == ("–", "–")
+    assert first["usable"] == "yes"
+    scored = SimpleNamespace(**vars(STUDY) | {"tables": ["worth"]})
+    assert "usable" not in summary.ranking_table(scored, pd.DataFrame(rows))[0]
     assert first["MMD"] == "0.100 [0.050,\N{NO-BREAK SPACE}0.200]"
 
 

@@ -52,6 +52,12 @@ def test_worth_stands_in_brackets_where_a_method_is_not_honest():
     assert said == ["66 ± 1 %", "(90 ± 1 %)"]
 
 
+def test_a_cell_without_intervals_says_how_many_samples_have_none():
+    cell = {"honest": "no intervals", "not_scored": 1, "samples": 20}
+    assert worth.verdict(cell) == "no intervals (1 of 20)"
+    assert worth.verdict(cell | {"honest": "undecided"}) == "undecided"
+
+
 def test_the_answer_names_the_honest_method_or_says_that_there_is_none():
     answer = recommendation.what_to_use(STUDY, {"worth": TABLE}.get, ["worth", "ranking"])
     assert answer.headline.startswith("**1 of the 3 combinations of posterior and ε have a surely")

@@ -12,6 +12,7 @@ from dpmcmc.extras import missing
 from dpmcmc.files import JobError, read_json, replacing
 
 HEADER = ["method", "epsilon", "score_ratio", "+-", "worth", "+-", "90%_cover", "+-", "width", "+-"]
+NO_INTERVALS = "no intervals"  # verdict where any sample has none of its own
 METRICS = "score_ratio", "coverage", "width"
 COLOURS = {True: "#0067A5", False: "#848482"}  # submitted or not
 
@@ -41,6 +42,8 @@ def score(folder, plot=None):
         ]
         lines += [line(task, one, i, metrics) for i, metrics in enumerate(found)]
         row = scores.summary({name: [metrics[name] for metrics in found] for name in found[0]})
+        if row["not_scored"]:
+            row["honest"] = NO_INTERVALS  # those of the prior cover
         rows.append(row | {"method": one.name, "epsilon": one.epsilon, "is_submitted": True})
         rows[-1]["is_within"] = one.epsilon <= task.epsilon and one.delta <= task.delta
     write_scores(Path(folder, "scores.csv"), lines)
@@ -116,7 +119,7 @@ def texts_of(row):
     verdict = row["honest"]
     worth = f"{row['worth']:.0%}" if verdict == "honest" else f"({row['worth']:.0%})"
     if row["not_scored"]:
-        verdict += f"; {row['not_scored']} without intervals"
+        verdict += f" ({row['not_scored']} samples)"
     if not row["is_within"]:
         verdict += "; over the budget"
     verdict = f"submitted, {verdict}" if row["is_submitted"] else verdict

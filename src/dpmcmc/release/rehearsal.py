@@ -31,7 +31,7 @@ LAWS = "simulate", "simulate_rare"  # methods that make twins
 NAMES = {LAWS[0]: "covariates of the model", LAWS[1]: "rare covariates"}
 WHAT_RARE = "by turns rare binary and of heavy tails, in place of those of the model"
 BAR_AFTER = 2  # seconds: then a bar shows how many twins are done, if a terminal is there
-NO_INTERVALS = "no intervals: too few draws, or they diverge"
+NO_INTERVALS = "no intervals"  # verdict where any twin has none of its own
 HEADER = ["rows", "epsilon", "draws", "worth", "+-", "90%_cover", "+-", "width", "verdict"]
 
 
@@ -126,13 +126,16 @@ def released(plan, sampler, target, labels):
 def row(plan, found, law, kinds):
     """A row of the table."""
     metrics = {name: [one[name] for one in found] for name in found[0]}
+    of_all = scores.summary(metrics)
+    if of_all["not_scored"]:
+        of_all["honest"] = NO_INTERVALS  # those of the prior cover
     return {
         "rows": plan.model.num_rows,
         "epsilon": plan.epsilon,
         "draws": plan.chains * plan.kept,
         "law": law,
         "exact": kinds,
-    } | scores.summary(metrics)
+    } | of_all
 
 
 def table(rows):
@@ -152,14 +155,14 @@ def texts_of(row):
     """Cells of a row: worth that is not to be relied on in brackets, and a verdict."""
     keys = [f"{row['rows']:,}", f"{row['epsilon']:.4g}", f"{row['draws']:,}"]
     if row["not_scored"] == row["samples"]:
-        return [*keys, *"-----", NO_INTERVALS]
+        return [*keys, *"-----", f"{NO_INTERVALS}: too few draws, or they diverge"]
     verdict, worth = row["honest"], f"{row['worth']:.0%}"
     if verdict != "honest":
         worth = f"({worth})"
     if verdict == "undecided":
         verdict += ": take more --twins"
     if row["not_scored"]:
-        verdict += f"; {row['not_scored']} without intervals"
+        verdict = f"{NO_INTERVALS} in {row['not_scored']} of {row['samples']} twins"
     if row["law"] != LAWS[0]:
         verdict += f"; {NAMES[row['law']]}"
     others = f"{row['worth_se']:.0%}", f"{row['coverage']:.0%}", f"{row['coverage_se']:.0%}"

@@ -26,6 +26,8 @@ FILES = ("chain.csv", "chain.nc", "statement.json", "statement.txt")
 UNFINISHED = ".partial"  # ends the names of files and folders until all files are on disk
 PACKAGE = Path(__file__).parents[1]
 PRIORS = (0.01, 0.5)  # of a reader, in the page
+# Their posteriors are given the noisy answer, so they have its noise; not so a plug-in posterior.
+NOISE_AWARE = ("NoisyStatistics", "NoisyNewton", "NoisyHistogram", "AutoOneShot")
 RARE = 100  # times delta: results with so large a chance bear what the page says
 
 
@@ -123,10 +125,8 @@ def page(facts):
     n, whole = facts["rows"], facts["all_releases"]
     factor = rounded(math.exp(facts["epsilon"]), ROUND_CEILING, 4)
     how = f"{facts['iterations']:,} draws that cost nothing follow one noisy answer"
-    width = "Their spread includes what the noise of the method adds."
     if not facts["draws_are_free"]:
         how = f"{facts['chains']} chain(s) of {facts['iterations']:,} iterations"
-        width = "Their spread is not to be believed: so short a chain has hardly mixed."
     return f"""\
 What this is
   A sample of a posterior distribution, computed from {n:,} rows by {facts["algorithm"]}:
@@ -167,11 +167,27 @@ What is not covered
 
 How to read it
   Draws are those of a private method, not of the exact posterior.
-  {width}
+{spread(facts)}
 {indented(facts["units"])}\
   chain.csv and chain.nc have the same draws. statement.json has all settings, and digests of both
   files, by which it shows if they were exchanged.
 """
+
+
+def spread(facts):
+    """Lines on how far the spread of the draws is to be believed."""
+    if not facts["draws_are_free"]:
+        return (
+            "  Their spread may be far from the posterior's: a chain may not have mixed, and a\n"
+            "  clip may bias it. A rehearsal on simulated data shows how often its intervals cover."
+        )
+    settings = facts["settings"]
+    if facts["algorithm"] in NOISE_AWARE and settings.get("posterior") != "plug-in":
+        return (
+            "  Their spread includes what the noise of the method adds, if the rows follow the "
+            "model."
+        )
+    return "  Their spread may lack what the noise of the method adds, so it may be too narrow."
 
 
 def reader(epsilon):

@@ -10,7 +10,7 @@ from dpmcmc_studies.analysis.ranking import KEYS
 LEAST_SPENT = 0.9  # of epsilon, in cells that are ranked
 CONFIDENCE = 0.95  # of the interval of a paired difference
 HONEST = "honest"  # a verdict
-NO_INTERVALS = "no intervals"  # verdict on a cell whose samples all have the prior's intervals
+NO_INTERVALS = "no intervals"  # verdict on a cell of which any sample has none of its own
 
 
 def worth_table(scores, budgets):
@@ -21,7 +21,8 @@ def worth_table(scores, budgets):
     Cells of one model and epsilon are ranked by their mean score ratio, the honest ones first. A
     cell shares the rank of the best one of its group as long as the interval of their difference,
     in pairs by data set, includes 0. A cell has no rank if it spends less than `LEAST_SPENT` of
-    epsilon, since a longer chain might be better, or if none of its samples has intervals.
+    epsilon, since a longer chain might be better, or if any of its samples has no intervals: those
+    of the prior, which such a sample gets, cover well, so the mean coverage would flatter the cell.
 
     Parameters
     ----------
@@ -34,16 +35,17 @@ def worth_table(scores, budgets):
     -------
     DataFrame
         A row a cell, by model and epsilon and then by rank: the columns of
-        `dpmcmc.evaluation.scores.summary`, where `honest` may be `NO_INTERVALS`; `spent`, the share
-        of epsilon that is spent; `energy_ratio`; and where there are several data sets
-        `widened_worth`, that of intervals widened by a factor that is found on simulated data.
+        `dpmcmc.evaluation.scores.summary`, where `honest` may be `NO_INTERVALS`, and `not_scored`
+        says of how many samples; `spent`, the share of epsilon that is spent; `energy_ratio`; and
+        where there are several data sets `widened_worth`, that of intervals widened by a factor
+        that is found on simulated data.
     """
     spent = budgets.assign(spent=budgets["spent_epsilon"] / budgets["epsilon"])
     rows = []
     for keys, cell in scores.groupby(KEYS, sort=False):
         row = dict(zip(KEYS, keys, strict=True)) | {"iterations": cell["iterations"].iloc[0]}
         row |= ruler.summary(cell, data_sets_of(cell))
-        if row["not_scored"] == row["samples"]:
+        if row["not_scored"]:
             row["honest"] = NO_INTERVALS
         for name in cell.columns.intersection(["widened_ratio", "energy_ratio"]):
             row[name], row[f"{name}_se"], _ = ruler.mean_and_error(cell[name], data_sets_of(cell))
@@ -65,7 +67,7 @@ def data_sets_of(cell):
 def ranked(table, scores):
     """A table of worth with `rank` and `is_tied`, in the order of ranks within a problem."""
     table = table.assign(
-        is_ranked=(table["spent"] >= LEAST_SPENT) & (table["not_scored"] < table["samples"]),
+        is_ranked=(table["spent"] >= LEAST_SPENT) & (table["not_scored"] == 0),
         is_honest=table["honest"] == HONEST,
         place=table["model"].map({name: i for i, name in enumerate(table["model"].unique())}),
     )

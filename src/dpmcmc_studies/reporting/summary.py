@@ -46,13 +46,16 @@ def num_problems(ranking):
 def ranking_table(study, ranking):
     """Table of some rows of a ranking, with labels and texts: a list of dict.
 
+    A study with a table `worth` has no column *usable*.
+
     Parameters
     ----------
     study : StudyResults
     ranking : DataFrame
         From `dpmcmc_studies.reporting.recommendation.joined`.
     """
-    return [
+    left_out = ["usable"] if "worth" in study.tables else []  # `honest` is the verdict there
+    rows = [
         {
             "ε": f"ε = {row['epsilon']:g}",
             "algorithm": study.algorithm_label(row["algorithm"]),
@@ -65,6 +68,7 @@ def ranking_table(study, ranking):
         }
         for row in ranking.to_dict("records")
     ]
+    return [{key: row[key] for key in row if key not in left_out} for row in rows]
 
 
 def counted_verdicts(claims):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation.scores import LEAST_COVERAGE
-from dpmcmc_studies.analysis.worth import HONEST
+from dpmcmc_studies.analysis.worth import HONEST, NO_INTERVALS
 from dpmcmc_studies.reporting.words import listing, markdown_table, with_rows
 
 RULE = (
@@ -42,6 +42,13 @@ def sure(row, name):
     """A share of a row with its standard error, in brackets where the cell is not honest."""
     text = with_error(row[name], row[f"{name}_se"])
     return text if row["honest"] == HONEST else f"({text})"
+
+
+def verdict(row):
+    """The verdict on a cell; where samples have no intervals, with their number."""
+    if row["honest"] != NO_INTERVALS:
+        return row["honest"]
+    return f"{NO_INTERVALS} ({row['not_scored']} of {row['samples']})"
 
 
 def problems(worth):
@@ -123,7 +130,7 @@ COLUMNS = ("verdict", "worth", "covers", "width", "iterations", "ε spent")
 def columns(row):
     """What the table `worth` says of a cell: texts of columns."""
     texts = (
-        row["honest"],
+        verdict(row),
         sure(row, "worth"),
         with_error(row["coverage"], row["coverage_se"]),
         f"{row['width']:.2f}",

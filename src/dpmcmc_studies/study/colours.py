@@ -8,8 +8,9 @@ from dpmcmc.configuration.yaml_files import check_known
 # differ in lightness (L* 24 to 88), so in grey and to any eye as well.
 COLOURS = ["#0067A5", "#84BFE6", "#D2551B", "#661A44", "#F2AFC3", "#2BB58B", "#F5DF4D"]
 COLOURS += ["#3E7CB1", "#B0477F", "#3B8D6B", "#332288", "#E69F00"]
-# Stochastic gradients and their certified versions; checks; what a study adds.
-COLOURS += ["#6A3D9A", "#B59BD6", "#1B9E77", "#8FD3B6", "#999999", "#7A6A58", "#E377C2"]
+# Releases; stochastic gradients and their certified versions; checks; what a study adds.
+COLOURS += ["#6A3D9A", "#005F73", "#B59BD6", "#1B9E77", "#8FD3B6", "#999999", "#7A6A58", "#E377C2"]
+HUES_FROM = 19  # number of the first colour by a formula
 
 
 def colours_of(algorithms, given):
@@ -44,6 +45,7 @@ def colour(index):
     """Colour of an algorithm by its place in the configuration, as #rrggbb; none comes twice."""
     if index < len(COLOURS):
         return COLOURS[index]
+    index += HUES_FROM - len(COLOURS)
     hue, lightness = index * (5**0.5 - 1) / 2 % 1, 0.35 + 0.1 * (index % 4)
     red, green, blue = hls_to_rgb(hue, lightness, 0.6)
     return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))

@@ -307,11 +307,11 @@ UNMOVED = Line2D([], [], **UNMOVED_LINE, label="Never moving (median)")
 
 
 USABLE_LINE = {"color": "#007A33", "linewidth": 1.6, "linestyle": (0, (1, 1.2))}
-USABLE = Line2D([], [], **USABLE_LINE, label=f"Usable below ({MOST_TIMES_EXACT} times exact)")
+USABLE = Line2D([], [], **USABLE_LINE, label=f"{MOST_TIMES_EXACT} times exact")
 
 
 def draw_usable(axis, exact):
-    """A line at the largest median MMD that is usable, from the MMD of exact samples."""
+    """A line at the largest median MMD of what may be usable, from the MMD of exact samples."""
     if exact:
         axis.axhline(MOST_TIMES_EXACT * np.median(exact), **USABLE_LINE, zorder=3)
 

@@ -1,8 +1,8 @@
 """Maps of strips: a row for each posterior, a column for each algorithm, a strip for each value.
 
 One figure so shows what would take a panel for each posterior. Times exact, the MMD over that of
-exact samples, has one scale of colours in all figures: blue where a sample is usable, red where it
-is not.
+exact samples, has one scale of colours in all figures: blue up to 3, red above. Studies without a
+table `worth` call a sample *usable* by it.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ from dpmcmc_studies.reporting.worth import HONEST
 
 SHADES = "RdYlBu_r"  # of times exact; the colour-blind tell its ends apart
 TIMES_EXACT = LogNorm(MOST_TIMES_EXACT / 10, MOST_TIMES_EXACT * 10, clip=True)
-USABLE = f"{MOST_TIMES_EXACT:g} (usable)"
-TICKS = {0.3: "0.3", 1: "1", MOST_TIMES_EXACT: USABLE, 10: "10", 30: "30 or more"}
+TICKS = {0.3: "0.3", 1: "1", MOST_TIMES_EXACT: "3", 10: "10", 30: "30 or more"}
+USABLE = {MOST_TIMES_EXACT: f"{MOST_TIMES_EXACT:g} (usable)"}
 WORTH, WORTH_SHADES = Normalize(0, 1, clip=True), "YlGnBu"
 NOT_CLOSER = "#B8B8B8"  # no closer than never moving
 EDGE = "#FFFFFF"
@@ -148,14 +148,15 @@ def times_exact_map(study, ranking, most_columns=MOST_COLUMNS):
     most_columns : int
         Algorithms beside each other.
     """
+    has_worth = "worth" in study.tables
     measure = Measure(
         times_exact_strip,
         TIMES_EXACT,
         SHADES,
-        TICKS,
+        TICKS if has_worth else TICKS | USABLE,
         "MMD over that of exact samples",
         "1.2",
-        "Usable",
+        f"At most {MOST_TIMES_EXACT:g}, and chains agree" if has_worth else "Usable",
         "No closer than never moving",
     )
     return cells_map(study, ranking, measure, most_columns)
