@@ -74,6 +74,7 @@ OURS = [
 
 
 PREPARING = [
+    NoisyStatistics(noise_scale=10.0),  # so much that far rows need no HMC, which takes long
     NoisyStatistics(),
     PrivateStart(DPPenalty(GaussianWalk(0.8), 0.5, 1.0), NoisyStatistics()),
     NoisyNewton(3.0, 0.3, [0.1, 0.3, 0.6]),

@@ -319,9 +319,9 @@ OF_SAMPLERS = [
     (PriorOfBatches(WALK, 1.5, 50, 1), ON_BATCHES),
     (TwiceTheBatch(0.006, 50, 1), SMALL_STEPS),
     (OneDirection(), AWAY),
-    (UnpricedRound(noise_scale=1.0), PREPARED),
-    (CentreOfTheRows(noise_scale=1.0), STATE),
-    (HalfTheSensitivity(noise_scale=1.0), RATIO),
+    (UnpricedRound(noise_scale=10.0), PREPARED),
+    (CentreOfTheRows(noise_scale=10.0), STATE),
+    (HalfTheSensitivity(noise_scale=10.0), RATIO),
     (NeverThird(), AWAY),
 ]
 
