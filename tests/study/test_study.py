@@ -566,7 +566,7 @@ def test_a_private_start_is_part_of_an_algorithm(quick):
     assert sampler["chain"]["move"]["proposal_scale"] == 1
     assert sampler["start"] == {
         "class": "dpmcmc.samplers.noisy_statistics:NoisyStatistics",
-        "rounds": 2,
+        "shares": [0.2, 0.8],
     }
     assert sampler["start_share"] == 0.2
 
@@ -589,8 +589,11 @@ def test_what_is_no_start_is_refused(quick, changes, message):
 
 def test_settings_of_a_start_are_checked(quick):
     settings = quick["algorithms"]["dp-penalty-started"]["settings"]["flat-banana-2d"]
-    settings["start"]["rounds"] = 0
-    with pytest.raises(ConfigError, match=r"flat-banana-2d.start.rounds: must be"):
+    settings["start"]["shares"] = [0.2, -0.8]
+    with pytest.raises(ConfigError, match=r"flat-banana-2d.start.shares.*: must be"):
+        StudyConfig(quick, ROOT)
+    settings["start"]["shares"] = [0.2, 0.7]
+    with pytest.raises(ConfigError, match=r"flat-banana-2d.shares: must add up to 1, not to 0.9"):
         StudyConfig(quick, ROOT)
 
 

@@ -202,7 +202,8 @@ def log_ratio(rng, sampler, state, targets, step):
 
     def densities_on(target, batch=None):
         batches = [batch] * len(step.batch_sizes)
-        repeated = rng.repeat(sampler, state, target, step, batches)
+        to_end = state is not None  # what a preparation computes then is not looked at
+        repeated = rng.repeat(sampler, state, target, step, batches, to_end)
         logs = np.array(log_densities(repeated.released, step.released))
         return logs if step.has_batch_each else logs.sum()
 

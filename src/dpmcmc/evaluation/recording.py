@@ -21,7 +21,7 @@ class Released(NamedTuple):
 class Step(NamedTuple):
     """One iteration."""
 
-    state: State
+    state: State | None  # None of a repetition that was stopped
     is_accepted: bool
     released: list  # of Released
     batches: list  # that it drew: indices of rows, or masks
@@ -37,17 +37,29 @@ class Step(NamedTuple):
         return [r.batches for r in self.released] == [*range(1, len(self.batches) + 1)]
 
 
+class Stopped(BaseException):
+    """Ends a repetition; no sampler catches it."""
+
+
 class RecordedStreams(Streams):
-    """Random streams that note what is released, or repeat what was released before."""
+    """Random streams that note what is released, or repeat what was released before.
+
+    Attributes
+    ----------
+    has_decided : bool
+        Whether the generator of acceptance tests was used in any iteration or repetition.
+    """
 
     def __new__(cls, *generators):
         """Three generators, as for `Streams`."""
         streams = super().__new__(cls, *generators)
         streams._forget()
+        streams.has_decided = False
         return streams
 
-    def _forget(self, values=None, batches=()):
+    def _forget(self, values=None, batches=(), stop_after=None):
         self.released, self.batches = [], []
+        self._stop_after = stop_after
         self._values = None if values is None else iter(values)
         self._given = batches
 
@@ -58,6 +70,8 @@ class RecordedStreams(Streams):
             value = own(next(self._values, np.nan))
         drawn = len(self.batches)
         self.released.append(Released(own(statistic), sensitivity, sd, own(value), drawn))
+        if len(self.released) == self._stop_after:
+            raise Stopped
         return value
 
     def batch(self, draw, num_rows, batch_size):
@@ -78,7 +92,7 @@ class RecordedStreams(Streams):
         self._forget()
         return self._step(sampler, state, target)
 
-    def repeat(self, sampler, state, target, step, batches=()):
+    def repeat(self, sampler, state, target, step, batches=(), to_end=True):
         """The last iteration again, on other rows, as if the same had been released.
 
         Since all that a private sampler knows of its rows is what it has released, the same state
@@ -91,9 +105,12 @@ class RecordedStreams(Streams):
         step : Step
         batches : list of (b,) array of int or None, optional
             Rows of the batches, in their order; None for one as it was drawn.
+        to_end : bool
+            False to stop after as many releases as the step has.
         """
         after = [generator.bit_generator.state for generator in self]
-        self._forget([released.value for released in step.released], batches)
+        values = [released.value for released in step.released]
+        self._forget(values, batches, None if to_end else len(values))
         self._set(self._start)
         try:
             return self._step(sampler, state, target)
@@ -101,11 +118,16 @@ class RecordedStreams(Streams):
             self._set(after)
 
     def _step(self, sampler, state, target):
-        with np.errstate(over="ignore", invalid="ignore"):  # as in `run_chain`
-            if state is None:
-                state, info = sampler.prepare(self, target)
-            else:
-                state, info = sampler.step(self, state, target)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # as in `run_chain`
+                if state is None:
+                    state, info = sampler.prepare(self, target)
+                else:
+                    state, info = sampler.step(self, state, target)
+        except Stopped:
+            return Step(None, False, self.released, self.batches)
+        finally:
+            self.has_decided |= repr(self.acceptance.bit_generator.state) != repr(self._start[1])
         return Step(state, bool(info.is_accepted), self.released, self.batches)
 
     def _set(self, states):

@@ -30,6 +30,7 @@ LEAST_ROWS = 6  # where batches are smaller
 # far from 1, and neither is a power of 2.
 SIZES = [(2, 0.7), (3, 0.3), (5, 1.0)]
 REPLACED = 5  # rows that are replaced, one at a time
+KINDS = 9  # of rows that they are replaced by
 NEIGHBOURS = 9  # of an iteration: data sets that differ from its own in a row
 ITERATIONS = 200  # of a chain, whose price and batches are looked at
 COMPARED = 30  # of them on other rows
@@ -154,7 +155,7 @@ def traces(sampler, batch_size, seed):
     """A `Trace` for each of several n, T and data sets, a list.
 
     On the first of the sizes there are three of each data set: also with all proposals accepted
-    that can be, and with all rejected.
+    that can be, and with all rejected, if any are.
     """
     found = []
     for i, (factor, power) in enumerate(SIZES):
@@ -162,7 +163,10 @@ def traces(sampler, batch_size, seed):
         model, rng = banana(num_rows, power), np.random.default_rng([seed, 2, i])
         data = model.simulate(rng)
         for j, rows in enumerate(worst_rows(data)):
+            decides = True
             for k, decided in enumerate((None, True, False) if i == 0 else (None,)):
+                if not decides:
+                    break
                 watching = streams(RecordedStreams, seed, 3, i, j, k)
                 if decided is not None:
                     bits = watching.acceptance.bit_generator
@@ -171,7 +175,9 @@ def traces(sampler, batch_size, seed):
                     )
                 start = model.sample_posterior(rng, data, 1)[0]
                 steps = ITERATIONS if decided is None else COMPARED
-                chain = trace(sampler, model, data, rows, start, watching, rng, steps)
+                ends = [k + KINDS * (k % REPLACED) for k in range(i, KINDS, len(SIZES))]
+                chain = trace(sampler, model, data, rows, start, watching, rng, steps, ends)
+                decides = watching.has_decided or k > 0
                 found.append(Trace(num_rows, model.likelihood_power, *chain))
     return found
 
@@ -183,10 +189,11 @@ def worst_rows(data):
     return data, far, np.where(place % 4 < 2, data, far), np.full(data.shape, OUTLIER)
 
 
-def trace(sampler, model, data, rows, start, watching, rng, iterations):
+def trace(sampler, model, data, rows, start, watching, rng, iterations, ends):
     """Iterations on some rows, and what another row or batch would have changed.
 
-    Each is of a copy of sampler and state, so that nothing is kept but in the next state.
+    Each is of a copy of sampler and state, so that nothing is kept but in the next state. A
+    preparation may compute long after its last release: that is done for neighbours `ends` alone.
 
     Returns
     -------
@@ -200,8 +207,9 @@ def trace(sampler, model, data, rows, start, watching, rng, iterations):
 
     def with_other_rows(found, state, step, places):
         for i in places:
-            other = watching.repeat(*deepcopy((sampler, state)), neighbours[i], step)
-            found = with_another_row(found, step, other)
+            to_end = state is not None or i in ends
+            one = *deepcopy((sampler, state)), neighbours[i], step
+            found = with_another_row(found, step, watching.repeat(*one, to_end=to_end))
         return found
 
     preparation = None
@@ -265,7 +273,7 @@ def with_another_row(found, step, other):
         moved = max(moved, ratio(change, a.sensitivity))
         for x, y in ((a.sensitivity, b.sensitivity), (a.sd, b.sd)):
             spread = max(spread, ratio(abs(x - y), x))
-    is_same = found.is_same and same_end(step, other)
+    is_same = found.is_same and (other.state is None or same_end(step, other))
     return found._replace(moved=moved, spread=spread, is_same=is_same)
 
 
