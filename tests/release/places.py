@@ -30,6 +30,21 @@ algorithms:
     accountant: gaussian
 """
 
+# What the ledger notes of a release that was not run, of a file with ten rows.
+ENTRY = {"mu_squared": 0.1, "delta0": 0.0, "slack": 1e-7, "epsilon": 1.0, "at_delta": 1e-5}
+ENTRY |= {"algorithm": "a", "rows": 10}
+TEN = "x\n" + "1\n" * 10
+
+
+def with_ledger(folder):
+    """A file of ten rows with a ledger."""
+    from dpmcmc.release import owner
+
+    path = folder / "data.csv"
+    path.write_text(TEN)
+    owner.new(path, 2.0, 1e-5, "full-data", 10)
+    return path
+
 
 class Place:
     """A folder in which a release can be made."""

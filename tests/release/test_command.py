@@ -2,6 +2,7 @@
 
 import json
 import resource
+import signal
 import subprocess
 import sys
 
@@ -57,8 +58,8 @@ def test_from_the_file_to_what_may_be_published(place, capsys):
 def test_who_makes_a_ledger_beside_another_learns_that_they_share_no_budget(place, capsys):
     place.ledger()
     assert "beside it lie" not in text_of(capsys)
-    (place.folder / "cleaned.csv").write_text("x,secret\n1,2\n")
-    budget = "--epsilon", 1, "--delta", 1e-3, "--rows", 9
+    (place.folder / "cleaned.csv").write_text("x,secret\n1,2\n3,4\n")
+    budget = "--epsilon", 1, "--delta", 1e-3, "--rows", 2
     assert place.run("ledger", "new", "cleaned.csv", *budget) == 0
     assert (
         "beside it lie data.csv.ledger: data of the same people share a budget only within one "
@@ -263,8 +264,9 @@ def test_an_output_that_is_broken_at_the_end_does_not_look_like_a_refusal(place)
     )
     of = "study.yaml", *OF, "newton", "--epsilon", "1", "--draws", "5", "--output", "out"
     ended = subprocess.run([sys.executable, "-c", script, *of], capture_output=True, check=False)
-    assert ended.returncode == 3
+    assert ended.returncode == 0  # it is published, and noted
     assert (place.folder / "out/chain.nc").exists()
+    assert len(ledger.read("data.csv").finished) == 1
     with open("/dev/full", "wb") as full:  # broken from the start
         ended = subprocess.run([sys.executable, "-c", script, *of], stdout=full, check=False)
     assert ended.returncode == 1
@@ -299,6 +301,182 @@ def test_nothing_is_published_beside_what_was_written(place, made_up, capsys):
     assert not (place.folder / "out").exists()
 
 
+@pytest.mark.parametrize("replace", [True, False])
+def test_what_a_replaced_ledger_does_not_count_is_not_published(place, made_up, capsys, replace):
+    """An older copy takes its place while the release runs, as a file or in the same file."""
+    place.ledger()
+    path, genuine = place.folder / "data.csv.ledger", command.run_data_process
+    older = path.read_bytes()
+
+    def replacing(planned, budget):
+        if replace:
+            path.unlink()
+        path.write_bytes(older)
+        return genuine(planned, budget)
+
+    made_up.setattr(command, "run_data_process", replacing)
+    capsys.readouterr()
+    assert place.release("newton", 1, "out", "--draws", 5) == 3
+    said = capsys.readouterr().err
+    assert "was replaced while this ran, and does not have the line of this release" in said
+    assert said.count("\n") == 1
+    assert not (place.folder / "out").exists() and path.read_bytes() == older
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "expected"),
+    [
+        ("fsync_folder", OSError(13, "Permission denied"), "noted ([Errno 13] Permission denied)"),
+        ("note", JobError("data.csv.ledger cannot be written (No space)"), "written (No space))"),
+        ("note", KeyboardInterrupt(), "noted (interrupted)"),
+    ],
+)
+def test_published_is_published_whatever_fails_after_it(
+    place, made_up, capsys, name, error, expected
+):
+    place.ledger()
+    genuine = getattr(command if name == "fsync_folder" else ledger, name)
+
+    def failing(*arguments):
+        if (place.folder / "out").exists():
+            raise error
+        return genuine(*arguments)
+
+    made_up.setattr(command if name == "fsync_folder" else ledger, name, failing)
+    capsys.readouterr()
+    assert place.release("newton", 1, "out", "--draws", 5) == command.PUBLISHED == 4
+    said = capsys.readouterr().err
+    assert "release: out is published, and its cost is spent, but not all of that could" in said
+    assert expected in said and said.count("\n") == 1 and "completed" not in said
+    assert len(list((place.folder / "out").iterdir())) == 4
+    is_noted = name == "fsync_folder"
+    assert place.run("ledger", "show", "data.csv") == 0
+    shown = capsys.readouterr().out
+    assert ("rows  published" if is_noted else "spent; not noted as published") in shown
+    assert "nothing published" not in shown
+
+
+def test_an_interrupt_that_comes_too_late_is_no_end(place, made_up, capsys):
+    place.ledger()
+    rename = command.os.rename
+
+    def interrupted(old, new):
+        rename(old, new)
+        if str(new) == "out":
+            raise KeyboardInterrupt
+
+    made_up.setattr(statement.os, "rename", interrupted)
+    assert place.release("newton", 1, "out", "--draws", 5) == 0
+    assert "written to out" in capsys.readouterr().out
+    assert len(ledger.read("data.csv").finished) == 1
+
+
+def test_who_closes_the_pipe_learns_of_the_release_outside(place, made_up, capsys):
+    """As by `| head -4`."""
+    place.ledger()
+
+    def broken(text, **more):
+        if more.get("file") is None and text.startswith(("written", "    spent now")):
+            raise BrokenPipeError(32, "Broken pipe")
+        print(text, **more)
+
+    made_up.setattr(command, "print", broken, raising=False)
+    capsys.readouterr()
+    assert place.release("newton", 1, "out", "--draws", 5) == 0
+    assert capsys.readouterr().err.startswith("written to out: chain.csv")
+
+
+def test_draws_that_cannot_be_moved_are_kept(place, made_up, capsys):
+    place.ledger()
+    rename = statement.os.rename
+
+    def failing(old, new):
+        if str(new) == "out":
+            raise OSError(39, "Directory not empty")
+        rename(old, new)
+
+    made_up.setattr(statement.os, "rename", failing)
+    capsys.readouterr()
+    assert place.release("newton", 1, "out", "--draws", 5) == 3
+    said = capsys.readouterr().err
+    assert "out cannot be written (Directory not empty)" in said
+    assert "they are kept in .out.partial." in said and said.count("\n") == 1
+    kept = place.folder / ".out.partial"
+    assert {file.name for file in kept.iterdir()} == {*statement.FILES}
+    assert place.release("newton", 1, "out", "--draws", 5) == 1  # nor are they replaced
+    assert len(ledger.read("data.csv").releases) == 1
+
+
+@pytest.mark.parametrize("output", ["new/..", "..", ".", "there/.."])
+def test_an_output_that_can_have_no_name_is_refused(place, made_up, capsys, output):
+    place.ledger()
+    (place.folder / "there").mkdir()
+    capsys.readouterr()
+    message = refused(
+        place, capsys, "study.yaml", *OF, "newton", "--epsilon", 1, "--output", output
+    )
+    assert "must be a new folder" in message or "exists already" in message
+    assert not ledger.read("data.csv").releases and not (place.folder / "new").exists()
+
+
+def test_of_two_with_the_same_output_the_second_is_refused(place, made_up, capsys):
+    """It starts while the first one runs."""
+    place.ledger()
+    first = command.run_data_process
+
+    def meanwhile(planned, budget):
+        made_up.setattr(command, "run_data_process", first)
+        assert place.release("newton", 1, "out", "--draws", 5) == 1
+        return first(planned, budget)
+
+    made_up.setattr(command, "run_data_process", meanwhile)
+    capsys.readouterr()
+    assert place.release("newton", 1, "out", "--draws", 5) == 0
+    assert ".out.partial is of another release to out, which still runs" in capsys.readouterr().err
+    assert len(ledger.read("data.csv").releases) == 1
+
+
+def test_a_folder_that_cannot_be_read_is_refused_before_anything_is_spent(place, made_up, capsys):
+    """Its names could not be brought to disk."""
+    place.ledger()
+
+    def unreadable(_):
+        raise OSError(13, "Permission denied")
+
+    made_up.setattr(command, "fsync_folder", unreadable)
+    of = "study.yaml", *OF, "newton", "--epsilon", 1, "--output", "out"
+    capsys.readouterr()
+    assert "cannot be read (Permission denied)" in refused(place, capsys, *of)
+    assert not ledger.read("data.csv").releases and not list(place.folder.glob(".*"))
+
+
+def test_a_release_that_is_terminated_leaves_no_folder(place, made_up, capsys):
+    place.ledger()
+    made_up.setattr(command, "run_data_process", lambda *_: signal.raise_signal(signal.SIGTERM))
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    capsys.readouterr()
+    try:
+        assert place.release("newton", 1, "out", "--draws", 5) == 3
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "the run was interrupted. Its planned cost is spent." in capsys.readouterr().err
+    assert not list(place.folder.glob(".*"))
+
+
+def test_closed_streams_are_no_files_of_the_command(place):
+    """A file that is opened would become one, and be written to."""
+    place.ledger()
+    script = (
+        "import os, sys; from dpmcmc.release import command\n"
+        "sys.exit(command.main('ledger', ['show', 'data.csv']))\n"
+    )
+    before = (place.folder / "data.csv.ledger").read_bytes()
+    shell = '"$0" -c "$1" >&- 2>&- <&-'
+    ended = subprocess.run(["sh", "-c", shell, sys.executable, script], check=False)
+    assert ended.returncode == 0
+    assert (place.folder / "data.csv.ledger").read_bytes() == before
+
+
 def test_models_that_simulate_need_no_release(place, capsys):
     message = refused(
         place,
@@ -309,7 +487,10 @@ def test_models_that_simulate_need_no_release(place, capsys):
     assert "missing key data: it simulates its data" in message
 
 
-@pytest.mark.parametrize("option", ["--epsilon=0", "--epsilon=x", "--delta=1", "--chains=0"])
+@pytest.mark.parametrize(
+    "option",
+    ["--epsilon=0", "--epsilon=x", "--epsilon=1_0", "--rows=6_0", "--delta=1", "--chains=0"],
+)
 def test_options_out_of_range_are_refused(place, capsys, option):
     place.ledger()
     with pytest.raises(SystemExit) as end:

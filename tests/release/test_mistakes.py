@@ -9,13 +9,14 @@ import types
 from importlib import import_module, metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from places import ROWS
 
 from dpmcmc.files import JobError
 from dpmcmc.release import command, launcher, ledger, libraries, noise, own_code, statement
-from dpmcmc.release.data_process import answered
+from dpmcmc.release.data_process import answered, apart, as_parquet
 from dpmcmc.release.launcher import problem_of, spec_of
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
@@ -273,7 +274,8 @@ def study_of(place, model, algorithm):
     (place.folder / "study.yaml").write_text(yaml.safe_dump(study))
     (place.folder / "own.py").write_text(OWN)
     if model["data"] != "data.csv":
-        (place.folder / "data.csv").rename(place.folder / model["data"])
+        (place.folder / "data.csv").unlink()
+        (place.folder / model["data"]).write_bytes(as_parquet(["x"], np.ones((60, 1))))
     for data in place.folder.glob("data.*"):
         budget = "--epsilon", 10, "--delta", 1e-3, "--rows", 60
         assert place.run("ledger", "new", data.name, *budget) == 0
@@ -295,7 +297,9 @@ def test_it_is_found_before_anything_is_spent(here, capsys, monkeypatch, mistake
     if mistake in CHECKED_ALIKE and "MISTAKES" not in os.environ:
         monkeypatch.setattr(own_code, "check_own_code", lambda _: None)
     if "--rows" in options:
-        here.ledger(10, options[options.index("--rows") + 1])
+        rows = options[options.index("--rows") + 1]
+        here.write_data(here.lines(int(rows)))
+        here.ledger(10, rows)
     before = contents(here.folder.parent)
     capsys.readouterr()
     options = ["--output", "out", *options]
@@ -412,6 +416,24 @@ def test_variables_by_which_a_library_would_load_other_code_are_not_handed_on(mo
     assert launcher.run_data_process(planned, None)[1] is None
     assert given["OTHER"] == "somewhere" and given["PATH"]
     assert not [name for name in given if name.startswith(("OPENDP_", "OPENSSL_"))]
+
+
+def test_an_empty_entry_of_pythonpath_is_not_the_current_folder(monkeypatch):
+    for given, expected in ((":a::b:", "a:b"), ("", ""), ("a", "a")):
+        monkeypatch.setenv("PYTHONPATH", given)
+        assert launcher.environment()["PYTHONPATH"] == expected
+
+
+def test_too_little_memory_is_not_called_wrong_data():
+    def too_large():
+        raise MemoryError
+
+    def wrong():
+        raise ValueError
+
+    with pytest.raises(MemoryError):
+        apart(too_large)
+    assert apart(wrong) is None
 
 
 def test_libraries_are_those_that_are_installed(tmp_path, monkeypatch):

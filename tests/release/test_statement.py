@@ -218,7 +218,7 @@ def test_what_is_left_of_a_twin_does_not_look_like_a_release(place, made_up, mon
     monkeypatch.setattr(command.shutil, "rmtree", lambda *_, **__: None)
     monkeypatch.setattr(command, "spend", lambda *_: 0)
     assert place.release("newton", 0.5, "out", "--draws", 5) == 0
-    files = [file for file in place.folder.glob(".out.*/**/*") if file.is_file()]
+    files = [file for file in place.folder.glob(".out.partial/**/*") if file.is_file()]
     assert {file.name for file in files} == {f"{name}.partial" for name in statement.FILES}
 
 
@@ -235,14 +235,16 @@ def test_everybody_may_read_a_release_and_nobody_else_change_it(place, made_up, 
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o644}
 
 
-def test_what_killed_releases_left_is_named(place, made_up, capsys):
+def test_what_a_killed_release_left_is_named_and_not_replaced(place, made_up, capsys):
     place.ledger()
-    for name in (".out.x.partial", ".other.x.partial"):
+    for name in (".out.partial", ".other.partial"):
         (place.folder / name).mkdir()
-    published(place)
+    assert place.release("newton", 0.5, "out", "--draws", 5) == 1
     said = capsys.readouterr().err
-    assert ".out.x.partial is of a release that still runs or was killed" in said
+    assert ".out.partial is of another release to out, which still runs, was killed" in said
     assert ".other" not in said
+    (place.folder / ".out.partial").rmdir()
+    published(place)
 
 
 def test_a_column_names_the_coefficient_that_belongs_to_it():

@@ -1,33 +1,31 @@
 """The commands `ledger`, `release` and `rehearse`."""
 
-import argparse
 import importlib.util
 import json
 import os
-import re
 import shlex
 import shutil
+import signal
 import sys
-import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-
-import numpy as np
 
 from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc.extras import missing
 from dpmcmc.files import JobError
 from dpmcmc.release import ledger as ledgers
-from dpmcmc.release import statement
+from dpmcmc.release import owner, statement
 from dpmcmc.release.launcher import run_data_process
 from dpmcmc.release.libraries import OF_NUMBERS, require_installed
-from dpmcmc.release.plan import DRAWS, plan, require_libraries, sampler_of, with_noise
+from dpmcmc.release.lines import fsync_folder, printable, today
+from dpmcmc.release.options import joined, ledger_parser, rehearsal_parser, release_parser
+from dpmcmc.release.plan import plan, require_libraries, sampler_of, with_noise
 from dpmcmc.release.reading import data_of, read_part
 
-REFUSED, SPENT = 1, 3  # exit statuses: nothing is spent; something is, or may be
-LEAST_DELTA = 1e-100  # far more than the theorem of docs/release.md adds
+# Exit statuses: nothing is spent; something is, or may be; a release is published and not noted.
+REFUSED, SPENT, PUBLISHED = 1, 3, 4
 FAR = 2.0  # factor by which a setting may differ from the one that would be chosen
 IS_SPENT = "Its planned cost is spent."
 MAY_BE = "`ledger show` says what is spent."
@@ -35,6 +33,8 @@ MAY_BE = "`ledger show` says what is spent."
 
 def main(name, arguments):
     """Run one of the commands; returns the exit status."""
+    open_closed_streams()
+    interrupt_on(signal.SIGTERM, signal.SIGHUP)
     try:
         return COMMANDS[name](arguments)
     except KeyboardInterrupt:
@@ -54,6 +54,32 @@ def tell(text):
         print(text, file=sys.stderr)
 
 
+def say(text):
+    """Print something, or tell it where nobody reads that."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        tell(text)
+
+
+def open_closed_streams():
+    """Let standard streams that are closed lead nowhere; else files that are opened become them."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+
+
+def interrupt_on(*signals):
+    """Treat signals that would end the process at once as an interrupt, unless it ignores them."""
+    for number in signals:
+        is_free = signal.getsignal(number) is signal.SIG_DFL
+        if is_free and threading.current_thread() is threading.main_thread():
+            signal.signal(number, signal.default_int_handler)
+
+
 def flush(stream):
     """Flush a stream; what cannot be written is dropped, as Python would change the exit status."""
     try:
@@ -67,56 +93,15 @@ def flush(stream):
 
 def ledger(arguments):
     """Make, show or change the ledger of a file of data."""
-    parser = argparse.ArgumentParser(
-        prog="python -m dpmcmc ledger",
-        description="The privacy budget of a data file, and what was spent of it.",
-    )
-    actions = parser.add_subparsers(dest="action", required=True)
-    new = actions.add_parser("new", help="set the budget of all releases of a file together")
-    new.add_argument("data")
-    new.add_argument("--epsilon", type=positive, required=True)
-    new.add_argument("--delta", type=probability, required=True, help="at most 0.1 / rows, say")
-    new.add_argument(
-        "--rows",
-        type=count,
-        required=True,
-        help="number of rows that the model uses; it will be published",
-    )
-    new.add_argument(
-        "--for",
-        dest="kinds",
-        choices=list(ledgers.KINDS),
-        default="any",
-        help="full-data: allow only methods that use all rows, with all of delta. any: also allow "
-        "methods on batches, for which half of delta is reserved (the default)",
-    )
-    new.add_argument("--owner")
-    new.add_argument("--in-git", action="store_true", help="even if git does not ignore the ledger")
-    actions.add_parser("show", help="what was spent").add_argument("data")
-    change = actions.add_parser(
-        "change", help="another budget, another number of rows or other data, from now on"
-    )
-    change.add_argument("data")
-    change.add_argument(
-        "--reason", required=True, help="noted in the ledger; published if the budget changes"
-    )
-    change.add_argument("--epsilon", type=positive, help="after a release, a larger one")
-    change.add_argument("--delta", type=probability, help="until the first release")
-    change.add_argument(
-        "--for", dest="kinds", choices=list(ledgers.KINDS), help="until the first release"
-    )
-    change.add_argument(
-        "--rows", type=count, help="declare another number, which may be published from then on"
-    )
-    given = vars(parser.parse_args(arguments))
+    given = vars(ledger_parser().parse_args(arguments))
     action, data = given.pop("action"), given.pop("data")
     if action == "new":
-        ledgers.new(data, **given)
+        owner.new(data, **given)
     elif action == "change":
-        ledgers.change(data, **given)
+        owner.change(data, **given)
     found = ledgers.read(data)
     show(found, data)
-    if action == "new" and (others := ledgers.beside(found.path)):
+    if action == "new" and (others := owner.beside(found.path)):
         print(
             f"    beside it lie {', '.join(other.name for other in others)}: data of the same "
             "people share a budget only within one ledger"
@@ -146,10 +131,11 @@ def show(found, data):
             print(f"    {line['date']}  {changes(old, line)}")
             old = line
         elif line["kind"] == "release" and line["id"] in released:
-            end = "published" if line["id"] in found.finished else "spent, nothing published"
+            is_noted = line["id"] in found.finished
+            end = "published" if is_noted else "spent; not noted as published"
             print(
                 f"    {line['date']}  epsilon {line['epsilon']:g} at delta {line['at_delta']:g}  "
-                f"{line['algorithm']} on {line['rows']:,} rows  {end}"
+                f"{printable(line['algorithm'])} on {line['rows']:,} rows  {end}"
             )
     if found.is_torn:
         print(
@@ -173,7 +159,10 @@ def changes(old, new):
         if old is None or new[key] != old[key]
     ]
     what = ", ".join(parts) or "data recorded"
-    return f"budget: {what}" if old is None else f"changed: {what} ({new['reason']})"
+    if old is None:
+        more = " (a ledger without a line was set aside)" * ("set_aside" in new)
+        return f"budget: {what}{more}"
+    return f"changed: {what} ({printable(new['reason'])})"
 
 
 # -- A release -------------------------------------------------------------------------------------
@@ -202,33 +191,41 @@ def release(arguments):
     output = Path(given.output)
     if os.path.lexists(output):
         raise JobError(f"--output: {output} exists already")
+    partial = statement.unfinished(output)
     what = "your own code, then " * bool(part.files)
     print(f"Checking {what}the whole release on simulated data ...", flush=True)
     if part.files:
         from dpmcmc.release.own_code import check_own_code  # which takes seconds to import
 
         check_own_code(planned)
-    for folder in statement.unfinished(output):
-        tell(
-            f"release: {folder} is of a release that still runs or was killed. Nothing in it may "
-            "be published; if none runs, remove it"
-        )
+    make_folder(partial, output)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(
-            tempfile.mkdtemp(
-                prefix=f".{output.name}.", suffix=statement.UNFINISHED, dir=output.parent
-            )
-        )
+        try_out(planned, found, partial)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return spend(planned, data, partial, output)
+
+
+def make_folder(partial, output):
+    """Make the folder of a release that gets its name in the end: only one at a time has it."""
+    try:
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        partial.mkdir(mode=0o700)
     except OSError as error:
+        if partial.is_dir():
+            raise JobError(
+                f"--output: {partial} is of another release to {output}, which still runs, was "
+                "killed, or could not be moved; if none runs, remove that folder"
+            ) from None
         raise JobError(
             f"--output: must be a new folder, and {output} cannot be made ({error.strerror})"
         ) from None
     try:
-        try_out(planned, found, partial)
-        return spend(planned, data, partial, output)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        fsync_folder(output.parent)  # as when the folder has its name
+    except OSError as error:
+        partial.rmdir()
+        raise JobError(f"--output: {output.parent} cannot be read ({error.strerror})") from None
 
 
 def try_out(planned, found, partial):
@@ -242,7 +239,7 @@ def try_out(planned, found, partial):
         If anything fails. Nothing is spent, and no data were read, so it may say what failed.
     """
     line = {"kind": "release", "id": "simulated"} | planned.entry
-    line |= {"date": ledgers.today(), "hash": "0" * 64}
+    line |= {"date": today(), "hash": "0" * 64}
     ledger = found._replace(lines=[*found.lines, line])
     folder = partial / "simulated"
     folder.mkdir()
@@ -280,9 +277,10 @@ def spend(planned, data, partial, output):
     """Enter the release into the ledger, run it, write its result; returns the exit status.
 
     A refusal of the ledger is raised. Whatever goes wrong later is `SPENT`, unless the data were
-    never looked at.
+    never looked at, until the folder has its name: from then on the release is published. Files
+    that are whole are paid for, and kept if they cannot get their names.
     """
-    line = None
+    line, is_whole = None, False
     try:
         line, found = ledgers.admit(data, planned.entry)
         problem = complete(planned, found.budget, found, line, partial)
@@ -294,23 +292,55 @@ def spend(planned, data, partial, output):
             )
             return REFUSED
         if problem is None:
+            statement.require_own_files(partial)
+            is_whole = True
+            ledgers.require_counted(data, line)
             statement.move(partial, output)
-            ledgers.note(data, "finished", line["id"])
-            print(f"written to {output}: {', '.join(statement.FILES)}")
-            spent, left = found.spent_epsilon, found.left_epsilon
-            print(f"    spent now: epsilon {spent:g}; left: {left:g}", flush=True)
-            return 0
     except KeyboardInterrupt:
         problem = "the run was interrupted"
     except Exception as error:
         is_refused = isinstance(error, JobError) and not isinstance(error, ledgers.Unsure)
         if line is None and is_refused:
             raise
-        # Of this process, which has draws and no data.
-        what = str(error) if isinstance(error, JobError | OSError) else type(error).__name__
-        problem = f"the release could not be completed ({what})"
-    tell(f"release: {problem}. {IS_SPENT if line else MAY_BE}")
+        problem = f"the release could not be completed ({said_by(error)})"
+    finally:
+        if not is_whole:
+            shutil.rmtree(partial, ignore_errors=True)
+    if is_whole and not os.path.lexists(partial):  # else an interrupt that came too late is no end
+        return published(data, line, found, output)
+    where = f" Its files are whole, and not published: they are kept in {partial}." * is_whole
+    tell(f"release: {problem}. {IS_SPENT if line else MAY_BE}{where}")
     return SPENT
+
+
+def published(data, line, found, output):
+    """Note that a release is published, and say so; returns the exit status."""
+    problems = []
+    try:
+        for step in (
+            lambda: fsync_folder(output.parent),
+            lambda: ledgers.note(data, "finished", line["id"]),
+        ):
+            try:
+                step()
+            except Exception as error:
+                problems.append(said_by(error))
+        say(f"written to {output}: {', '.join(statement.FILES)}")
+        say(f"    spent now: epsilon {found.spent_epsilon:g}; left: {found.left_epsilon:g}")
+    except KeyboardInterrupt:
+        problems.append("interrupted")
+    if not problems:
+        return 0
+    tell(
+        f"release: {output} is published, and its cost is spent, but not all of that could be "
+        f"noted ({'; '.join(problems)})"
+    )
+    return PUBLISHED
+
+
+def said_by(error):
+    """Text of an exception of this process, which has draws and no data."""
+    return str(error) if isinstance(error, JobError | OSError) else type(error).__name__
 
 
 def describe(planned, found):
@@ -399,106 +429,6 @@ def tell_of_settings(planned):
                 f"rehearse: {name} is {chosen[name]:g}, at epsilon {planned.epsilon:g} "
                 f"{best[name]:.3g} would be chosen; leave it out to take that"
             )
-
-
-# -- Options ---------------------------------------------------------------------------------------
-
-
-def release_parser():
-    """Options of `release`."""
-    parser = argparse.ArgumentParser(
-        prog="python -m dpmcmc release", description=release.__doc__, epilog=EPILOG
-    )
-    common(parser)
-    parser.add_argument("--rows", type=count, help="that the model keeps, if not the ledger's")
-    parser.add_argument("--epsilon", type=positive, required=True)
-    parser.add_argument("--output", required=True, help="a folder that does not exist yet")
-    parser.add_argument(
-        "--plan", action="store_true", help="say what it would cost, and stop: no data are opened"
-    )
-    return parser
-
-
-def rehearsal_parser():
-    """Options of `rehearse`."""
-    parser = argparse.ArgumentParser(
-        prog="python -m dpmcmc rehearse", description=rehearse.__doc__, epilog=EPILOG
-    )
-    common(parser)
-    parser.add_argument("--rows", type=count, nargs="+", help="of a twin, if not the ledger's")
-    parser.add_argument("--epsilon", type=positive, required=True, nargs="+")
-    parser.add_argument("--twins", type=count, default=20, help="data sets, at least 2")
-    parser.add_argument("--seed", type=int, default=0, help="of the twins, which are not secret")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        type=picture,
-        help="also draw worth and coverage: .png, .pdf, .svg",
-    )
-    parser.add_argument("--json", action="store_true", help="print the rows of the table as JSON")
-    return parser
-
-
-def common(parser):
-    """Options of both."""
-    parser.add_argument("study", help="path of the YAML file that defines model and algorithm")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--algorithm", required=True)
-    parser.add_argument("--delta", type=probability, help="by default that of the ledger")
-    parser.add_argument("--chains", type=count, default=1, help="that share the budget")
-    parser.add_argument("--start", help="prior, numbers with commas between them, or preparation")
-    parser.add_argument(
-        "--draws", type=count, default=DRAWS, help=f"of each chain, at most ({DRAWS})"
-    )
-
-
-EPILOG = "docs/release.md says what is promised, and to whom."
-
-
-def joined(arguments):
-    """Options, with numbers after --start as one text: one that begins with a minus is none."""
-    result = list(arguments)
-    for i, (option, value) in enumerate(pairwise(arguments)):
-        if option == "--start" and re.match(r"-[\d.]", value):
-            result[i : i + 2] = [f"{option}={value}"]
-    return result
-
-
-def positive(text):
-    """An epsilon."""
-    return number(text, 1e-3, 100, "must be a number between 0.001 and 100")
-
-
-def probability(text):
-    """A delta."""
-    return number(text, LEAST_DELTA, 0.5, f"must be a number between {LEAST_DELTA:g} and 0.5")
-
-
-def count(text):
-    """A whole number; 1e4 is one."""
-    problem = "must be a whole number of at least 1"
-    value = number(text, 1, 1e9, problem)
-    if not value.is_integer():
-        raise argparse.ArgumentTypeError(f"{problem}, not {text}")
-    return int(value)
-
-
-def picture(text):
-    """Path of a picture."""
-    if Path(text).suffix not in (".png", ".pdf", ".svg"):
-        raise argparse.ArgumentTypeError(f"must be a file that ends in .png, .pdf or .svg: {text}")
-    return Path(text)
-
-
-def number(text, low, high, problem):
-    """A number between two others."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"{problem}, not {text}")
-    return value
 
 
 COMMANDS = {"ledger": ledger, "release": release, "rehearse": rehearse}

@@ -43,6 +43,7 @@ from dpmcmc.samplers.chain import run_chain
 
 PACKAGE = Path(__file__).parents[1]
 PR_SET_DUMPABLE = 4  # of prctl(2)
+FAILED, NO_MEMORY = 1, 2  # exit statuses of the process that prepares the rows
 SAME, CHANGED = b"same\n", b"changed\n"  # whether the data are those of the ledger
 
 
@@ -145,20 +146,22 @@ def apart(function, *arguments):
     Raises
     ------
     MemoryError
-        If the process was killed.
+        If the process was killed, or had too little memory.
     """
     with os.fdopen(os.memfd_create("rows"), "r+b") as memory:
         if not (child := os.fork()):
-            status = 1
+            status = FAILED
             try:
                 np.save(memory, np.asarray(function(*arguments), dtype=float), allow_pickle=False)
                 memory.flush()
                 status = 0
+            except MemoryError:
+                status = NO_MEMORY
             finally:
                 os._exit(status)
         # Whatever else the child has started is not waited for.
         _, status = os.waitpid(child, 0)
-        if os.WIFSIGNALED(status):
+        if os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == NO_MEMORY:
             raise MemoryError
         if status:
             return None

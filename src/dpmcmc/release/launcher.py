@@ -39,7 +39,7 @@ def run_data_process(planned, budget):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[writer],
-            env={name: os.environ[name] for name in os.environ if not name.startswith(PREFIXES)},
+            env=environment(),
             process_group=0,
         )
         others = threading.Thread(target=end_group, args=[process.pid])
@@ -54,6 +54,18 @@ def run_data_process(planned, budget):
             os.killpg(process.pid, signal.SIGKILL)
             others.join()
             process.communicate()
+
+
+def environment():
+    """Variables for that process, without those by which other code would be loaded.
+
+    An empty entry of PYTHONPATH, as in `:folder`, would be the current directory.
+    """
+    kept = {name: os.environ[name] for name in os.environ if not name.startswith(PREFIXES)}
+    if "PYTHONPATH" in kept:
+        folders = kept["PYTHONPATH"].split(os.pathsep)
+        kept["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    return kept
 
 
 def end_group(leader):

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-REFUSED, MISUSED, SPENT = 1, 2, 3  # exit statuses; with the last, something is spent, or may be
+# Exit statuses, as `command` has them, and that of argparse.
+REFUSED, MISUSED, SPENT, PUBLISHED = 1, 2, 3, 4
 LEVEL = 0.9  # of intervals
 
 
@@ -475,7 +476,7 @@ def run(name: str, arguments: list[str]) -> str:
         except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)
     *notes, last = said.splitlines() or [""]
-    if not process.returncode:
+    if process.returncode in (0, PUBLISHED):
         for note in filter(None, [*notes, last]):
             warnings.warn(note, stacklevel=3)
         return printed

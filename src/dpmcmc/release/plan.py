@@ -14,10 +14,11 @@ from dpmcmc.accounting.joint import mu_and_delta0
 from dpmcmc.accounting.mechanisms import NOISE_VARIANCE, BarkerMechanism
 from dpmcmc.accounting.releases import grouped
 from dpmcmc.accounting.search import rounded_up
+from dpmcmc.data_files import is_plain
 from dpmcmc.extras import missing
 from dpmcmc.files import JobError
 from dpmcmc.models.model import Model
-from dpmcmc.release.ledger import DELTA_RESERVE, RESERVE
+from dpmcmc.release.budget import DELTA_RESERVE, RESERVE
 from dpmcmc.release.reading import ACCOUNTANT, Part
 from dpmcmc.release.streams import SLACK, Allowance
 
@@ -230,7 +231,7 @@ def read_start(part, sampler, start):
             raise JobError(f"--start: {type(model).__name__} has no sample_prior; give numbers")
         return start
     try:
-        numbers = [float(text) for text in start.split(",")]
+        numbers = [float(text) if is_plain(text) else math.nan for text in start.split(",")]
     except ValueError:
         numbers = [math.nan]
     if not np.isfinite(numbers).all() or len(numbers) != model.dimension:

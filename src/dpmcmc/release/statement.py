@@ -5,7 +5,6 @@ that it is known. So they have the budget of all releases, not how many there we
 spent.
 """
 
-import glob
 import hashlib
 import json
 import math
@@ -17,7 +16,9 @@ from importlib import metadata
 from pathlib import Path
 
 from dpmcmc.files import JobError
-from dpmcmc.release.ledger import RELATION, fsync_folder, rounded, today
+from dpmcmc.release.budget import rounded
+from dpmcmc.release.ledger import RELATION
+from dpmcmc.release.lines import fsync_folder, printable
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
 
 FORMAT = 2
@@ -78,7 +79,7 @@ def statement(plan, ledger, line):
             "budgets": history(ledger),
         },
         "ledger_head": line["hash"],
-        "date": today(),
+        "date": line["date"],
         "code": {"version": metadata.version("dpmcmc"), "sha256": digest_of_package()},
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in PACKAGES},
@@ -215,7 +216,7 @@ def changed(budgets):
         return ""
     lines = ["The owner has changed the budget:"]
     for budget in budgets:
-        reason = f", because: {' '.join(budget['reason'].split())}" if "reason" in budget else ""
+        reason = f", because: {printable(budget['reason'])}" if "reason" in budget else ""
         lines.append(
             f"  {budget['date']}  epsilon = {budget['epsilon']:.10g}, "
             f"delta = {budget['delta']:.10g}{reason}"
@@ -296,14 +297,18 @@ def as_netcdf(draws, names):
         return file.tobytes()
 
 
+def require_own_files(folder):
+    """Raise a JobError if a folder has other files than `write` has made."""
+    if {file.name for file in folder.iterdir()} != {f"{name}{UNFINISHED}" for name in FILES}:
+        raise JobError(f"{folder} contains files that this release did not write")
+
+
 def move(folder, output):
     """Give a folder and its files their names, as all are on disk; a JobError if that cannot be.
 
     The folder comes last, in one step.
     """
     folder, output = Path(folder), Path(output)
-    if {file.name for file in folder.iterdir()} != {f"{name}{UNFINISHED}" for name in FILES}:
-        raise JobError(f"{folder} contains files that this release did not write")
     try:
         midnight = (folder / f"{FILES[-1]}{UNFINISHED}").stat().st_mtime
         for name in FILES:
@@ -314,9 +319,10 @@ def move(folder, output):
         os.rename(folder, output)
     except OSError as error:
         raise JobError(f"{output} cannot be written ({error.strerror})") from None
-    fsync_folder(output.parent)
 
 
 def unfinished(output):
-    """Folders of releases to the same output that still run, or were killed."""
-    return sorted(output.parent.glob(f".{glob.escape(output.name)}.*{UNFINISHED}"))
+    """Folder of a release until it is published; a JobError if the output can have no name."""
+    if output.name in ("", ".."):
+        raise JobError(f"--output: must be a new folder, not {output}")
+    return output.with_name(f".{output.name}{UNFINISHED}")
