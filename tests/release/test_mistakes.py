@@ -125,7 +125,13 @@ MISTAKES = {
         LOGISTIC | {"columns": ["y", "a", "b "]},
         NEWTON,
         [],
-        "has no line of names, or has there no column b",
+        "columns: b : data.csv has no such columns, or no line of names",
+    ),
+    "a misspelt column": (
+        GAUSSIAN | {"columns": ["y"], "data": "data.parquet"},
+        STATISTICS,
+        [],
+        "columns: y: data.parquet has no such columns, or no line of names, as its ledger has rec",
     ),
     "noisy statistics of a regression": (
         LOGISTIC,
@@ -273,6 +279,8 @@ def study_of(place, model, algorithm):
     study = {"study": "mistakes", "models": {"mine": model}, "algorithms": {"it": algorithm}}
     (place.folder / "study.yaml").write_text(yaml.safe_dump(study))
     (place.folder / "own.py").write_text(OWN)
+    names = [name.strip() for name in model.get("columns", ["x", "secret"])]
+    place.write_data([",".join(names), *[",".join("1" for _ in names)] * 60])
     if model["data"] != "data.csv":
         (place.folder / "data.csv").unlink()
         (place.folder / model["data"]).write_bytes(as_parquet(["x"], np.ones((60, 1))))

@@ -71,6 +71,12 @@ def test_an_exception_says_whether_something_is_spent(monkeypatch, status, kind)
     assert str(caught.value) == said
 
 
+def test_a_release_that_is_published_and_not_noted_is_no_error(monkeypatch):
+    fake(monkeypatch, "import sys; print('out'); print('release: a', file=sys.stderr); sys.exit(4)")
+    with pytest.warns(UserWarning, match="release: a"):
+        assert notebook.run("release", []) == "out\n"
+
+
 def test_an_interrupt_is_passed_on_and_the_command_says_what_is_spent(monkeypatch, tmp_path):
     began = tmp_path / "began"
     fake(

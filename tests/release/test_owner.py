@@ -93,6 +93,21 @@ def test_a_file_with_fewer_rows_than_are_declared_gets_no_ledger(data):
     owner.new(other, 2.0, 1e-5, "any", 10)
 
 
+def test_columns_are_known_by_digests(data):
+    """So a misspelt one is refused before anything is spent, and no first row is in the ledger."""
+    ledgers.read(data).require_columns(["x"])
+    with pytest.raises(JobError, match=r"columns: y, z: data\.csv has no such columns, or no line"):
+        ledgers.read(data).require_columns(["y", "x", "z"])
+    data.write_text(TEN.replace("x", "secret-name"))
+    owner.change(data, "another name")
+    ledgers.read(data).require_columns(["secret-name"])
+    assert b"secret-name" not in ledgers.path_of(data).read_bytes()
+    found = ledgers.read(data)
+    for line in found.lines:  # as earlier versions wrote it
+        line.pop("columns")
+    found.require_columns(["y"])
+
+
 @pytest.mark.parametrize("text", ["", " ", "a\nb", "a\rb", "\x1b[2J", "relev\udce9", "\u202ea"])
 def test_a_reason_or_an_owner_is_one_line_of_text(data, text):
     """It is shown, and a reason is published: neither a line of that nor its end can be forged."""
@@ -110,13 +125,13 @@ def test_a_reason_of_earlier_versions_forges_nothing_either(place, capsys, monke
 
     place.ledger()
     monkeypatch.setattr(owner, "require_text", lambda *_: None)
-    owner.change("data.csv", "relev\udce9\n    2026-01-01  published", epsilon=20.0)
+    owner.change("data.csv", "relev\udce9\n\x1b    2026-01-01  published", epsilon=20.0)
     capsys.readouterr()
     assert place.run("ledger", "show", "data.csv") == 0
     shown = capsys.readouterr().out
-    assert "changed: epsilon 20 (relev\ufffd\ufffd    2026-01-01  published)\n" in shown
+    assert "changed: epsilon 20 (relev\ufffd \ufffd 2026-01-01 published)\n" in shown
     said = statement.changed(statement.history(ledgers.read("data.csv")))
-    assert "because: relev\ufffd\ufffd    2026-01-01  published\n" in said
+    assert "because: relev\ufffd \ufffd 2026-01-01 published\n" in said
     said.encode()
 
 

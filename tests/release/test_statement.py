@@ -124,7 +124,7 @@ def test_the_history_of_the_budget_is_published(place, made_up):
     facts, text = published(place)
     assert [budget["epsilon"] for budget in facts["all_releases"]["budgets"]] == [1]
     assert "has changed the budget" not in text
-    for change in (("--epsilon", 50, "--reason", "the board\nagreed"), ("--reason", "row 3")):
+    for change in (("--epsilon", 50, "--reason", "the board agreed"), ("--reason", "row 3")):
         assert place.run("ledger", "change", "data.csv", *change) == 0
     facts, text = published(place, "more")
     whole = facts["all_releases"]

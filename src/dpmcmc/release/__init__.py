@@ -3,9 +3,13 @@
 `docs/release.md` says what is promised, to whom, and proves it. Here are
 
     command       the commands `ledger`, `release` and `rehearse`
+    options       their options
     reading       the study's file: a model, an algorithm, and where the data are
     plan          the method and cost of a release, computed without the data
+    budget        the epsilon and delta of all releases of a ledger together
     ledger        the budget of a file of data and the releases that spent it, on disk
+    lines         its lines: appended whole under a lock, and checked
+    owner         what only the owner does: make a ledger, change its budget
     data_process  the only process that reads the data; it returns draws or one of a few error codes
     libraries     a check that libraries are the installed ones
     launcher      start of that process; it understands only these answers

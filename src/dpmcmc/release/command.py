@@ -174,6 +174,7 @@ def release(arguments):
     data = data_of(given.study, given.model)
     found = ledgers.read(data)
     part = read_part(given.study, given.model, given.algorithm, found.rows_for(given.rows))
+    found.require_columns(part.columns)
     planned = plan(
         part,
         given.epsilon,

@@ -77,6 +77,26 @@ class Ledger(NamedTuple):
             raise JobError(f"--rows: must be given, one of {listed(declared)}")
         return asked or declared[0]
 
+    def require_columns(self, columns):
+        """Raise a JobError for columns that the file does not have, as its owner has recorded it.
+
+        Parameters
+        ----------
+        columns : list of str
+        """
+        line = self.budgets[-1]  # without names for an array, and of earlier versions
+        known = line.get("columns")
+        missing = [
+            name
+            for name in columns
+            if known and fingerprint(name.encode(), line["salt"]) not in known
+        ]
+        if missing:
+            raise JobError(
+                f"columns: {', '.join(missing)}: {self.path.stem} has no such columns, or no line "
+                "of names, as its ledger has recorded it"
+            )
+
     @property
     def releases(self):
         """Lines of releases that count: all but those that never looked at the data."""

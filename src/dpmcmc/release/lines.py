@@ -186,8 +186,9 @@ def fsync_folder(folder):
 
 
 def printable(text):
-    """A text without control characters, nor what is no text: neither forges a line."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """A text in one line, without control characters or what is no text: it forges no other."""
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
 def today():

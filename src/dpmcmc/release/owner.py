@@ -237,5 +237,7 @@ def budget_line(data, epsilon, delta, kinds, rows, **more):
     line = {"kind": "budget", "format": FORMAT, "epsilon": epsilon, "delta": delta}
     line |= {"kinds": kinds, "rows": rows, "relation": RELATION, "salt": salt}
     line |= {"fingerprint": fingerprint(Path(data).read_bytes(), salt)}
+    if names := DataFile(data).names:  # as digests, because a first line may be a row
+        line |= {"columns": [fingerprint(name.encode(), salt) for name in names]}
     more = {key: value for key, value in more.items() if value is not None}
     return line | more | {"date": today()}
