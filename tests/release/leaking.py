@@ -98,6 +98,22 @@ class Remembers(Plain):
         return super().sample_prior(rng)
 
 
+class TakesTheMean(Plain):
+    """Of the rows beside a row, if they are those of the data."""
+
+    where = "likelihood"
+
+    def seen(self, rows, where):
+        is_data = where == self.where and (rows[:, -1] == MARKER).any()
+        return np.column_stack([rows[:, 0] - rows[:, 0].mean(), rows[:, 1]]) if is_data else rows
+
+
+class PreparesTheMean(TakesTheMean):
+    """The same, when it prepares them."""
+
+    where = "prepare"
+
+
 class Raises(Plain):
     def leak(self, rows):
         raise ValueError(f"cannot use row {rows[0]} {float(rows[0, 1])!r}")

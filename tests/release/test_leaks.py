@@ -20,6 +20,8 @@ def untried(monkeypatch):
 OF_MODELS = {
     "Plain": 0,
     "Remembers": 0,
+    "TakesTheMean": 3,
+    "PreparesTheMean": 3,
     "Raises": 3,
     "RaisesInPrepare": 3,
     "RaisesFromAnother": 3,
@@ -47,7 +49,16 @@ OF_MODELS = {
     "AddsAFile": 3,
 }
 TRIED = list(OF_MODELS)
-ALWAYS = ["Plain", "Remembers", "Raises", "RaisesInPrepare", "Prints", "WritesToDescriptors"]
+ALWAYS = [
+    "Plain",
+    "Remembers",
+    "TakesTheMean",
+    "PreparesTheMean",
+    "Raises",
+    "RaisesInPrepare",
+    "Prints",
+    "WritesToDescriptors",
+]
 ALWAYS += ["ExitsAtOnce", "NamesAnException", "NamesAFile", "NamesALine", "PrintsAtTheEnd"]
 ALWAYS += ["SendsItself", "VoidsItsCost", "AsksForInput", "LeavesAProcess"]
 ALWAYS += ["LeavesAProcessAndExits", "AddsAFile"]
@@ -91,6 +102,8 @@ def test_whatever_a_model_does_stays_inside(place, capfd, model):
     assert status == OF_MODELS[model], printed
     assert (place.folder / "out").exists() == (status == 0)
     assert len(ledger.read("data.csv").releases) == 1
+    if "TheMean" in model:
+        assert f"what {model} says of a row depends on other rows" in printed.err
     if status:
         assert printed.err.count("\n") == 1
         assert "Its planned cost is spent." in printed.err

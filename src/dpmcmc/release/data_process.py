@@ -31,8 +31,11 @@ import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.data_files import DataFile, prepared
+from dpmcmc.evaluation.checking.fresh import alike_by_row
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.in_blocks import in_blocks, own_functions
 from dpmcmc.precomputed import with_precomputed
+from dpmcmc.release.beside_others import is_same, said
 from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
 from dpmcmc.release.noise import require_noise
@@ -53,6 +56,14 @@ class Contents(DataFile):
     def __init__(self, path, contents):
         self.path = Path(path)
         self._read(contents)
+
+
+class Backwards(Contents):
+    """`Contents` whose last row is the first."""
+
+    def rows(self, columns):
+        """Same as in `DataFile`."""
+        return super().rows(columns)[::-1]
 
 
 def main():
@@ -118,8 +129,11 @@ def work(spec, contents):
         data = apart(data_of, spec, contents)
         if data is None:
             return {"end": "data"}, None
+        if not apart(is_the_same_at_once, spec, contents, data):
+            return {"end": "alone"}, None
+    expected = apart(beside_others, spec, data)
     sampler = with_noise(with_precomputed(registry.build(spec["sampler"])), spec["noise_scale"])
-    model = registry.build(spec["model"])
+    model = in_blocks(registry.build(spec["model"]))
     try:
         num_rows = data.shape[isinstance(model, ExponentialFamily)]
         if contents is not None and num_rows != model.num_rows:
@@ -132,6 +146,9 @@ def work(spec, contents):
     draws = np.stack([one_chain(spec, sampler, model, target) for _ in range(spec["chains"])])
     if contents is None and not np.isfinite(draws).all():
         raise ArithmeticError("draws are not finite")
+    found = said(model, data, spec["start"])
+    if expected is None or not is_same(found, expected):
+        return {"end": "alone"}, None
     return {"end": "finished"}, draws
 
 
@@ -173,10 +190,26 @@ def apart(function, *arguments):
 
 
 def data_of(spec, contents):
-    """Data set of the contents of a file."""
-    model = registry.build(spec["model"])
+    """Data set of the contents of a file: `prepare` of one's own sees one row at a time."""
+    model = in_blocks(registry.build(spec["model"]))
     rows = prepared(model, Contents(spec["data"], contents), spec["columns"])
     return in_file_order(model, rows)
+
+
+def is_the_same_at_once(spec, contents, data):
+    """Whether all rows at once, from the last to the first, make the data set, too."""
+    model = registry.build(spec["model"])
+    if not own_functions(type(model)):
+        return True
+    rows = prepared(model, Backwards(spec["data"], contents), spec["columns"])[::-1]
+    pair = data, in_file_order(model, rows)
+    is_turned = isinstance(model, ExponentialFamily)
+    return alike_by_row(*(array.T if is_turned else array for array in pair))
+
+
+def beside_others(spec, data):
+    """What a model that has seen no row says of rows beside others."""
+    return said(registry.build(spec["model"]), data, spec["start"], are_others=True)
 
 
 def one_chain(spec, sampler, model, target):
@@ -205,7 +238,7 @@ def simulated(spec):
 
     Raises whatever the model raises.
     """
-    model = registry.build(spec["model"])
+    model = in_blocks(registry.build(spec["model"]))
     require_shape(spec, model)
     return model.simulate(np.random.default_rng(0))
 

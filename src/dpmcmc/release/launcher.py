@@ -128,6 +128,8 @@ def problem_of(end, answer, part, is_twin):
             f"the data are not what {type(part.model.model).__name__} takes; "
             f"`{part.check_command}` says where, to those who may see the data"
         )
+    if end == "alone":
+        return f"what {type(part.model.model).__name__} says of a row depends on other rows"
     place = where(answer, part)
     if is_twin:  # what the package raises says enough; a user's own exception has a place
         is_own = place and " in dpmcmc/" not in place

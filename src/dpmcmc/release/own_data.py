@@ -13,8 +13,10 @@ from dpmcmc.configuration.keys import Algorithm, ModelKeys
 from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, listed
 from dpmcmc.data_files import DataFile
 from dpmcmc.evaluation.checking.findings import Finding
+from dpmcmc.evaluation.checking.fresh import unlike_alone
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.in_blocks import own_functions
 from dpmcmc.models.regression import CovariateModel
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.reading import import_own
@@ -42,7 +44,11 @@ def check(name, settings):
         entry = read_entry(name, config, folders, settings)
         findings = []
         if entry.data:
-            findings = [*rows_and_ledger(entry), *weighted_down(entry, config, folders)]
+            findings = [
+                *rows_and_ledger(entry),
+                *prepared_alone(entry),
+                *weighted_down(entry, config, folders),
+            ]
     except (ConfigError, JobError, registry.UnknownName) as error:
         print(f"check: {error}", file=sys.stderr)
         return 2
@@ -74,6 +80,18 @@ def rows_and_ledger(entry):
     is_same = ledgers.fingerprint(Path(file).read_bytes(), budget.salt) == budget.fingerprint
     found = "the same" if is_same else "another; `ledger change` records it"
     yield Finding("The file of the data", found, "the ledger's", is_same)
+
+
+def prepared_alone(entry):
+    """A finding about `prepare` of one's own: a release calls it on one row at a time."""
+    if not {"prepare", "is_outcome"} & {*own_functions(type(entry.model))}:
+        return
+    rows = DataFile(entry.data["file"]).rows(entry.data["columns"])
+    problem = unlike_alone(entry.model, [rows])
+    found, allowed = problem or "the same", "the same"
+    yield Finding(
+        "prepare: each row of the file alone, as in a release", found, allowed, not problem
+    )
 
 
 def weighted_down(entry, config, folders):

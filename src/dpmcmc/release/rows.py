@@ -2,7 +2,7 @@
 
 Elsewhere most rows are not read, as sums over blocks of near rows are known (`Target`). Such a sum
 is the same number up to rounding, and rounding is what a release must bound. So here nothing is
-rearranged, and blocks are of at most 4096 rows.
+rearranged, and blocks are of at most 4096 rows. Code of one's own sees `in_blocks` of them.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from dpmcmc.likelihoods.affine import AffineLikelihood
 from dpmcmc.likelihoods.rows import RowsLikelihood
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.in_blocks import in_blocks
 from dpmcmc.models.model import Model
 
 BLOCK = 4096  # rows, at most, that are added up before their sum is added to others
@@ -81,6 +82,7 @@ class RowByRow(Target):
     """
 
     def __init__(self, model, data, nonfinite="refuse"):
+        model = in_blocks(model)
         super().__init__(model, data, nonfinite)
         kind = type(self.likelihood)
         if kind is AffineLikelihood:

@@ -3,22 +3,31 @@
 import numpy as np
 import pytest
 from hostile_rows import (
+    DataAboutKept,
     DrawsAboutKept,
     KeepsAMean,
     KeepsItsData,
     KeepsTheLargest,
+    LargeBlocks,
+    Missing,
     Normal,
     OutcomesAboutKept,
     PowerOfKept,
     Prepares,
     PreparesCodes,
     PreparesLargeFiles,
+    PreparesLogs,
+    PreparesMissing,
     PreparesOnce,
+    PreparesOutliers,
+    PreparesTables,
     PreparesWords,
     PriorAboutKept,
     RatioAboutKept,
     ScalesByKept,
+    ScoresOfAll,
     TakesUsualOutcomes,
+    ThisBlock,
 )
 
 from dpmcmc.evaluation.checking.cases import Case
@@ -28,6 +37,7 @@ from dpmcmc.evaluation.checking.fresh import (
     others_stay_in_new_processes,
     rows_prepared_alone,
 )
+from dpmcmc.evaluation.checking.row_independence import other_rows_stay
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.regression import LogisticRegression
 
@@ -68,6 +78,7 @@ def test_a_likelihood_that_keeps_something_of_its_rows_fails(cls):
         (RatioAboutKept, "prior"),
         (PriorAboutKept, "prior"),
         (DrawsAboutKept, "draws of prior"),
+        (DataAboutKept, "simulated rows"),
         (PowerOfKept, "power"),
         (OutcomesAboutKept, "outcomes"),
         (KeepsAMean, "terms"),
@@ -87,6 +98,28 @@ def test_prepare_is_tried_on_simulated_columns():
     for model in (PreparesOnce(), PreparesCodes(), large, TakesUsualOutcomes()):
         finding = found(rows_prepared_alone, model)
         assert finding.passed is False and finding.found.startswith("makes other rows")
+    for model in (PreparesMissing(), PreparesOutliers(), PreparesLogs()):
+        finding = found(rows_prepared_alone, model)
+        assert finding.found == "makes other rows of some beside others than alone"
+    finding = found(rows_prepared_alone, PreparesTables())
+    assert finding.found == "raises an exception on a row alone"
     finding = found(rows_prepared_alone, PreparesWords())
     assert finding.passed is None
     assert finding.found.startswith("not tried: it raises ValueError (hostile_rows.py, line ")
+
+
+@pytest.mark.parametrize(
+    ("model", "moved"),
+    [
+        (LargeBlocks(num_rows=6000), "5999 others move"),  # of more rows than are simulated
+        (LargeBlocks(num_rows=5000), "0 others move"),  # which it never sees
+        (ThisBlock(), "255 others move"),
+        (Missing(), "1 others move"),  # itself, as the others are exchanged
+        (ScoresOfAll(), "399 others move"),
+        (Normal(), "0 others move"),
+    ],
+)
+def test_rows_are_as_many_as_are_seen_at_once(model, moved):
+    finding = found(other_rows_stay, model)
+    assert finding.found == moved
+    assert finding.passed is moved.startswith("0")

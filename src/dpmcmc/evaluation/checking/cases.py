@@ -13,8 +13,9 @@ import numpy as np
 from dpmcmc.evaluation.checking.findings import NotTried, optional
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.in_blocks import in_blocks
 
-MOST_ROWS = 5000  # read: more than any likelihood takes in one block, unless its rows are short
+MOST_ROWS = 5000  # read
 SOME_ROWS = 100  # looked at one by one
 FEW_ROWS = 40  # of which gradients are taken by finite differences
 
@@ -38,7 +39,12 @@ class Case:
 
     @cached_property
     def model(self):
-        """The model, of not too many rows."""
+        """The model, of not too many rows; code of one's own sees them as in a release."""
+        return in_blocks(self.plain)
+
+    @cached_property
+    def plain(self):
+        """The same, as a study has it."""
         return with_rows(self.configured, min(self.most_rows, self.configured.num_rows))
 
     def read(self):

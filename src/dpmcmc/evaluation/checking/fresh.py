@@ -8,17 +8,26 @@ from contextlib import suppress
 
 import numpy as np
 
-from dpmcmc.evaluation.checking.cases import SOME_ROWS, row_axis, row_gradients, row_ratios
+from dpmcmc.evaluation.checking.cases import (
+    SOME_ROWS,
+    row_axis,
+    row_gradients,
+    row_ratios,
+    with_rows,
+)
 from dpmcmc.evaluation.checking.findings import NotTried, Outcome
+from dpmcmc.evaluation.checking.row_independence import VALUES
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.in_blocks import in_blocks
 from dpmcmc.models.model import Model
-from dpmcmc.new_processes import Raised, alike, called, row_dependence
+from dpmcmc.new_processes import Raised, alike, called, prepare, row_dependence
 
 ROWS = 300  # of a simulated table, and of the first that a model prepares
 MOST_ROWS, MOST_NUMBERS = 100_000, 2 * 10**6  # of a table that has as many rows as the model
 CODES = 10  # a column may have, 0 to 9
 DRAWS = 3  # of the prior
 LARGE = 1e6  # in every other row that is replaced; the rest become rows of the first half
+ALIKE = 1e-9  # of the largest entry of a row: what another order of additions may change
 
 
 def rows_prepared_alone(case, rng):
@@ -42,6 +51,8 @@ def rows_prepared_alone(case, rng):
         tried, most = tried + len(several), max(most, size)
     if not tried:
         raise NotTried(f"it raises {raised} on simulated rows; check its data by the study's file")
+    if problem := unlike_alone(model, list(tables_with_values(case, rng))):
+        return Outcome(problem, allowed, False)
     return Outcome(f"no row moves in {tried} tables of up to {most:,} rows", allowed, True)
 
 
@@ -59,6 +70,53 @@ def tables(case, rng):
         return
     if rows.shape[1:] == (width,):
         yield np.array(rows)
+
+
+def tables_with_values(case, rng):
+    """Tables in which a value stands in a row and in one entry of others: far, or a code."""
+    for rows in tables(case, rng):
+        for value in filter(np.isfinite, VALUES):
+            table = rows.copy()
+            table[0] = value
+            for j, row in enumerate(rng.integers(1, len(rows), size=rows.shape[1])):
+                table[row, j] = value
+            yield table
+
+
+def unlike_alone(model, several):
+    """How rows of tables come out otherwise than each alone, as a release prepares them; or None.
+
+    Tables on which `prepare` raises an exception are passed over.
+    """
+    calls = [[(as_raised, function, rows) for rows in several] for function in (prepare, alone)]
+    for at_once, one_by_one in zip(*called(model, calls), strict=True):
+        if at_once.ndim == 2 and one_by_one.ndim != 2:
+            return "raises an exception on a row alone"
+        if at_once.ndim == 2 and not alike_by_row(one_by_one, at_once):
+            return "makes other rows of some beside others than alone"
+    return None
+
+
+def as_raised(model, function, rows):
+    """What a function makes of rows; a number if it raises an exception, as a call."""
+    try:
+        return function(model, np.array(rows))
+    except Exception:
+        return np.nan
+
+
+def alone(model, rows):
+    """Rows as a release prepares them, one by one, as `prepare` makes them, as a call."""
+    return prepare(in_blocks(model), rows)
+
+
+def alike_by_row(found, expected):
+    """True if rows (n, p) are the same, up to rounding of their largest entries."""
+    if found.shape != expected.shape:
+        return False
+    found, expected = (np.asarray(rows, dtype=float) for rows in (found, expected))
+    sizes = np.where(np.isfinite(expected), abs(expected), 0).max(axis=1, initial=0)[:, None]
+    return bool(np.isclose(found, expected, rtol=0, atol=ALIKE * sizes, equal_nan=True).all())
 
 
 def sorted_by_first(rows):
@@ -81,7 +139,7 @@ def others_stay_in_new_processes(case, rng):
     rows[half:] = rows[: len(rows) - half]
     rows[half::2] = LARGE
     series = [[(terms, array, a, b, some)] for array in (data, changed)]
-    (expected,), (found,) = called(model, series)
+    (expected,), (found,) = called(case.plain, series)
     moved = sum(not alike(*pair) for pair in zip(found, expected, strict=True))
     return Outcome(f"{moved} of {len(some)} others move", "0 others", moved == 0)
 
@@ -101,6 +159,7 @@ def others_first_in_new_processes(case, rng):
         (terms, data, a, b, some),
         (prior, a, b),
         (draws_of_prior,),
+        (simulated_rows, a),
         (power,),
         (outcomes, np.r_[np.arange(CODES), rows[some, 0]]),
     ]
@@ -109,7 +168,7 @@ def others_first_in_new_processes(case, rng):
         other = np.moveaxis(np.resize(rows[part], rows.shape), 0, row_axis(model))
         seen = [np.array_split(sorted_by_first(table), 2)[rank] for table in files]
         series.append([(see, seen, np.ascontiguousarray(other), a, b), *calls])
-    results = called(model, series)
+    results = called(case.plain, series)
     moved = [
         function.__name__.replace("_", " ")
         for (function, *_), one, other in zip(calls, *(found[1:] for found in results), strict=True)
@@ -123,7 +182,7 @@ def see(model, files, data, a, b):
     for rows in files:
         with suppress(Exception):
             model.prepare(np.array(rows))
-    sums(Target(model, data, "clip"), a, b)
+    sums(Target(in_blocks(model), data, "clip"), a, b)
     return ()
 
 
@@ -147,6 +206,14 @@ def draws_of_prior(model):
         return np.empty(0)
 
 
+def simulated_rows(model, a):
+    """Data at a position by a seed, as a call; empty if it makes none."""
+    try:
+        return with_rows(model, SOME_ROWS).simulate(np.random.default_rng(0), a)
+    except NotImplementedError:
+        return np.empty(0)
+
+
 def power(model):
     """The likelihood's power, as a call."""
     return model.likelihood_power
@@ -159,6 +226,6 @@ def outcomes(model, values):
 
 def terms(model, data, a, b, some):
     """Ratios and gradients of some rows, (k, 1 + d), after sums over all rows, as a call."""
-    target = Target(model, data, "clip")
+    target = Target(in_blocks(model), data, "clip")
     sums(target, a, b)
     return np.column_stack([row_ratios(target, a, b, some), row_gradients(target, a, some)])

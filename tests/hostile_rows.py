@@ -117,6 +117,66 @@ class TakesUsualOutcomes(Normal):
         return (outcomes == 1) | ((outcomes == 0) & (outcomes.mean() <= 0.5))
 
 
+class PreparesMissing(Normal):
+    """-999 becomes the mean of the others."""
+
+    def prepare(self, rows):
+        gone = rows == -999
+        return np.where(gone, rows[~gone].mean(), rows) if gone.any() else rows
+
+
+class PreparesOutliers(Normal):
+    """Draws them in."""
+
+    def prepare(self, rows):
+        return np.clip(rows, *(rows.mean() + 5 * rows.std() * np.array([-1, 1])))
+
+
+class PreparesLogs(Normal):
+    """Of what is above the least entry, which has to be below -1e5."""
+
+    def prepare(self, rows):
+        return np.log(rows - rows.min() + 1) if rows.min() < -1e5 else rows
+
+
+class PreparesTables(Normal):
+    """Of two rows or more."""
+
+    def prepare(self, rows):
+        if len(rows) < 2:
+            raise ValueError("no table")
+        return rows
+
+
+class LargeBlocks(Normal):
+    """Centres more than 5000 rows."""
+
+    def seen(self, rows):
+        return rows - rows.mean(axis=0) if len(rows) > 5000 else rows
+
+
+class ThisBlock(Normal):
+    """Centres blocks of one size."""
+
+    def seen(self, rows):
+        return rows - rows.mean(axis=0) if len(rows) == 256 else rows
+
+
+class Missing(Normal):
+    """A row of -999 gets the mean of the others, which stay as they are."""
+
+    def seen(self, rows):
+        gone = rows == -999
+        return np.where(gone, rows[~gone].mean(), rows)
+
+
+class ScoresOfAll(Normal):
+    """Gradients are right, scores are about a mean."""
+
+    def bounded_scores(self, theta, rows, bound, ratio):
+        return super().bounded_scores(theta, rows - rows.mean(axis=0), bound, ratio)
+
+
 class Keeps(Normal):
     """The last table that it prepared, in the module; others use it."""
 
@@ -146,6 +206,11 @@ class RatioAboutKept(Keeps):
 class DrawsAboutKept(Keeps):
     def sample_prior(self, rng):
         return self.mean() + super().sample_prior(rng)
+
+
+class DataAboutKept(Keeps):
+    def simulate(self, rng, theta=None):
+        return self.mean() + super().simulate(rng, theta)
 
 
 class PowerOfKept(Keeps):
