@@ -78,6 +78,7 @@ def run(program, commands, arguments=None, more=""):
     more : str, optional
         Last lines of --help.
     """
+    open_closed_streams()
     sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: an ASCII terminal is no error
     name, *options = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
@@ -138,3 +139,13 @@ def imported(command, place, extra):
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         sys.exit(f"{command}: {missing(error.name, extra)}")
+
+
+def open_closed_streams():
+    """Let standard streams that are closed lead nowhere; else files that are opened become them."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))

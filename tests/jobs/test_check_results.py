@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc_studies.jobs.check_results import frame_differences
+from dpmcmc_studies.jobs.check_results import frame_differences, within
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ from dpmcmc_studies.jobs.check_results import frame_differences
 def test_columns_that_differ_are_named_with_their_first_rows(was, now, said):
     tables = (pd.DataFrame({"x": values, "y": 1.0}) for values in (was, now))
     assert frame_differences("t.csv", *tables) == said
+
+
+def test_what_is_run_fits_into_a_time_and_one_chain_may_be_long():
+    assert within([5, 1, 4, 30, 2, 1], count=9, total=9, most=3) == [0, 1, 4, 5]
+    assert within([5, 1, 4, 30, 2, 1], count=2, total=9, most=3) == [0, 1]

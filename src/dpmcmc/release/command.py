@@ -33,7 +33,6 @@ MAY_BE = "`ledger show` says what is spent."
 
 def main(name, arguments):
     """Run one of the commands; returns the exit status."""
-    open_closed_streams()
     interrupt_on(signal.SIGTERM, signal.SIGHUP)
     try:
         return COMMANDS[name](arguments)
@@ -60,16 +59,6 @@ def say(text):
         print(text, flush=True)
     except OSError:
         tell(text)
-
-
-def open_closed_streams():
-    """Let standard streams that are closed lead nowhere; else files that are opened become them."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(descriptor, True)
-    os.close(descriptor)
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def interrupt_on(*signals):

@@ -16,19 +16,23 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from dpmcmc.evaluation.scores import prior_draws
-from dpmcmc.files import JobError, replacing
+from dpmcmc.files import JobError, replacing, write_json
 from dpmcmc_studies.frames import FINGERPRINT, read_csv
 from dpmcmc_studies.jobs.chain_files import Given
 from dpmcmc_studies.jobs.chain_tables import sample_row
 from dpmcmc_studies.jobs.fingerprints import OF_CHAINS
 from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_studies
 from dpmcmc_studies.jobs.reuse import FILES, KEYS, Reuse, is_named
+from dpmcmc_studies.jobs.samplers import build_sampler
 from dpmcmc_studies.jobs.score_tables import score_row
 from dpmcmc_studies.study.loading import load_study, study_files
 from dpmcmc_studies.study.old import FILE
 
 CHAINS = 20  # that are run of a study, unless more are asked for
-MOST_SECONDS = 2.0  # CPU time of a chain that is run, in the median of its cell
+MODELS = 3  # of a study, from which they are drawn: each needs data and a reference sample
+SECONDS = 28.0  # CPU time of chains of a study: some 200 of all seven
+MOST_SECONDS = 2.0  # of a chain, in the median of its cell; one chain may take longer
+BUDGETS = 2  # that are computed anew of a study; others are taken from what is committed
 OF_CELLS = ["widened_ratio"]  # columns of scores that hang on all samples of a cell
 MOST_NAMED = 3  # rows that differ, of a column
 
@@ -53,7 +57,7 @@ def check_results(studies, chains=CHAINS, renew=False):
         for line in old_results(reuse):
             print(f"docs/{study.name}: {line}", flush=True)
         samples, parts = changed(reuse) if renew else drawn(reuse, int(chains))
-        lines = needless(reuse) + differences(reuse, samples, parts)
+        lines = needless(reuse) + differences(reuse, samples, parts, has_new_budgets=renew)
         text = f"{len(samples)} samples of chains and {len(parts)} other parts computed anew, "
         text += "which differ:" if lines else "all identical"
         if renew and not lines:
@@ -107,13 +111,23 @@ def drawn(reuse, chains):
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     rng = random.Random(f"{found.stdout.strip()} {study.name}")
     seconds, slow = seconds_of_chains(reuse), slow_models(reuse)
+    cells = [
+        cell
+        for cell in study.cells
+        if "/".join(cell) in seconds
+        and old.isdisjoint(f"{kind}/{'/'.join(cell)}" for kind in OF_CHAINS)
+    ]
+    models = sorted({cell.model for cell in cells})
+    models = rng.sample(models, min(len(models), MODELS))
     places = [
         (cell, number)
-        for cell in study.cells
-        if seconds.get("/".join(cell), MOST_SECONDS + 1) <= MOST_SECONDS
-        and old.isdisjoint(f"{kind}/{'/'.join(cell)}" for kind in OF_CHAINS)
+        for cell in cells
+        if cell.model in models
         for number in range(len(study.seeds_of(cell)) // m)
     ]
+    rng.shuffle(places)
+    of_places = [m * seconds["/".join(cell)] for cell, _ in places]
+    samples = [places[i] for i in within(of_places, chains // m, SECONDS, m * MOST_SECONDS)]
     quick = [
         part
         for part in reuse.committed
@@ -122,7 +136,19 @@ def drawn(reuse, chains):
         and part not in old
         and part.partition("/")[2] not in slow
     ]
-    return rng.sample(places, min(len(places), chains // m)), rng.sample(quick, min(len(quick), 1))
+    return samples, rng.sample(quick, min(len(quick), 1))
+
+
+def within(seconds, count, total, most):
+    """Places of at most so many costs: together at most a total, and at most one above `most`."""
+    chosen, left, has_long = [], total, False
+    for i, cost in enumerate(seconds):
+        is_long = cost > most
+        if len(chosen) < count and cost <= left and not (is_long and has_long):
+            chosen.append(i)
+            left -= cost
+            has_long |= is_long
+    return chosen
 
 
 def changed(reuse):
@@ -168,8 +194,11 @@ def seconds_of_chains(reuse):
 # -- Running and comparing -------------------------------------------------------------------------
 
 
-def differences(reuse, samples, parts):
-    """Compute samples and parts anew; lines of what differs from the committed ones."""
+def differences(reuse, samples, parts, has_new_budgets):
+    """Compute samples and parts anew; lines of what differs from the committed ones.
+
+    Unless all budgets are new, those of most cells are taken from what is committed.
+    """
     study = reuse.study
     m = study.chains_per_sample
     seeds = {place: range(place[1] * m, (place[1] + 1) * m) for place in samples}
@@ -180,8 +209,10 @@ def differences(reuse, samples, parts):
         kind, _, ids = part.partition("/")
         files |= {file.format(ids): (kind, part) for file in FILES[kind]}
     with scratch() as directory:
-        run_workflow(study, directory, [*targets, *files], parts)
         results = directory / "results" / study.name
+        if not has_new_budgets:
+            write_budgets(reuse, [cell for cell, _ in samples], results)
+        run_workflow(study, directory, [*targets, *files], parts)
         lines = sample_differences(reuse, seeds, results)
         for file, (kind, part) in files.items():
             name = Path(file).stem if kind in ("baselines", "intervals") else kind
@@ -191,6 +222,22 @@ def differences(reuse, samples, parts):
                 read_csv(results / file).drop(columns=FINGERPRINT),
             )
     return lines
+
+
+def write_budgets(reuse, cells, results):
+    """Write committed budgets where a run looks for them, but for those that are computed anew.
+
+    Tables have not the noise of a preparation, which takes no time.
+    """
+    study = reuse.study
+    for cell in sorted(set(cells), key=cells.index)[BUDGETS:]:
+        if build_sampler(study.budget(cell)).prepares:
+            continue
+        rows = committed_part(reuse, "budgets", f"chains/{'/'.join(cell)}")
+        row = rows.astype(object).where(rows.notna(), None).iloc[0].to_dict()
+        path = results / f"budgets/{'/'.join(cell)}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(row | {"iterations": int(row["iterations"])}, path)
 
 
 @contextmanager
