@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conftest import mechanism_of
 from row_models import PlainLogisticRows
-from test_samplers import streams
 
 from clipped_newton import NoisyNewton
 from dpmcmc.evaluation.checking.traces import same
@@ -18,9 +17,14 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.models.regression import RobustRegression
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.streams import Streams
 
 LOGISTIC = NoisyNewton(gradient_clip_bound=3.0, noise_scale=2.0)
 NORMAL_90 = 1.6449
+
+
+def streams(seed):
+    return Streams(*map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3)))
 
 
 def watched(seed=0):
