@@ -28,7 +28,7 @@ from dpmcmc_studies.jobs.score_tables import score_row
 from dpmcmc_studies.study.loading import load_study, study_files
 from dpmcmc_studies.study.old import FILE
 
-CHAINS = 20  # that are run of a study, unless more are asked for
+CHAINS = 10  # that are run of a study, unless more are asked for
 MODELS = 2  # of a study, from which they are drawn: each needs data and a reference sample
 SECONDS = 20.0  # CPU time of chains of a study: some 140 of all seven, and 200 with all else
 MOST_SECONDS = 2.0  # of a chain, in the median of its cell; one chain may take longer
