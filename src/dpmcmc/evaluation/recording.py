@@ -127,7 +127,7 @@ class RecordedStreams(Streams):
         except Stopped:
             return Step(None, False, self.released, self.batches)
         finally:
-            self.has_decided |= repr(self.acceptance.bit_generator.state) != repr(self._start[1])
+            self.has_decided |= self.acceptance.bit_generator.state != self._start[1]
         return Step(state, bool(info.is_accepted), self.released, self.batches)
 
     def _set(self, states):
