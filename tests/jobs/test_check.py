@@ -219,7 +219,7 @@ def test_what_a_model_raises_on_data_of_a_file_is_told_without_its_message(tmp_p
     ("wrong", "expected"),
     [
         (f"{GRADIENT}], axis=1) / self.s", "AttributeError: 'Line' object has no attribute 's'"),
-        (f"{GRADIENT}]) / self.sd", "ValueError: Line.gradient: must return an array of shape"),
+        (f"{GRADIENT}]) / self.sd", "ValueError: Line.gradient: must return terms of 256 rows"),
         ("residuals * np.nan], axis=1) / self.sd", "nan (theta[0])"),
     ],
 )

@@ -63,12 +63,15 @@ ALWAYS += ["ExitsAtOnce", "NamesAnException", "NamesAFile", "NamesALine", "Print
 ALWAYS += ["SendsItself", "VoidsItsCost", "AsksForInput", "LeavesAProcess"]
 ALWAYS += ["LeavesAProcessAndExits", "AddsAFile"]
 OF_DATA = {
-    "no line of names": lambda lines: [line.replace(",", ",S") for line in lines[1:]],
     "a text among numbers": lambda lines: [*lines[:-1], f"S{MARKER},{MARKER}"],
     "a value is missing": lambda lines: [*lines[:-1], f",{MARKER}"],
+    "another number of rows": lambda lines: [*lines, lines[-1]],
+}
+OF_FILES = {
+    "no line of names": lambda lines: [line.replace(",", ",S") for line in lines[1:]],
     "a row is longer": lambda lines: [*lines[:5], f"1,{MARKER},{MARKER}", *lines[6:]],
     "not UTF-8": lambda lines: "\n".join(lines).encode() + b"\n\xff\xfe,987654321.125\n",
-    "another number of rows": lambda lines: lines[:-1],
+    "fewer rows": lambda lines: lines[:-1],
 }
 
 
@@ -131,8 +134,8 @@ def test_a_file_that_reads_data_while_it_is_imported(place, capfd, name):
     (place.folder / "reads.py").write_text("import numpy\n\nnumpy.loadtxt('data.csv')\n")
     study = place.folder / "study.yaml"
     study.write_text(study.read_text().replace("leaking.py:Plain", "reads.py:Reads"))
-    place.write_data(["987654321.125,Alice"])
     place.ledger()
+    place.write_data(["987654321.125,Alice"])
     of = "study.yaml", "--model", "mine", "--algorithm", "newton", "--epsilon", "1"
     output = ["--output", "out"] * (name == "release")
     assert place.run(name, *of, *output) == 1
@@ -157,6 +160,15 @@ def test_data_that_do_not_fit(place, capfd, problem):
     expected = "as many rows" if "rows" in problem else "the data are not what Plain takes"
     assert expected in printed.err
     assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("problem", OF_FILES)
+def test_an_owner_learns_at_once_of_a_file_that_no_release_can_read(place, capfd, problem):
+    place.write("Plain", OF_FILES[problem](place.lines()))
+    budget = "--epsilon", 10, "--delta", 1e-3, "--rows", len(place.lines()) - 1
+    assert place.run("ledger", "new", "data.csv", *budget) == 1
+    assert not (place.folder / "data.csv.ledger").exists()
+    assert require_nothing(place, capfd).err.count("\n") == 1
 
 
 def test_a_huge_row_is_clipped_and_not_spoken_of(place, capfd):
