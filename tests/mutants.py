@@ -561,7 +561,7 @@ MUTANTS = [
     ),
     Mutant(
         "ledger: delta changes after a release",
-        "dpmcmc/release/ledger.py",
+        "dpmcmc/release/budget.py",
         "if self.delta != old.delta:",
         "if False:",
         "release/test_ledger.py",

@@ -52,10 +52,11 @@ def is_of_package(cls: type) -> bool:
 
 def in_blocks(model: Any) -> Any:
     """The model; one of one's own with functions that see a fixed number of rows at once."""
-    own = own_functions(type(model))
+    cls: type = type(model)
+    own = own_functions(cls)
     if not own or isinstance(model, Blocked):
         return model
-    blocked = object.__new__(blocked_class(type(model), own))
+    blocked: Any = object.__new__(blocked_class(cls, own))
     vars(blocked).update(vars(model))
     return blocked
 

@@ -106,7 +106,7 @@ def functions_of_rows(case, rng):
         from dpmcmc.likelihoods.jax import BLOCK as OF_JAX
         from dpmcmc.likelihoods.jax import jax
 
-        of_row, x, y = model.log_likelihood_row, *map(jax.numpy.asarray, (a, b))
+        of_row, x, y = model.log_likelihood_row, jax.numpy.asarray(a), jax.numpy.asarray(b)
         ratios = jax.jit(jax.vmap(lambda row: of_row(y, row) - of_row(x, row)))
         gradients = jax.jit(jax.vmap(lambda row: jax.grad(of_row)(x, row)))
         functions += [Function(one, case.target.data, [OF_JAX]) for one in (ratios, gradients)]
