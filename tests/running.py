@@ -106,10 +106,10 @@ def tables(directory, study="tiny"):
 def planned(directory, *arguments):
     """Files that would be made anew, below the results of the study.
 
-    Without the provenance, which follows every change.
+    Without the provenance and the fingerprints, which follow every change.
     """
     lines = snakemake(directory, "--summary", *arguments).stdout.splitlines()
     rows = [line.split("\t") for line in lines if line.count("\t") == 5][1:]
     pending = [Path(row[0]) for row in rows if row[5] == "update pending"]
     names = {Path(*file.parts[2:]).as_posix() for file in pending}
-    return sorted(names - {"provenance.json"})
+    return sorted(names - {"provenance.json", "parts.csv"})

@@ -10,8 +10,6 @@ from dpmcmc.extras import missing
 if TYPE_CHECKING:
     import pandas as pd
 
-FINGERPRINT = "fingerprint"  # a column for `make studies`, not for readers
-
 
 def checkout() -> Path | None:
     """Top of a checkout: the current folder, or where this package is; None without one."""
@@ -46,8 +44,7 @@ def results(study: str | PathLike[str], table: str = "summary") -> "pd.DataFrame
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing(error.name, "studies"), name=error.name) from None
     text = {"model": str, "algorithm": str}  # an id may be "007" or "nan"
-    found = pd.read_csv(file, dtype=text, keep_default_na=False, na_values=[""])
-    return found.drop(columns=FINGERPRINT, errors="ignore")
+    return pd.read_csv(file, dtype=text, keep_default_na=False, na_values=[""])
 
 
 def rows(study: str | PathLike[str], table: str) -> list[dict[str, str]]:

@@ -1,12 +1,8 @@
 """Tables as CSV files."""
 
-from pathlib import Path
-
 import pandas as pd
 
 from dpmcmc.files import reading, replacing
-
-FINGERPRINT = "fingerprint"  # column: settings and source that a row depends on
 
 
 def read_csv(path):
@@ -24,19 +20,6 @@ def write_csv(table, path):
     """Write a data frame; floats in full precision, missing values empty."""
     with replacing(path) as file:
         table.to_csv(file, index=False)
-
-
-def committed_rows(tables, name, fingerprint):
-    """Rows of a committed table that have a fingerprint, without it.
-
-    Parameters
-    ----------
-    tables : path
-        Directory of the committed tables.
-    name, fingerprint : str
-    """
-    table = read_csv(Path(tables, f"{name}.csv"))
-    return table[table[FINGERPRINT] == fingerprint].drop(columns=FINGERPRINT)
 
 
 def whole(table, column):

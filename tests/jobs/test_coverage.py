@@ -20,7 +20,7 @@ def test_a_model_without_exact_draws_has_coverage_and_a_short_budget_has_none(tm
         for cell in study.cells_of("robust-1000")
         if (cell.algorithm, study.runs[cell].epsilon) in tried
     ]
-    intervals(replace(spec, cells=cells, data_sets=10), "a-print", tmp_path / "intervals.csv")
+    intervals(replace(spec, cells=cells, data_sets=10), tmp_path / "intervals.csv")
     newton, hmc = read_csv(tmp_path / "intervals.csv").to_dict("records")
     assert newton["data_sets"] == 10 and 0.7 <= newton["coverage_90"] <= 1
     assert np.isnan([newton[name] for name in ("exact_coverage_90", "width_90", "sd_ratio")]).all()

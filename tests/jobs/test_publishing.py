@@ -1,6 +1,5 @@
 """Committed results are never gone, whenever `publish` is killed."""
 
-import json
 import os
 from types import SimpleNamespace
 
@@ -8,6 +7,7 @@ import pytest
 
 from dpmcmc.files import JobError
 from dpmcmc_studies.jobs import publishing
+from dpmcmc_studies.jobs.parts import read_parts, write_parts
 
 
 def folder(path, text):
@@ -52,22 +52,24 @@ def test_a_committed_reference_stays_where_a_run_needed_none(tmp_path, monkeypat
     docs, results = tmp_path / "docs/s", tmp_path / "results/s"
     for directory in (docs / "reference", results / "reference"):
         directory.mkdir(parents=True)
-    for name in ("study.json", "README.md"):
+    for name in ("study.json", "README.md", "provenance.json"):
         (results / name).write_text(name, encoding="utf-8")
     monkeypatch.setattr(publishing, "ROOT", tmp_path)
     monkeypatch.setattr(publishing, "DOCS", docs.parent)
     study = SimpleNamespace(name="s", notebooks={}, all_tables=[])
+    monkeypatch.setattr(publishing, "committed_files", lambda study: ["reference/m"])
 
     def published(fingerprint):
-        files = json.dumps({"files": {"reference/m": fingerprint}})
-        (results / "provenance.json").write_text(files, encoding="utf-8")
+        write_parts({"reference/m": fingerprint}, results / "parts.csv")
         publishing.publish_study(study)
         return {path.name: path.read_text() for path in docs.glob("reference/*")}
 
-    (docs / "reference/m-1-2.npy").write_text("committed", encoding="utf-8")
-    assert published("1-2") == {"m-1-2.npy": "committed"}
+    (docs / "reference/m.npy").write_text("committed", encoding="utf-8")
+    write_parts({"reference/m": "1-2"}, docs / "parts.csv")
+    assert published("1-2") == {"m.npy": "committed"}
     with pytest.raises(JobError, match=r"reference/m\.npy is missing: run the study first"):
         published("1-3")
-    assert (docs / "reference/m-1-2.npy").exists()
+    assert (docs / "reference/m.npy").read_text() == "committed"
     (results / "reference/m.npy").write_text("new", encoding="utf-8")
-    assert published("1-3") == {"m-1-3.npy": "new"}
+    assert published("1-3") == {"m.npy": "new"}
+    assert read_parts(docs) == {"reference/m": "1-3"}

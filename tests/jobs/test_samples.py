@@ -141,7 +141,6 @@ def test_a_sample_that_diverges_has_the_worst_of_each_number_and_none_is_missing
         model_entry={},
         data_sets=1,
         chains_per_sample=1,
-        seeds=1,
         mmd={"bandwidth_pairs": 100, "max_draws": 100},
         cells=[],
     )

@@ -9,7 +9,7 @@ from conftest import SMALL_MODELS
 
 from dpmcmc.evaluation import scores
 from dpmcmc_studies.analysis.worth import worth_table
-from dpmcmc_studies.frames import FINGERPRINT, read_csv
+from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs import score_tables
 from dpmcmc_studies.study import specs
 
@@ -83,11 +83,9 @@ def test_a_chain_that_diverges_or_is_too_short_scores_as_the_prior_does():
 
 def test_committed_rows_are_taken_as_they_are(tmp_path):
     of = given([normal(seed) for seed in range(3)])
-    committed = pd.DataFrame(cell(of, 3)).assign(**{FINGERPRINT: "a-b"})
+    committed = pd.DataFrame(cell(of, 3)).assign(run="epsilon-1")
     committed.to_csv(tmp_path / "scores.csv", index=False)
-    rows = specs.Rows(
-        tables=str(tmp_path), parts={"scores/normal/walk/epsilon-1": specs.Part("c-d", "a-b")}
-    )
+    rows = specs.Rows(tables=str(tmp_path), parts={"scores/normal/walk/epsilon-1": "a-b"})
     entry = {"class": "dpmcmc.models.gaussian:Gaussian", "num_rows": 10, "prior_variance": 1}
     of.spec.model_entry = entry | {"covariance": [[1, 0], [0, 1]], "true_position": [0, 0]}
     score_tables.score_table(of.spec, rows, tmp_path, None, tmp_path / "made.csv")

@@ -136,7 +136,7 @@ def test_the_other_tables_describe_the_same_study(results):
     timings = read(results, "timings")
     parts = ["startup_seconds", "load_seconds", "sampling_seconds"]
     costs = ["cpu_seconds", "wall_seconds", "peak_rss_mb", *parts]
-    assert list(timings.columns) == [*keys, "sample", *costs, "clip_bound", "fingerprint"]
+    assert list(timings.columns) == [*keys, "sample", *costs, "clip_bound", "run"]
     assert (timings[parts] >= 0).all(axis=None)
     assert (timings[parts].sum(axis=1) <= timings["cpu_seconds"] + 0.002).all()
     pd.testing.assert_frame_equal(timings[[*keys, "sample"]], chains[[*keys, "sample"]])

@@ -12,7 +12,7 @@ rule audit_case:
         mem_mb=megabytes(1000),
         runtime=minutes(lambda wildcards: 10 + study.config.audit.runs // 10_000),
     params:
-        **job("audit_case", part="audit/{case}"),
+        **job("audit_case"),
     message:
         "Audit of {wildcards.case}"
     shell:

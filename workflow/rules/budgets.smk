@@ -32,7 +32,8 @@ rule certification:
         mem_mb=megabytes(1000),
         runtime=minutes(10),
     params:
-        **job("certification", part="certified/{model}/{algorithm}/{run}"),
+        **job("certification"),
+        run="{run}",
     message:
         "Cost by its stand-in of {wildcards.algorithm} on {wildcards.model} by {wildcards.run}"
     shell:
@@ -50,7 +51,7 @@ rule accounting_curve:
         mem_mb=megabytes(1000),
         runtime=minutes(60),
     params:
-        **job("accounting_curve", part="accounting/{algorithm}/{accountant}"),
+        **job("accounting_curve"),
     message:
         "Iterations of {wildcards.algorithm} against epsilon by accountant {wildcards.accountant}"
     shell:

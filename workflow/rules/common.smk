@@ -69,18 +69,15 @@ def say_plan():
         print(line, file=sys.stderr)
 
 
-def job(name, of=None, part=None):
+def job(name, of=None):
     """Parameters of a rule: settings of its job, and the digest of the source behind its result.
 
-    Snakemake reruns jobs whose parameters change, but does not look into imported modules. `part`
-    is the name of the part of the results that a job of tables makes, with wildcards.
+    Snakemake reruns jobs whose parameters change, but does not look into imported modules.
     """
     entry = JOBS[name]
     params = {"source": lambda wildcards: entry.source(study, of or wildcards)}
     if entry.of is not None:
         params["spec"] = lambda wildcards: entry.settings(study, of or wildcards)
-    if part:
-        params["fingerprint"] = lambda wildcards: reuse.fingerprints[part.format(**wildcards)]
     return params
 
 

@@ -50,7 +50,8 @@ rule describe_study:
 
 rule provenance:
     output:
-        provenance=f"{RESULTS}/provenance.json",
+        versions=f"{RESULTS}/provenance.json",
+        parts=f"{RESULTS}/parts.csv",
     log:
         f"{RESULTS}/logs/provenance.log",
     conda:
@@ -60,8 +61,9 @@ rule provenance:
     params:
         **job("provenance"),
         data=[entry.data for entry in study.models.values()],
-        fingerprints=lambda wildcards: text_of(reuse.rows(*reuse.fingerprints.names)),
-        rows=lambda wildcards: text_of(reuse.rows(*committed_files(study)), is_ordered=True),
+        fingerprints=lambda wildcards: text_of(
+            reuse.in_effect([*reuse.fingerprints.names, *committed_files(study)]), is_ordered=True
+        ),
     message:
         "Record what makes the study"
     shell:

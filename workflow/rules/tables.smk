@@ -85,7 +85,7 @@ rule intervals:
         mem_mb=megabytes(1000, data_sets=4),
         runtime=minutes(240),
     params:
-        **job("intervals", part="intervals/{model}"),
+        **job("intervals"),
     message:
         "Intervals over data sets of {wildcards.model}"
     shell:

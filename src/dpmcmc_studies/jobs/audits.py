@@ -7,11 +7,11 @@ from dpmcmc.evaluation.audit import audit, cases
 from dpmcmc.files import JobError
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import seed_sequence
-from dpmcmc_studies.frames import FINGERPRINT, write_csv
+from dpmcmc_studies.frames import write_csv
 from dpmcmc_studies.study import study_specs
 
 
-def audit_case(spec: study_specs.AuditCase, fingerprint, output):
+def audit_case(spec: study_specs.AuditCase, output):
     """Bound the epsilon and mu of a sampler's own code from below by many runs, as CSV."""
     known = cases()
     if spec.case not in known:
@@ -35,4 +35,4 @@ def audit_case(spec: study_specs.AuditCase, fingerprint, output):
         "noise_variance": noise.variance,
         "noise_p_value": noise.p_value,
     }
-    write_csv(pd.DataFrame([row | {FINGERPRINT: fingerprint}]), output)
+    write_csv(pd.DataFrame([row]), output)

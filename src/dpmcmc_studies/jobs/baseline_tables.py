@@ -1,6 +1,7 @@
 """Tables of exact samples and of start points of one model, with their metrics."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ from dpmcmc import registry
 from dpmcmc.evaluation.metrics import compare, covariance
 from dpmcmc.files import read_npy
 from dpmcmc.random_streams import generator, start_point
-from dpmcmc_studies.frames import FINGERPRINT, committed_rows, write_csv
+from dpmcmc_studies.frames import read_csv, write_csv
 from dpmcmc_studies.jobs.data import held_out
+from dpmcmc_studies.jobs.parts import rows_of
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed
 
@@ -22,16 +24,16 @@ def baseline_table(
 
     The start points of a sample are compared as chains that never leave them. `posterior_sd` is
     the root of the summed variances of the reference sample. Rows that are taken are those that are
-    committed, with their fingerprint.
+    committed.
     """
-    [(now, taken)] = rows.parts.values()
+    [(part, taken)] = rows.parts.items()
     if taken:
         names = ("baselines", "starts")
-        tables = [committed_rows(rows.tables, name, taken) for name in names]
+        tables = [rows_of(read_csv(Path(rows.tables, f"{name}.csv")), part) for name in names]
     else:
         tables = compared(spec, reference, baselines)
     for table, path in zip(tables, (exact, starts), strict=True):
-        write_csv(table.assign(**{FINGERPRINT: taken or now}), path)
+        write_csv(table, path)
 
 
 def compared(spec, reference, baselines):

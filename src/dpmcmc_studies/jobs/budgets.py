@@ -101,7 +101,7 @@ def price_of(spec, budget):
     return Price(sampler, *size)
 
 
-def certification(spec: specs.Certification, budget, fingerprint, output):
+def certification(spec: specs.Certification, budget, run, output):
     """Price a cell's iterations by another accountant, with what that would allow, as CSV."""
     published, chains = read_json(budget), spec.chains_per_sample
     price = price_of(spec, published)
@@ -112,11 +112,12 @@ def certification(spec: specs.Certification, budget, fingerprint, output):
         "allowed_iterations": published["allowed_iterations"],
         "certified_iterations": price.iterations(*bound, limit=chains * (MAX_ITERATIONS + 1)),
         "certified_epsilon": price.epsilon(chains * published["iterations"], spec.delta),
+        "run": run,
     }
-    write_rows([row], fingerprint, output)
+    write_rows([row], output)
 
 
-def accounting_curve(spec: specs.AccountingCurve, fingerprint, output):
+def accounting_curve(spec: specs.AccountingCurve, output):
     """Work out the iterations that one accountant allows at many epsilons, as CSV."""
     keys = {"model": spec.model, "algorithm": spec.algorithm}
     keys["accountant"] = name_in_tables(spec.accountant)
@@ -126,13 +127,13 @@ def accounting_curve(spec: specs.AccountingCurve, fingerprint, output):
         noise = noise_of(spec, epsilon)
         allowed = price(tuple(noise.items())).iterations(epsilon, spec.delta)
         rows.append(keys | {"epsilon": epsilon, "iterations": allowed})
-    write_rows(rows, fingerprint, output)
+    write_rows(rows, output)
 
 
-def write_rows(rows, fingerprint, output):
+def write_rows(rows, output):
     """Write dicts as CSV. Loading pandas takes longer than most budgets, which do without it."""
     import pandas as pd
 
-    from dpmcmc_studies.frames import FINGERPRINT, write_csv
+    from dpmcmc_studies.frames import write_csv
 
-    write_csv(pd.DataFrame(rows).assign(**{FINGERPRINT: fingerprint}), output)
+    write_csv(pd.DataFrame(rows), output)

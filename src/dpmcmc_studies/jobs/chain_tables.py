@@ -9,8 +9,9 @@ import pandas as pd
 from dpmcmc.evaluation.diagnostics import effective_sample_size, split_r_hat
 from dpmcmc.evaluation.metrics import compare
 from dpmcmc.random_streams import generator
-from dpmcmc_studies.frames import FINGERPRINT, read_csv, whole, write_csv
+from dpmcmc_studies.frames import read_csv, whole, write_csv
 from dpmcmc_studies.jobs.chain_files import Given
+from dpmcmc_studies.jobs.parts import CELL
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
 
@@ -27,7 +28,7 @@ def chain_table(
     """Gather the chains of a model with their metrics, cost, budgets and mixing, as CSV.
 
     Chains that share a budget are one sample: a row of `chains`, whose `sample` is its number. Rows
-    of a cell that is taken are those that are committed, with their fingerprint.
+    of a cell that is taken are those that are committed.
 
     Parameters
     ----------
@@ -42,22 +43,22 @@ def chain_table(
         Tables that are written.
     """
     committed = {}
-    if any(taken for _, taken in rows.parts.values()):
+    if any(rows.parts.values()):
         committed = {name: read_csv(Path(rows.tables, f"{name}.csv")) for name in TABLES}
-    by_cell = {name: dict(list(table.groupby(FINGERPRINT))) for name, table in committed.items()}
+    by_cell = {name: dict(list(table.groupby(CELL))) for name, table in committed.items()}
     given, records = Given(spec, results, reference), {name: [] for name in TABLES}
     for algorithm, run, stream, seeds in spec.cells:
-        now, taken = rows.parts[f"chains/{spec.model}/{algorithm}/{run}"]
-        if taken:
-            of_cell = {name: by_cell[name][taken].to_dict("records") for name in TABLES}
+        cell = spec.model, algorithm, run
+        if rows.parts[f"chains/{'/'.join(cell)}"]:
+            of_cell = {name: by_cell[name][cell].to_dict("records") for name in TABLES}
         else:
             of_cell = cell_rows(given, algorithm, run, stream, range(seeds))
         for name in TABLES:
-            records[name] += [row | {FINGERPRINT: taken or now} for row in of_cell[name]]
+            records[name] += [row | {"run": run} for row in of_cell[name]]
     for name, path in zip(TABLES, (chains, timings, budgets, mixing), strict=True):
         table = pd.DataFrame(records[name])
         columns = [*dict.fromkeys([*committed.get(name, ()), *table])]
-        columns.append(columns.pop(columns.index(FINGERPRINT)))
+        columns.append(columns.pop(columns.index("run")))
         write_csv(whole(table[columns], WHOLE.get(name)), path)
 
 

@@ -16,14 +16,16 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from dpmcmc.evaluation.scores import prior_draws
-from dpmcmc.files import JobError, replacing, write_json
-from dpmcmc_studies.frames import FINGERPRINT, read_csv
+from dpmcmc.files import JobError, write_json
+from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.budgets import noise_of
 from dpmcmc_studies.jobs.chain_files import Given
 from dpmcmc_studies.jobs.chain_tables import sample_row
 from dpmcmc_studies.jobs.fingerprints import OF_CHAINS
+from dpmcmc_studies.jobs.parts import CELL, rows_of, write_parts
+from dpmcmc_studies.jobs.parts import FILE as PARTS_FILE
 from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_studies
-from dpmcmc_studies.jobs.reuse import FILES, KEYS, Reuse, is_named
+from dpmcmc_studies.jobs.reuse import FILES, Reuse, is_named
 from dpmcmc_studies.jobs.score_tables import score_row
 from dpmcmc_studies.study.loading import load_study, study_files
 from dpmcmc_studies.study.old import FILE
@@ -33,7 +35,7 @@ MODELS = 2  # of a study, from which they are drawn: each needs data and a refer
 SECONDS = 20.0  # CPU time of chains of a study: some 140 of all seven, and 200 with all else
 MOST_SECONDS = 2.0  # of a chain, in the median of its cell; one chain may take longer
 BUDGETS = 2  # that are computed anew of a study; others are taken from what is committed
-OF_CELLS = ["widened_ratio"]  # columns of scores that hang on all samples of a cell
+OF_CELLS = ["widened_ratio", "run"]  # columns that a row of one sample alone has not
 MOST_NAMED = 3  # rows that differ, of a column
 
 
@@ -183,12 +185,8 @@ def slow_models(reuse):
 def seconds_of_chains(reuse):
     """CPU seconds of a chain of each cell, in the median, by its path."""
     timings = read_csv(reuse.directory / "tables/timings.csv")
-    by_fingerprint = timings.groupby(FINGERPRINT)["cpu_seconds"].median()
-    return {
-        part.partition("/")[2]: by_fingerprint[value]
-        for part, value in reuse.committed.items()
-        if part.startswith("chains/")
-    }
+    medians = timings.groupby(CELL)["cpu_seconds"].median()
+    return {"/".join(cell): seconds for cell, seconds in medians.items()}
 
 
 # -- Running and comparing -------------------------------------------------------------------------
@@ -219,7 +217,7 @@ def differences(reuse, samples, parts, has_new_budgets):
             lines += frame_differences(
                 f"{name}.csv, {part}",
                 committed_part(reuse, name, part),
-                read_csv(results / file).drop(columns=FINGERPRINT),
+                read_csv(results / file),
             )
     return lines
 
@@ -231,7 +229,7 @@ def write_budgets(reuse, cells, results):
         spec = study.budget(cell)
         noise = noise_of(spec, spec.epsilon) if spec.accountant else {}  # which tables have not
         rows = committed_part(reuse, "budgets", f"chains/{'/'.join(cell)}")
-        row = rows.astype(object).where(rows.notna(), None).iloc[0].to_dict()
+        row = rows.drop(columns="run").astype(object).where(rows.notna(), None).iloc[0].to_dict()
         path = results / f"budgets/{'/'.join(cell)}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(row | {"iterations": int(row["iterations"])} | noise, path)
@@ -260,10 +258,8 @@ def run_workflow(study, directory, targets, anew):
 
 
 def committed_part(reuse, table, part):
-    """Committed rows of a part in a table, without their fingerprint."""
-    frame = read_csv(reuse.directory / f"tables/{table}.csv")
-    is_it = frame[FINGERPRINT] == reuse.committed[part]
-    return frame[is_it].drop(columns=FINGERPRINT).reset_index(drop=True)
+    """Committed rows of a part in a table."""
+    return rows_of(read_csv(reuse.directory / f"tables/{table}.csv"), part).reset_index(drop=True)
 
 
 def sample_differences(reuse, seeds, results):
@@ -314,24 +310,10 @@ def frame_differences(name, was, now):
 
 
 def renew_fingerprints(reuse):
-    """Give committed rows and files the present fingerprints, except what docs/old.yaml names."""
+    """Give committed parts the present fingerprints, except those that docs/old.yaml names."""
     known = known_old(reuse)
     now = {
-        was: reuse.fingerprints[part]
+        part: was if part in known else reuse.fingerprints[part]
         for part, was in reuse.committed.items()
-        if part.startswith(("reference/", "kept/")) or part in reuse.fingerprints.names
-        if part not in known
     }
-    of_chains = "chains", "timings", "budgets", "mixing", "scores"
-    for name in (*of_chains, "starts", "certified", *KEYS):
-        path = reuse.directory / f"tables/{name}.csv"
-        if path.exists():
-            header, *lines = path.read_text(encoding="utf-8").splitlines()
-            ends = (line.rpartition(",") for line in lines)
-            renewed = [f"{rest},{now.get(was, was)}" for rest, _, was in ends]
-            with replacing(path) as file:
-                file.write("\n".join([header, *renewed, ""]).encode())
-    for path in [*reuse.directory.glob("reference/*"), *reuse.directory.glob("kept/*")]:
-        stem, end = path.name.removesuffix(".npy"), ".npy" if path.suffix == ".npy" else ""
-        name, *was = stem.rsplit("-", 2)
-        path.rename(path.with_name(f"{name}-{now.get('-'.join(was), '-'.join(was))}{end}"))
+    write_parts(now, reuse.directory / PARTS_FILE)

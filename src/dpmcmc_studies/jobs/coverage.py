@@ -12,7 +12,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_noise, with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc_studies.frames import FINGERPRINT, write_csv
+from dpmcmc_studies.frames import write_csv
 from dpmcmc_studies.jobs.budgets import given_epsilon, noise_of, price_of
 from dpmcmc_studies.jobs.samplers import build_sampler
 from dpmcmc_studies.study import specs
@@ -20,7 +20,7 @@ from dpmcmc_studies.study import specs
 LEAST_ITERATIONS = 4  # of a chain from which an interval is made
 
 
-def intervals(spec: specs.Intervals, fingerprint, output):
+def intervals(spec: specs.Intervals, output):
     """Draw theta from the prior and data at it, run every cell on them, and count, as CSV.
 
     All cells have the same data sets. Where the model has no exact draws, columns that compare with
@@ -54,7 +54,7 @@ def intervals(spec: specs.Intervals, fingerprint, output):
         {key: getattr(cell, key) for key in keys} | {"iterations": run[1]} | summary(one)
         for cell, run, one in zip(spec.cells, runs, found, strict=True)
     ]
-    write_csv(pd.DataFrame(rows).assign(**{FINGERPRINT: fingerprint}), output)
+    write_csv(pd.DataFrame(rows), output)
 
 
 def prepared(spec):

@@ -1,30 +1,27 @@
 """Fingerprints of results: digests of the settings and the source that their values depend on.
 
-A part of a study's results is what one job makes, or the rows of one cell. The name of a part is
-its kind and its ids with "/" between: `baselines/MODEL`, say (see `PARTS`).
 Labels, prose and pages are in no fingerprint. Nor are the bytes of data files, since fingerprints
 are published.
 """
 
 import hashlib
+import os
 from functools import cached_property
 from types import SimpleNamespace
 
-from msgspec import to_builtins
-
+from dpmcmc_studies.jobs.parts import ids_of
 from dpmcmc_studies.jobs.table import JOBS, digest_of, text_of
 
-CELL = ["model", "algorithm", "run"]
-# Kinds of parts: ids in their names, and jobs that their values depend on.
-PARTS = {
-    "reference": (["model"], ["dataset", "reference"]),
-    "baselines": (["model"], ["dataset", "reference", "baselines", "baseline_table"]),
-    "chains": (CELL, ["dataset", "reference", "budget", "chain"]),
-    "scores": (CELL, ["dataset", "reference", "budget", "chain"]),
-    "intervals": (["model"], ["intervals"]),
-    "accounting": (["algorithm", "accountant"], ["accounting_curve"]),
-    "certified": (CELL, ["budget", "certification"]),
-    "audit": (["case"], ["audit_case"]),
+# Jobs that the values of a kind of part depend on.
+MADE_BY = {
+    "reference": ["dataset", "reference"],
+    "baselines": ["dataset", "reference", "baselines", "baseline_table"],
+    "chains": ["dataset", "reference", "budget", "chain"],
+    "scores": ["dataset", "reference", "budget", "chain"],
+    "intervals": ["intervals"],
+    "accounting": ["accounting_curve"],
+    "certified": ["budget", "certification"],
+    "audit": ["audit_case"],
 }
 # Kinds of parts that are rows of chains, and the jobs of a whole model that make them.
 OF_CHAINS = {"chains": "chain_table", "scores": "score_table"}
@@ -46,9 +43,8 @@ class Fingerprints:
 
     def __getitem__(self, part):
         if part not in self._known:
-            kind, *ids = part.split("/", 3)  # a run may have dashes and slashes
-            made = self._kept(*ids) if kind == "kept" else self._of_jobs(kind, ids)
-            self._known[part] = made
+            kind, _, name = part.partition("/")
+            self._known[part] = self._kept(name) if kind == "kept" else self._of_jobs(part)
         return self._known[part]
 
     @cached_property
@@ -69,10 +65,10 @@ class Fingerprints:
             *(f"audit/{case}" for case in study.audited_cases),
         ]
 
-    def _of_jobs(self, kind, ids):
-        study, (keys, names) = self.study, PARTS[kind]
-        of = SimpleNamespace(**dict(zip(keys, ids, strict=True)), seed=0)
-        jobs = [(JOBS[name], of) for name in names]
+    def _of_jobs(self, part):
+        study, kind = self.study, part.partition("/")[0]
+        of = SimpleNamespace(**ids_of(part), seed=0)
+        jobs = [(JOBS[name], of) for name in MADE_BY[kind]]
         if kind in OF_CHAINS:
             needed = study.precomputed_by(of.algorithm)
             jobs[:0] = [(JOBS["precompute"], SimpleNamespace(precomputed=name)) for name in needed]
@@ -80,9 +76,10 @@ class Fingerprints:
         sources = [job.source(study, its) for job, its in jobs]
         if kind in OF_CHAINS:
             table = OF_CHAINS[kind]
-            settings.append(to_builtins(getattr(study, table)(of.model, [study.cell(of)])))
+            settings.append(text_of(getattr(study, table)(of.model, [study.cell(of)])))
             sources.append(JOBS[table].source(study, of))
-        return joined(settings, sources)
+        here = os.path.relpath(study.root) + "/"  # before paths of files in settings
+        return joined([text.replace(f'"{here}', '"') for text in settings], sources)
 
     def _kept(self, page):
         notebook = self.study.notebooks[page]

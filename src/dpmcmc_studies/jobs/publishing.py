@@ -1,15 +1,17 @@
 """The command `publish`: put results of studies into docs/, where everyone can read them.
 
 Tables are committed, with all else that a run with reuse needs to render the pages without a chain:
-what pages keep of chains (`kept/`) and reference samples that take minutes (`reference/`). The last
-two have their fingerprint in their names, rows of tables have it in a column.
+what pages keep of chains (`kept/`), reference samples that take minutes (`reference/`), and the
+fingerprints of all parts (`parts.csv`).
 """
 
 import os
 import shutil
 from pathlib import Path
 
-from dpmcmc.files import JobError, read_json
+from dpmcmc.files import JobError
+from dpmcmc_studies.jobs.parts import FILE, read_parts
+from dpmcmc_studies.jobs.reuse import place_of
 from dpmcmc_studies.study.loading import load_study, study_files
 
 ROOT = Path(__file__).parents[3]
@@ -33,22 +35,23 @@ def committed_studies():
 def publish_study(study):
     """Copy the results of a study that are committed, all or nothing."""
     results, pages = ROOT / "results" / study.name, study.notebooks.values()
-    files = ["provenance.json", "study.json", "README.md"]
+    files = ["provenance.json", FILE, "study.json", "README.md"]
     files += [f"pages/{page}.md" for page in study.notebooks]
     files += [f"tables/{table}.csv" for table in study.all_tables]
     files += [f"figures/{figure}.png" for page in pages for figure in page.figures]
     copies = {file: file for file in files}
-    for part, fingerprint in read_json(results / "provenance.json")["files"].items():
+    now, was = read_parts(results), read_parts(DOCS / study.name)
+    for part in committed_files(study):
         kind, _, name = part.partition("/")
         if kind == "reference":
-            place = f"{part}-{fingerprint}.npy"
-            committed = DOCS / study.name / place  # a run that takes all rows makes no copy of it
-            copies[place] = committed if committed.exists() else f"{part}.npy"
+            place = place_of(part)
+            is_it = was.get(part) == now.get(part)  # a run that takes all rows makes no copy of it
+            copies[place] = DOCS / study.name / place if is_it else place
         else:
             for file in (
                 f for kept in study.notebooks[name].kept for f in kept_files(results, kept)
             ):
-                copies[f"{part}-{fingerprint}/{file}"] = f"kept/{file}"
+                copies[f"{part}/{file}"] = f"kept/{file}"
     new = DOCS / f".{study.name}.new"
     shutil.rmtree(new, ignore_errors=True)
     for place, file in copies.items():

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from msgspec import to_builtins
 
 from dpmcmc.files import JobError, read_json, replacing, write_json
+from dpmcmc_studies.jobs.parts import write_parts
 from dpmcmc_studies.jobs.table import SITE
-from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.description import StudyDescription
 
 
@@ -40,12 +40,12 @@ def notebook(spec: dict, notebook, failed, committed, executed, page):
             raise JobError(f"{notebook}: {error}; the notebook as executed is {failed}") from None
 
 
-def provenance(spec: dict, rows: specs.Rows, output):
-    """Record what made the study, and the fingerprints of its files that are committed."""
+def provenance(spec: dict, fingerprints: dict, versions, parts):
+    """Record what made the study, and the fingerprints of its parts."""
     from dpmcmc_studies.reporting.provenance import record
 
-    files = {part: taken or now for part, (now, taken) in rows.parts.items()}
-    write_json(record(**spec) | {"files": files}, output)
+    write_json(record(**spec), versions)
+    write_parts(fingerprints, parts)
 
 
 def site(results, page, readme):

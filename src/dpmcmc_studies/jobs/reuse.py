@@ -1,24 +1,20 @@
 """Reuse of committed results: rows and files that a run takes as they are.
 
-A row of a table has the fingerprint of its part in the column `fingerprint`, a committed file in
-its name. A part whose source has changed since is old. A run with reuse takes it all the same, with
-the fingerprint that it has, unless the run is asked to renew it. It never takes a part whose
-settings have changed. So rendering pages, renewing some results and adding a column are one and the
-same run.
+`parts.csv` has the fingerprint of every part. A part whose source has changed since is old. A run
+with reuse takes it all the same, with the fingerprint that it has, unless the run is asked to renew
+it. It never takes a part whose settings have changed. So rendering pages, renewing some results and
+adding a column are one and the same run.
 """
 
-from collections import Counter
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
 from dpmcmc.configuration.yaml_files import ConfigError
-from dpmcmc_studies.frames import FINGERPRINT, read_csv
-from dpmcmc_studies.jobs.fingerprints import OF_CHAINS, PARTS, Fingerprints
+from dpmcmc_studies.jobs.fingerprints import OF_CHAINS, Fingerprints
+from dpmcmc_studies.jobs.parts import read_parts
 from dpmcmc_studies.study import specs
 
-# Columns of a table, beside its kind, that say which part a row belongs to.
-KEYS = {kind: PARTS[kind][0] for kind in ("baselines", "intervals", "accounting", "audit")}
 # Where a run has the rows of a part, and in which tables they are committed.
 FILES = {
     "baselines": ("tables/models/{}/baselines.csv", "tables/models/{}/starts.csv"),
@@ -97,74 +93,25 @@ class Reuse:
             if self.committed.get(part, self.fingerprints[part]) != self.fingerprints[part]
         ]
 
+    def in_effect(self, parts):
+        """Fingerprints of parts as a run leaves them, by their names."""
+        return {part: self.found(part) or self.fingerprints[part] for part in parts}
+
     def rows(self, *parts):
         """Which rows of parts a job of tables takes."""
         return specs.Rows(
             tables=str(Path(self.directory, "tables")) if self.directory else "",
-            parts={part: specs.Part(self.fingerprints[part], self.found(part)) for part in parts},
+            parts={part: self.found(part) for part in parts},
         )
 
     def file(self, part):
         """Committed file or directory of a part that a run takes; else an empty text."""
-        if not (found := self.found(part)):
-            return ""
-        [path] = Path(self.directory).glob(f"{part}-{found}*")
-        return str(path)
+        return str(Path(self.directory, place_of(part))) if self.has(part) else ""
 
     @cached_property
     def committed(self):
         """Fingerprints of all that is committed, by part."""
-        found = self._of_chains() | self._of_files()
-        for kind, keys in KEYS.items():
-            table = self._table(kind)
-            if table is not None:
-                rows = table.drop_duplicates(keys)
-                parts = rows[keys].astype(str).agg("/".join, axis=1)
-                found |= {
-                    f"{kind}/{part}": value
-                    for part, value in zip(parts, rows[FINGERPRINT], strict=True)
-                }
-        return found
-
-    def _of_files(self):
-        files = [*Path(self.directory).glob("reference/*"), *Path(self.directory).glob("kept/*")]
-        parts = [file.name.removesuffix(".npy").rsplit("-", 2) for file in files]
-        return {
-            f"{file.parent.name}/{name}": f"{settings}-{source}"
-            for file, (name, settings, source) in zip(files, parts, strict=True)
-        }
-
-    def _of_chains(self):
-        """Fingerprints of cells, in the tables of chains and of certified budgets."""
-        study, found = self.study, {}
-        cells = {key_of(study, cell): cell for cell in study.cells}
-        for kind in (*OF_CHAINS, "certified"):
-            table = self._table(kind)
-            if table is None:
-                continue
-            columns = ["model", "algorithm", "epsilon", "iterations", *study.swept]
-            rows = table.reindex(columns=columns)
-            if kind in OF_CHAINS:
-                rows["iterations"] = rows["iterations"].where(rows["epsilon"].isna())
-            else:
-                rows["iterations"] = None
-            rows = rows.astype(object).where(rows.notna(), None)
-            keys = [*rows.itertuples(index=False, name=None)]
-            counts = Counter(keys)
-            for key, value in zip(keys, table[FINGERPRINT], strict=True):
-                cell = cells.get(key)
-                if cell and (kind not in OF_CHAINS or counts[key] == self._samples(cell)):
-                    found[f"{kind}/{'/'.join(cell)}"] = value
-        return found
-
-    def _samples(self, cell):
-        return len(self.study.seeds_of(cell)) // self.study.chains_per_sample
-
-    def _table(self, name):
-        """A committed table; None without it, or without fingerprints."""
-        path = Path(self.directory, "tables", f"{name}.csv")
-        table = read_csv(path) if path.exists() else {}
-        return table if FINGERPRINT in table else None
+        return read_parts(self.directory)
 
     def plan(self):
         """Lines that say what a run takes, what it computes, and why."""
@@ -191,6 +138,11 @@ class Reuse:
             yield f"taken to be as it was: {file} (fingerprints have no digest of data)"
 
 
+def place_of(part):
+    """File of a reference sample, or directory of what a page keeps, below a study's results."""
+    return f"{part}.npy" if part.startswith("reference/") else part
+
+
 def has_same_settings(fingerprint, other):
     """True if two fingerprints differ at most in the source."""
     return fingerprint.split("-")[0] == other.split("-")[0]
@@ -206,10 +158,3 @@ def some_of(parts):
     """The first names of parts, and how many more there are."""
     more = f" and {len(parts) - MOST_NAMED} more" if len(parts) > MOST_NAMED else ""
     return ", ".join(parts[:MOST_NAMED]) + more
-
-
-def key_of(study, cell):
-    """Values that a cell has in the columns of tables of chains."""
-    run = study.runs[cell]
-    stop = run.epsilon, run.iterations if run.epsilon is None else None
-    return (cell.model, cell.algorithm, *stop, *map(run.varied.get, study.swept))

@@ -1,6 +1,6 @@
 """Tables of scores of the chains of one model: what each is worth beside its reference draws.
 
-Scores have a table and fingerprints of their own, so that they make no other number old.
+Scores are a table and parts of their own, so that they make no other number old.
 """
 
 from pathlib import Path
@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from dpmcmc.evaluation import scores
-from dpmcmc_studies.frames import FINGERPRINT, read_csv, write_csv
+from dpmcmc_studies.frames import read_csv, write_csv
 from dpmcmc_studies.jobs.chain_files import Given
+from dpmcmc_studies.jobs.parts import CELL
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed
 
@@ -21,7 +22,7 @@ def score_table(spec: specs.ScoreTable, rows: specs.Rows, results, reference, ou
     """Score all samples of a model by its reference draws, as CSV.
 
     Chains that share a budget are one sample. Rows of a cell that is taken are those that are
-    committed, with their fingerprint.
+    committed.
 
     Parameters
     ----------
@@ -36,20 +37,20 @@ def score_table(spec: specs.ScoreTable, rows: specs.Rows, results, reference, ou
         The table that is written.
     """
     committed = {}
-    if any(taken for _, taken in rows.parts.values()):
+    if any(rows.parts.values()):
         table = read_csv(Path(rows.tables, "scores.csv"))
-        committed = dict(list(table.groupby(FINGERPRINT)))
+        committed = dict(list(table.groupby(CELL)))
     given = Given(spec, results, reference)
     prior, records = scores.prior_draws(given.model), []
     for algorithm, run, _, seeds in spec.cells:
-        now, taken = rows.parts[f"scores/{spec.model}/{algorithm}/{run}"]
-        if taken:
-            of_cell = committed[taken].dropna(axis="columns", how="all").to_dict("records")
+        cell = spec.model, algorithm, run
+        if rows.parts[f"scores/{'/'.join(cell)}"]:
+            of_cell = committed[cell].dropna(axis="columns", how="all").to_dict("records")
         else:
             of_cell = cell_scores(given, prior, algorithm, run, range(seeds))
-        records += [row | {FINGERPRINT: taken or now} for row in of_cell]
+        records += [row | {"run": run} for row in of_cell]
     table = pd.DataFrame(records)
-    write_csv(table[[*table.columns.drop(FINGERPRINT), FINGERPRINT]], output)
+    write_csv(table[[*table.columns.drop("run"), "run"]], output)
 
 
 def cell_scores(given, prior, algorithm, run, seeds):

@@ -137,8 +137,8 @@ TABLE = [
     Job("baselines", "data", "dataset", "output", of="model"),
     Job("precompute", "samplers", "", "output", of="precomputed"),
     Job("budget", "budgets", "", "output", of="cell"),
-    Job("certification", "budgets", "budget", "output", "fingerprint", "cell"),
-    Job("accounting_curve", "budgets", "", "output", "fingerprint", "algorithm accountant"),
+    Job("certification", "budgets", "budget", "output", "run", "cell"),
+    Job("accounting_curve", "budgets", "", "output", of="algorithm accountant"),
     Job("chain", "chains", "dataset reference budget precomputed*", "output", of="cell seed"),
     Job(
         "chain_table",
@@ -161,9 +161,9 @@ TABLE = [
     ),
     Job("study_tables", "tables", "parts+", "", "directory", ""),
     Job("analysis_tables", "tables", "given+", "", "directory", ""),
-    Job("intervals", "coverage", "", "output", "fingerprint", "model"),
+    Job("intervals", "coverage", "", "output", of="model"),
     Job("joined_table", "tables", "parts*", "output", "rows"),
-    Job("audit_case", "audits", "", "output", "fingerprint", "case"),
+    Job("audit_case", "audits", "", "output", of="case"),
     Job("twins", "tuning", "", "output", of="model"),
     Job(
         "search",
@@ -175,7 +175,7 @@ TABLE = [
     ),
     Job("tuning_tables", "tuning", "trials+ best+", "", "directory"),
     Job("describe_study", "reports", "", "output", of="", is_ordered=True),
-    Job("provenance", "reports", "", "output", "rows", ""),
+    Job("provenance", "reports", "", "versions parts", "fingerprints", ""),
     Job(
         "notebook",
         "reports",

@@ -7,7 +7,8 @@ from msgspec.structs import asdict
 
 from dpmcmc.files import reading
 from dpmcmc_studies.analysis import tables
-from dpmcmc_studies.frames import FINGERPRINT, committed_rows, read_csv, write_csv
+from dpmcmc_studies.frames import read_csv, write_csv
+from dpmcmc_studies.jobs.parts import rows_of
 from dpmcmc_studies.study import specs, study_specs
 
 
@@ -42,14 +43,12 @@ def write_tables(tables, directory):
 
 
 def joined_table(parts, rows: specs.Rows, output):
-    """Put tables of the same columns together; rows that are taken keep their fingerprint."""
-    name, made = Path(output).stem, iter(parts)
+    """Put tables of the same columns together, of parts that are taken and of those in files."""
+    made, committed = iter(parts), None
+    if any(rows.parts.values()):
+        committed = read_csv(Path(rows.tables, Path(output).name))
     frames = [
-        committed_rows(rows.tables, name, taken).assign(**{FINGERPRINT: taken})
-        if taken
-        else read_csv(next(made))
-        for _, taken in rows.parts.values()
+        rows_of(committed, part) if taken else read_csv(next(made))
+        for part, taken in rows.parts.items()
     ]
-    table = pd.concat(frames, ignore_index=True)
-    columns = [*table.columns.drop(FINGERPRINT), FINGERPRINT]
-    write_csv(table[columns], output)
+    write_csv(pd.concat(frames, ignore_index=True), output)

@@ -122,8 +122,12 @@ class JobSettings:
     def chain_table(self, model, cells=None):
         """Settings that the table of a model's chains, or of some cells, depends on."""
         cells = self.cells_of(model) if cells is None else cells
-        rows = [self._row(cell) for cell in cells]
-        return specs.ChainTable(**asdict(self.baseline_table(model)), cells=rows)
+        return specs.ChainTable(
+            **asdict(self.dataset(model)),
+            mmd=asdict(self.config.mmd),
+            chains_per_sample=self.config.chains_per_sample,
+            cells=[self._row(cell) for cell in cells],
+        )
 
     def score_table(self, model, cells=None):
         """Settings that the scores of a model's chains, or of those of some cells, depend on."""

@@ -10,7 +10,7 @@ COLUMNS = {"model", "algorithm", "epsilon", "delta", "sample", "iterations", "ch
 COLUMNS |= {"acceptance_rate", "clip_fraction", "gradient_clip_fraction", "kept_draws", "ess"}
 COLUMNS |= {"r_hat", "sd_ratio", "mmd", "mmd_draws", "mean_error", "covariance_error", "accuracy"}
 COLUMNS |= {"changed_decisions", "accountant", "target_delta", "allowed_iterations"}
-COLUMNS |= {"spent_epsilon", "cpu_seconds", "wall_seconds", "peak_rss_mb"}
+COLUMNS |= {"run", "spent_epsilon", "cpu_seconds", "wall_seconds", "peak_rss_mb"}
 COLUMNS |= {"startup_seconds", "load_seconds", "sampling_seconds"}
 COLUMNS |= {"score_ratio", "coverage", "width", "is_scored", "widened_ratio", "energy_ratio"}
 

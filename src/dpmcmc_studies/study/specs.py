@@ -110,9 +110,11 @@ class Cell(NamedTuple):
     seeds: int
 
 
-class ChainTable(BaselineTable, kw_only=True):
+class ChainTable(Dataset, kw_only=True):
     """Settings that the table of a model's chains depends on, beside the chains."""
 
+    mmd: dict[str, int]
+    chains_per_sample: int
     cells: list[Cell]
 
 
@@ -134,18 +136,11 @@ class Intervals(Spec, kw_only=True):
     cells: list[Budget]
 
 
-class Part(NamedTuple):
-    """Fingerprints of a part of the results."""
-
-    now: str
-    taken: str | None  # of the committed rows that are taken; None: the rows are computed
-
-
 class Rows(Spec):
     """Which rows of a table are taken from committed tables."""
 
     tables: str  # their directory; empty where none is taken
-    parts: dict[str, Part]
+    parts: dict[str, str | None]  # fingerprint of what is taken; None: the rows are computed
 
 
 class Precompute(Spec, kw_only=True):
