@@ -18,6 +18,8 @@ from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers import drawn_information, noisy_newton
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.drawn_information import Normal
+from dpmcmc.samplers.newton_settings import Twins
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 
 SAMPLER = NoisyNewton(1.0, 0.5, [0.1, 0.3, 0.6], noise_scale=2.0)
@@ -105,6 +107,23 @@ def test_without_settings_it_finds_the_posterior_of_many_rows(name):
     sums = bounded_sums(model, theta, rows, 1e9, 1e-9)
     exact = np.linalg.inv(as_matrix(sums.information, model.dimension))
     assert 0.9 < np.sqrt(np.diag(covariance) / np.diag(exact)).mean() < 1.3
+
+
+def test_a_slope_is_that_of_many_rows_where_the_belief_is_narrow_and_far_away():
+    """It is in error by less than it says: of 100,000 rows one in fifty is a standard deviation."""
+    model = dpmcmc.RobustRegression(5, 100_000, 1.0, covariate_bound=3.0)
+    twins = Twins(model, 1.8, 0.03)
+    there = np.array([-1.35, 0.19, -0.12, 0.61, 0.1])
+    rows = replace(model, num_rows=400_000).simulate(np.random.default_rng(1), there)
+    for way in (0.13, 0.52):
+        theta = there + way * np.array([0.8, -0.1, 0.1, -0.5, -0.1])
+        sums = twins.sums(theta, rows)
+        H = as_matrix(sums.information, 5) / 4
+        linear = H @ (there - theta)
+        squares = linear @ np.linalg.solve(H, linear)
+        ratio = sums.gradient / 4 @ np.linalg.solve(H, linear) / squares
+        found = twins.slope(theta, Normal(there, 1.5e-5 * np.eye(5)), H)
+        assert (found.ratio - ratio) ** 2 * squares / 5 < 6 * found.variance
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmcmc.likelihoods.bounded_scores import are_cut, bounded_sums
+from dpmcmc.likelihoods.bounded_scores import Sums, are_cut, bounded_sums
 from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
@@ -21,13 +21,14 @@ from dpmcmc.samplers.drawn_information import Normal, Slope, prior_information
 PRIOR_DRAWS = 1000
 ROWS = 512  # of a twin
 PLACES = 48  # of theta in a belief, at which twins are simulated for a slope
-CHANGE = 0.3  # mean of (score . way)^2 of a row, on ways at which slopes are looked at
 LEAST_RATIO = 0.1  # of a slope that is averaged over a belief
 PLANNED = 4  # draws of the prior, with a twin each, by which settings are chosen
 BOUNDS = 2.0 ** np.arange(-2.5, 2.5, 0.5)  # tried, in root mean squares of a row's gradient
 CUT_BOUNDS = 2.0 ** np.arange(0, 10, 0.5)  # tried where gradients are cut, which biases
 RATIOS = 2.0 ** np.arange(-4.0, 2.0, 1.0)  # tried, in bounds over the trace of a row's information
-SHARES = [0.1, 0.3, 0.6], [0.06, 0.12, 0.3, 0.52]
+SHARES = [0.1, 0.3, 0.6], [0.06, 0.12, 0.3, 0.52], [0.03, 0.06, 0.11, 0.3, 0.5]
+NEARER = 0.3  # way that a step leaves at least, of the way before it, as scores are not linear
+RATIO_SD = 0.02  # of a slope's ratio, by as many rows as are simulated for it
 NEAR = 0.03  # of the least width: settings that are as good
 FAR = 1e9  # a bound and a ratio at which nothing has a weight
 
@@ -66,7 +67,7 @@ class Twins:
         if not self.can_simulate:
             return n * self.bound**2 / (4 * d) * np.eye(d)
         rows = self.rows(np.random.default_rng(0), theta)
-        sums = bounded_sums(self.model, theta, rows, self.bound, self.ratio)
+        sums = self.sums(theta, rows)
         H = as_matrix(sums.information, d) * (n / len(rows))
         return H + 1e-6 * max(H.trace() / d, np.finfo(float).tiny) * np.eye(d)
 
@@ -76,11 +77,10 @@ class Twins:
         Where theta is uncertain, the mean score is not linear over all that may be. The slope that
         is best on average is that of a regression of mean scores on theta (Stein's identity); what
         it leaves is a further noise. Its variance comes from two halves of rows, whose own noise is
-        independent.
+        independent; and that of the ratio, from few rows, adds to it by the square of the way.
 
-        Where the belief is narrow, that cannot be told from the noise of few rows. So ways are
-        longer by a factor, with which the ratio's difference from 1 grows in proportion at least,
-        and what is not linear with its square.
+        Of each row the score where it was simulated, whose mean is zero, is taken off. So what
+        is left of the rows' own noise is in proportion to the way.
         """
         if not self.can_simulate:
             return Slope(1.0, 0.0)
@@ -89,27 +89,29 @@ class Twins:
         turn = np.linalg.solve(np.linalg.cholesky(of_row).T, np.linalg.cholesky(information / n).T)
         factor = turn @ np.linalg.cholesky(belief.covariance)
         way = turn @ (belief.mean - theta)
-        change = way @ of_row @ way + np.einsum("ij,ki,kj->", of_row, factor.T, factor.T)
-        longer = max(1.0, math.sqrt(CHANGE / change))
-        linear, halves = [], []
+        found, linear = [], []
         for _ in range(PLACES):
-            place = theta + longer * (way + factor @ rng.standard_normal(d))
+            place = theta + way + factor @ rng.standard_normal(d)
             rows = self.rows(rng, place)
             middle = len(rows) // 2
-            sums = [
-                bounded_sums(self.model, theta, some, self.bound, self.ratio)
-                for some in (rows[:middle], rows[middle:])
-            ]
-            halves.append([s.gradient for s in sums])
-            linear.append(of_row @ (place - theta))
-        found, ways = np.array(halves) / middle, np.array(linear)
-        ratio = float((found.mean(axis=1) * ways).sum() / max((ways**2).sum(), 1e-300))
-        ratio = min(max(ratio, LEAST_RATIO), 1 / LEAST_RATIO)
-        rest = found - ratio * ways[:, None]
+            for some in (rows[:middle], rows[middle:]):
+                here, there = (self.sums(at, some) for at in (theta, place))
+                found.append((here.gradient - there.gradient) / middle)
+                linear.append(as_matrix(here.information, d) @ (place - theta) / middle)
         # In the metric of the information, as components of theta may have unlike units.
-        metric = np.linalg.inv(of_row)
-        variance = n * float(np.einsum("pi,ij,pj->", rest[:, 0], metric, rest[:, 1])) / (PLACES * d)
-        return Slope(1 + (ratio - 1) / longer, max(variance, 0.0) / longer**4)
+        whiten = np.linalg.inv(np.linalg.cholesky(of_row)).T
+        scores, ways = (np.reshape(of, (PLACES, 2, d)) @ whiten for of in (found, linear))
+        squares = max(float((ways**2).sum()), 1e-300)
+        ratio = float((scores * ways).sum() / squares)
+        ratio = min(max(ratio, LEAST_RATIO), 1 / LEAST_RATIO)
+        rest = scores - ratio * ways
+        variance = max(float((rest[:, 0] * rest[:, 1]).sum()), 0.0) / PLACES
+        of_ratio = float(((rest * ways).sum(axis=(1, 2)) ** 2).sum()) / squares**2
+        return Slope(ratio, n / d * (variance + of_ratio * squares / (2 * PLACES)))
+
+    def sums(self, theta: np.ndarray, rows: np.ndarray) -> Sums:
+        """Sums of bounded scores at theta."""
+        return bounded_sums(self.model, theta, rows, self.bound, self.ratio)
 
 
 def with_rows(model: Model, num_rows: int) -> Model:
@@ -231,7 +233,7 @@ def predicted_sds(
     """Standard deviations that the answer will have, (d,), by the recursion of its steps.
 
     A step's noise is that of its scores, and of its information times the way to theta, which is
-    as long as the step before has left it.
+    as long as the step before has left it. A slope that is not quite right counts as noise, too.
     """
     d = len(H)
     way = prior.covariance.trace()
@@ -240,9 +242,11 @@ def predicted_sds(
 
     def total(v: float) -> float:
         of_entry = 1 / (1 / most + ratio**2 / v)
-        return v + of_entry * way * (d + 1) / (2 * d)
+        of_slope = (RATIO_SD * H.trace() / d) ** 2 * way / d
+        return v + of_entry * way * (d + 1) / (2 * d) + of_slope
 
     for v in variances[:-1]:
-        way = min(way, float((posterior_sds(H, prior, total(v), sampling) ** 2).sum()))
+        left = max(float((posterior_sds(H, prior, total(v), sampling) ** 2).sum()), NEARER**2 * way)
+        way = min(way, left)
     v = 1 / sum(1 / v for v in variances[-2:])
     return posterior_sds(H, prior, total(v), sampling)
