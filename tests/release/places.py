@@ -70,10 +70,11 @@ class Place:
         (self.folder / "data.csv").write_bytes(text)
 
     def run(self, name, *arguments):
-        """Exit status of a command."""
+        """Exit status of a command; a release asks for no check, which takes seconds."""
         from dpmcmc.release.command import main
 
-        return main(name, [str(argument) for argument in arguments])
+        more = ["--unchecked"] * (name == "release")
+        return main(name, [str(argument) for argument in arguments] + more)
 
     def ledger(self, epsilon=10, rows=ROWS, *more):
         """Make the ledger."""

@@ -14,7 +14,7 @@ from places import ROWS
 from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.files import JobError
-from dpmcmc.release import command, ledger, statement
+from dpmcmc.release import code, command, ledger, statement
 from dpmcmc.release.data_process import contents_of, work
 from dpmcmc.release.launcher import spec_of
 from dpmcmc.release.plan import parameter_names, plan
@@ -479,7 +479,7 @@ def test_models_that_simulate_need_no_release(place, capsys):
         place,
         capsys,
         *("study.yaml", "--model", "circle", "--algorithm", "dp-penalty"),
-        *("--epsilon", 1, "--output", "out"),
+        *("--epsilon", 1, "--output", "out", "--unchecked"),
     )
     assert "missing key data: it simulates its data" in message
 
@@ -573,11 +573,17 @@ def test_no_path_host_or_time_is_in_what_is_published(place):
 
 
 def test_settings_are_published_without_folders():
-    spec = {"class": "a/b.py:Mine", "move": {"class": "c/d.py:Move", "x": 1}, "y": [2]}
-    assert statement.settings_of(spec) == {
-        "class": "Mine",
-        "move": {"class": "Move", "x": 1},
-        "y": [2],
+    move = {"class": "dpmcmc.samplers.moves:GaussianWalk", "proposal_scale": 1}
+    spec = {"class": "dpmcmc.samplers.noisy_newton:NoisyNewton", "move": move, "shares": [1.0]}
+    found = code.settings_of(spec)
+    assert found == {
+        "class": "NoisyNewton",
+        "move": {"class": "GaussianWalk", "proposal_scale": 1},
+        "shares": [1.0],
+        "gradient_clip_bound": None,  # left at its default
+        "information_ratio": None,
+        "noise_scale": None,
+        "start": 0.0,
     }
 
 

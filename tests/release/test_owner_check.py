@@ -59,7 +59,8 @@ def lines(output, verdict):
 def test_right_data_pass_with_the_number_of_rows_of_the_ledger(check):
     check.ledger(400)
     status, output, _ = check("mine.yaml", "loans")
-    assert status == 0 and output.endswith("loans: 28 ok, 0 FAILED, 3 not tried\n")
+    assert status == 0 and "loans: 28 ok, 0 FAILED, 3 not tried\n" in output
+    assert output.endswith("Noted in mine.csv.ledger: a release of loans may begin\n")
     assert lines(output, "ok")[0].split()[-3:] == ["400", "400", "ok"]
 
 
@@ -98,7 +99,7 @@ def test_public_units_pass_and_shares_of_weights_are_told(of_data, check, tmp_pa
     assert f" {(lengths > 2).mean():.0%} of the rows " in scaled
     # At theta = 0 the gradient of a row is half as long as its covariates.
     [told] = [line for line in lines(output, "ok") if line.startswith("Rows that newton gives")]
-    assert f" {(lengths > 1.5).mean():.0%} of the rows " in told and "walk" not in output
+    assert f" {(lengths > 1.5).mean():.0%} of the rows " in told and "that walk gives" not in output
     assert "Covariate intercept: its usual size" in output
 
 

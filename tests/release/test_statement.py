@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from dpmcmc.accounting.joint import gaussian_delta, largest_mu
 from dpmcmc.models.regression import LogisticRegression
-from dpmcmc.release import command, ledger, statement
+from dpmcmc.release import code, command, ledger, statement
 from dpmcmc.release.plan import parameter_names
 
 
@@ -143,14 +143,14 @@ def test_the_code_is_named_by_the_package_s_own_files(tmp_path):
     (copy / "data.csv").write_text("secret")
     (copy / "__pycache__").mkdir()
     (copy / "__pycache__/files.cpython-311.pyc").touch()
-    assert statement.digest_of_package(copy) == statement.digest_of_package()
+    assert code.digest_of_package(copy) == code.digest_of_package()
     file = copy / "release/noise.py"
     contents = file.read_bytes()
     file.write_bytes(contents.replace(b"ceil", b"floor", 1))
-    assert statement.digest_of_package(copy) != statement.digest_of_package()
+    assert code.digest_of_package(copy) != code.digest_of_package()
     file.write_bytes(contents)
     file.rename(copy / "release/other.py")
-    assert statement.digest_of_package(copy) != statement.digest_of_package()
+    assert code.digest_of_package(copy) != code.digest_of_package()
 
 
 # -- Files -----------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_the_files_of_a_release_belong_together(place, made_up):
     for name in ("chain.csv", "chain.nc"):
         contents = (folder / name).read_bytes()
         assert facts["sha256"][name] == hashlib.sha256(contents).hexdigest()
-    assert facts["code"] == {"version": "0.1.0", "sha256": statement.digest_of_package()}
+    assert facts["code"] == {"version": "0.1.0", "sha256": code.digest_of_package(), "own": []}
     times = {path.stat().st_mtime for path in (folder, *folder.iterdir())}
     assert len(times) == 1 and times.pop() % 60 == 0  # midnight: not when it was made
 

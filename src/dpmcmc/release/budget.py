@@ -103,6 +103,11 @@ def mu_squared_of(epsilon, delta):
     return largest_mu(epsilon - RESERVE, delta) ** 2
 
 
+def upward(value, digits=DIGITS):
+    """Text of a number, rounded up: what is promised is never more than what holds."""
+    return f"{rounded(value, ROUND_CEILING, digits):.{digits}g}"
+
+
 def rounded(value, rounding, digits=DIGITS):
     """A number of so many digits, so that a text may show all of it."""
     return float(Context(prec=digits, rounding=rounding).plus(Decimal(repr(float(value)))))

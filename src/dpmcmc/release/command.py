@@ -15,8 +15,9 @@ from pathlib import Path
 from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc.extras import missing
 from dpmcmc.files import JobError
+from dpmcmc.release import checked, owner, statement
 from dpmcmc.release import ledger as ledgers
-from dpmcmc.release import owner, statement
+from dpmcmc.release.budget import upward
 from dpmcmc.release.launcher import run_data_process
 from dpmcmc.release.libraries import OF_NUMBERS, require_installed
 from dpmcmc.release.lines import fsync_folder, printable, today
@@ -109,6 +110,8 @@ def show(found, data):
     print(f"    public numbers of rows: {ledgers.listed(found.declared_rows)}")
     if not os.path.isfile(data):
         print(f"    there is no file {data} now")
+    elif not os.access(data, os.R_OK):
+        print(f"    {data} cannot be read here, so whether it has changed is not known")
     elif ledgers.fingerprint(Path(data).read_bytes(), budget.salt) != budget.fingerprint:
         print(
             f"    {data} has changed: `ledger change {shlex.quote(data)} --reason ...` records "
@@ -119,11 +122,14 @@ def show(found, data):
         if line["kind"] == "budget":
             print(f"    {line['date']}  {changes(old, line)}")
             old = line
+        elif line["kind"] == "checked":
+            print(f"    {line['date']}  checked: {printable(line['model'])} with its data")
         elif line["kind"] == "release" and line["id"] in released:
             is_noted = line["id"] in found.finished
             end = "published" if is_noted else "spent; not noted as published"
             print(
-                f"    {line['date']}  epsilon {line['epsilon']:g} at delta {line['at_delta']:g}  "
+                f"    {line['date']}  epsilon {upward(line['epsilon'])} at delta "
+                f"{upward(line['at_delta'])}  "
                 f"{printable(line['algorithm'])} on {line['rows']:,} rows  {end}"
             )
     if found.is_torn:
@@ -175,6 +181,8 @@ def release(arguments):
     describe(planned, found)
     if given.plan:
         return 0
+    if not given.unchecked:
+        checked.require(found, part)
     require_libraries()
     require_installed(*OF_NUMBERS)
     ledgers.require_readable(data)
@@ -343,7 +351,7 @@ def describe(planned, found):
     print(f"{part.algorithm.id} on {part.model.id}, {planned.model.num_rows:,} rows: {length}")
     if chosen := planned.chosen:
         print(f"    chosen by public numbers: {in_words(chosen)}")
-    print(f"    cost: epsilon {planned.epsilon:g} at delta {planned.delta:g}")
+    print(f"    cost: epsilon {upward(planned.epsilon)} at delta {upward(planned.delta)}")
     both = [found.spent(name) + planned.entry[name] for name in ("mu_squared", "slack")]
     problem = found.refusal(planned.entry)
     print(
@@ -381,7 +389,8 @@ def rehearse(arguments):
         data = data_of(given.study, given.model)
     except ConfigError:
         data = None
-    if data is not None and ledgers.path_of(data).exists():
+    is_known = sizes is not None and delta is not None
+    if data is not None and not is_known and ledgers.path_of(data).exists():
         budget = ledgers.read(data).budget
         sizes, delta = sizes or [budget.rows], delta or budget.delta
     if data is not None and sizes is None:

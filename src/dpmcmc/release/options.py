@@ -78,6 +78,11 @@ def release_parser():
     parser.add_argument(
         "--plan", action="store_true", help="say what it would cost, and stop: no data are opened"
     )
+    parser.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="even if `check` did not pass model and data as they are; the statement says so",
+    )
     return parser
 
 

@@ -1,8 +1,12 @@
 """The command `check` of a study's model: its data as a release will read them, for their owner."""
 
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.accounting.costs import preparation_noise
@@ -10,19 +14,30 @@ from dpmcmc.commands import check as of_classes
 from dpmcmc.configuration.catalogue import read_study
 from dpmcmc.configuration.entries import check_settings, read_algorithm, read_model
 from dpmcmc.configuration.keys import Algorithm, ModelKeys
-from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, listed
+from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, listed, read_config
 from dpmcmc.data_files import DataFile
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.evaluation.checking.fresh import unlike_alone
+from dpmcmc.evaluation.modes import find_modes
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.in_blocks import own_functions
 from dpmcmc.models.regression import CovariateModel
+from dpmcmc.random_streams import seed_sequence, three_streams
+from dpmcmc.release import checked
 from dpmcmc.release import ledger as ledgers
-from dpmcmc.release.reading import import_own
+from dpmcmc.release.lines import how_to_make
+from dpmcmc.release.plan import plan, sampler_of
+from dpmcmc.release.reading import import_own, read_part
+from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.noisy_newton import NoisyNewton
+from dpmcmc.samplers.one_shot import OneShot
 
-EPSILON = 1  # at which settings are chosen to say how many rows get a weight
+EPSILON = 1  # at which plans are made and settings are chosen
+QUIET = 1e-4  # noise's standard deviation over the sensitivity, of a run that shows a bias
+QUIET_DRAWS = 400
+MOST_OFF = 1.0  # posterior standard deviations, of a component
+ADVICE = "; rows do not follow the model, or a bound is too small"
 
 
 def check(name, settings):
@@ -46,13 +61,30 @@ def check(name, settings):
         if entry.data:
             findings = [
                 *rows_and_ledger(entry),
+                *plans(entry, config, name),
                 *prepared_alone(entry),
                 *weighted_down(entry, config, folders),
             ]
+            findings = chain(findings, without_noise(entry, config, name))
+        status = of_classes.report(entry.id, chain(findings, of_classes.checks_of_entry(entry)))
+        if entry.data and not status:
+            note_checked(entry)
+        return status
     except (ConfigError, JobError, registry.UnknownName) as error:
         print(f"check: {error}", file=sys.stderr)
         return 2
-    return of_classes.report(entry.id, chain(findings, of_classes.checks_of_entry(entry)))
+
+
+def note_checked(entry):
+    """Note in the ledger that all checks have passed, or say that there is none."""
+    data = entry.data["file"]
+    path = ledgers.path_of(data)
+    if not path.exists():
+        print(f"Not noted, as there is no ledger yet: {how_to_make(path)}. Check again then")
+        return
+    value = checked.digest(ledgers.read(data).budget, entry.spec, entry.data["columns"])
+    checked.note(data, entry.id, value)
+    print(f"Noted in {path}: a release of {entry.id} may begin")
 
 
 def read_entry(file, config, folders, ids):
@@ -80,6 +112,78 @@ def rows_and_ledger(entry):
     is_same = ledgers.fingerprint(Path(file).read_bytes(), budget.salt) == budget.fingerprint
     found = "the same" if is_same else "another; `ledger change` records it"
     yield Finding("The file of the data", found, "the ledger's", is_same)
+
+
+def plans(entry, config, file):
+    """Findings about what a release would plan, one for each private algorithm of the file.
+
+    Chains without a start of their own begin at a draw of the prior.
+    """
+    for name in own_algorithms(entry, config, file):
+        what = f"The plan of {name} at epsilon {EPSILON}"
+        try:
+            found = f"{planned(entry, file, name).iterations:,} iterations or draws"
+            yield Finding(what, found, "a plan", True)
+        except (ConfigError, JobError) as error:
+            yield Finding(what, str(error), "a plan", False)
+
+
+def own_algorithms(entry, config, file):
+    """Ids of algorithms that the file itself has, for this model: not those of the catalogue."""
+    for name in read_config(Path(file)).get("algorithms") or ():
+        settings = config["algorithms"][name].get("settings")
+        if not settings or entry.id in settings:
+            yield name
+
+
+def planned(entry, file, algorithm):
+    """The plan of a release at `EPSILON`; raises a ConfigError or JobError without one."""
+    data = entry.data["file"]
+    rows, budget = entry.model.num_rows, None
+    if ledgers.path_of(data).exists():
+        ledger = ledgers.read(data)
+        budget = ledger.budget
+        rows = rows if rows in ledger.declared_rows else budget.rows
+    part = read_part(file, entry.id, algorithm, rows)
+    start = None if sampler_of(part).prepares else "prior"
+    return plan(part, EPSILON, budget.delta if budget else 0.1 / rows, start=start)
+
+
+def without_noise(entry, config, file):
+    """Findings about how far one-shot methods would be off from these data, even without noise.
+
+    Their settings are those of a release at `EPSILON`. What they are off by then comes from rows
+    that do not follow the model, which a clip or few steps can turn into a bias. Posteriors with
+    several modes are not tried.
+    """
+    target, mode = None, None
+    for name in own_algorithms(entry, config, file):
+        with suppress(ConfigError, JobError):  # as the finding about its plan says
+            sampler = planned(entry, file, name).sampler
+            if not isinstance(sampler, OneShot):
+                continue
+            target = target or Target(entry.model, of_classes.data_of(entry))
+            mode = mode or only_mode(target)
+            if not mode:
+                return
+            quiet = replace(sampler, noise_scale=QUIET)
+            streams = three_streams(seed_sequence("check", name))
+            draws = run_chain(quiet, target, streams, None, QUIET_DRAWS).positions
+            off = abs(draws.mean(axis=0) - mode.position) / np.sqrt(np.diag(mode.covariance))
+            worst = float(off.max())
+            yield Finding(
+                f"{name} without its noise, off from the posterior of these data",
+                f"by {worst:.1f} posterior sds" + ADVICE * (worst > MOST_OFF),
+                f"at most {MOST_OFF:g}",
+                worst <= MOST_OFF,
+            )
+
+
+def only_mode(target):
+    """The mode of a posterior; None if there are several, or none is found."""
+    with suppress(JobError):
+        modes = find_modes(np.random.default_rng(0), target)
+        return modes[0] if len(modes) == 1 else None
 
 
 def prepared_alone(entry):

@@ -10,13 +10,15 @@ import json
 import math
 import os
 import platform
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import ROUND_CEILING
 from importlib import metadata
 from pathlib import Path
 
 from dpmcmc.files import JobError
-from dpmcmc.release.budget import rounded
+from dpmcmc.release import checked
+from dpmcmc.release.budget import rounded, upward
+from dpmcmc.release.code import digest_of_package, digests_of, settings_of
 from dpmcmc.release.ledger import RELATION
 from dpmcmc.release.lines import fsync_folder, printable
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
@@ -25,7 +27,6 @@ FORMAT = 2
 PACKAGES = ("dpmcmc", "numpy", "opendp", "randomgen")
 FILES = ("chain.csv", "chain.nc", "statement.json", "statement.txt")
 UNFINISHED = ".partial"  # ends the names of files and folders until all files are on disk
-PACKAGE = Path(__file__).parents[1]
 PRIORS = (0.01, 0.5)  # of a reader, in the page
 # Their posteriors are given the noisy answer, so they have its noise; not so a plug-in posterior.
 NOISE_AWARE = ("NoisyStatistics", "NoisyNewton", "NoisyHistogram", "AutoOneShot")
@@ -73,6 +74,7 @@ def statement(plan, ledger, line):
         "chains": plan.chains,
         "draws_of_a_chain": plan.kept,
         "draws_are_free": part.algorithm.has_free_steps,
+        "is_checked": checked.is_checked(ledger, part),
         "all_releases": {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
@@ -80,7 +82,11 @@ def statement(plan, ledger, line):
         },
         "ledger_head": line["hash"],
         "date": line["date"],
-        "code": {"version": metadata.version("dpmcmc"), "sha256": digest_of_package()},
+        "code": {
+            "version": metadata.version("dpmcmc"),
+            "sha256": digest_of_package(),
+            "own": digests_of(part.files),
+        },
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in PACKAGES},
     }
@@ -97,30 +103,6 @@ def history(ledger):
     return budgets
 
 
-def settings_of(spec):
-    """Settings of a spec, with the names of classes and of no folder."""
-    return {
-        key: value.rpartition(":")[2]
-        if key == "class"
-        else settings_of(value)
-        if isinstance(value, dict)
-        else value
-        for key, value in spec.items()
-    }
-
-
-def digest_of_package(package=PACKAGE):
-    """SHA-256 of the package's Python files: of their names in it and their contents alone.
-
-    It is the same wherever the package lies. A digest of a repository could be one of data in it.
-    """
-    whole = hashlib.sha256()
-    for name in sorted(file.relative_to(package).as_posix() for file in package.rglob("*.py")):
-        contents = (package / name).read_bytes()
-        whole.update(f"{name} {len(contents)}\n".encode() + contents)
-    return whole.hexdigest()
-
-
 def page(facts):
     """The statement in plain words, for a data officer."""
     n, whole = facts["rows"], facts["all_releases"]
@@ -135,7 +117,7 @@ What this is
   It was made on {facts["date"]}, once. Nobody can repeat its noise; the program kept none of it.
 
 What is guaranteed
-  Differential privacy with epsilon = {facts["epsilon"]:.10g} and delta = {facts["delta"]:.10g}.
+  Differential privacy with {bound(facts)}.
   Replacing one row changes the probability of any result by a factor of at most
   e^epsilon = {factor:,.10g}, and by at most delta beyond that factor.
   Take a reader who knows all other rows, and wants to know which of two values this row has.
@@ -148,7 +130,7 @@ What is guaranteed
 
 What all releases of these data cost together
   All releases of this ledger, later ones included, have the guarantee above with the budget that
-  the owner has set: epsilon = {whole["epsilon"]:.10g} and delta = {whole["delta"]:.10g}.
+  the owner has set: {bound(whole)}.
   The owner can raise epsilon later; statements of later releases say so.
 {changed(whole["budgets"])}\
   This statement does not say how many releases there are, because some may have failed, and a
@@ -160,9 +142,11 @@ What this rests on
   The noise comes from ciphers (OpenSSL, ChaCha20) with keys of the operating system, so the
   guarantee is against those who cannot break them.
   Model and program treat each row by itself; the program was checked for it, not proved.
+{fit(facts)}
 
 What is not covered
   How long the run took, whether and why it failed, and what the machine's owner could see on it.
+  Whether the data have passed the owner's checks.
   Settings that were chosen by looking at these data.
   Other releases of the same people's data that are in no ledger, or in another.
 
@@ -173,6 +157,18 @@ How to read it
   chain.csv and chain.nc have the same draws. statement.json has all settings, and digests of both
   files, by which it shows if they were exchanged.
 """
+
+
+def bound(facts):
+    """Epsilon and delta in words, rounded up."""
+    return f"epsilon = {upward(facts['epsilon'], 10)} and delta = {upward(facts['delta'], 10)}"
+
+
+def fit(facts):
+    """Line on whether the owner has checked that model and data go together."""
+    if facts["is_checked"]:
+        return "  The owner has checked that this model takes these data."
+    return "  Nobody has checked that this model takes these data: that was left out."
 
 
 def spread(facts):
@@ -217,10 +213,7 @@ def changed(budgets):
     lines = ["The owner has changed the budget:"]
     for budget in budgets:
         reason = f", because: {printable(budget['reason'])}" if "reason" in budget else ""
-        lines.append(
-            f"  {budget['date']}  epsilon = {budget['epsilon']:.10g}, "
-            f"delta = {budget['delta']:.10g}{reason}"
-        )
+        lines.append(f"  {budget['date']}  {bound(budget)}{reason}")
     lines += [
         "If results of releases had a part in that, the guarantee for all releases is that of the",
         "largest budget that the owner would have set after any results.",
@@ -250,7 +243,7 @@ def write(folder, facts, draws, names):
     names : list of str
     """
     folder = Path(folder)
-    midnight = datetime.fromisoformat(facts["date"]).timestamp()
+    midnight = datetime.fromisoformat(facts["date"]).replace(tzinfo=UTC).timestamp()
 
     def write_one(name, parts):
         file = folder / f"{name}{UNFINISHED}"
