@@ -3,6 +3,7 @@
 import pytest
 
 from dpmcmc.release import checked, ledger, statement
+from dpmcmc.release.budget import upward
 from dpmcmc.release.command import main
 from dpmcmc.release.reading import read_part
 
@@ -68,6 +69,11 @@ def test_what_has_no_part_in_a_check_needs_no_other(place, capsys):
 def test_a_statement_says_whether_there_was_a_check():
     assert "The owner has checked" in statement.fit({"is_checked": True})
     assert "Nobody has checked" in statement.fit({"is_checked": False})
+
+
+def test_what_is_promised_is_rounded_up():
+    assert upward(1.00000049) == "1.00001" and upward(2.0) == "2" and upward(1e-5) == "1e-05"
+    assert statement.bound({"epsilon": 1 / 3, "delta": 2e-5}).startswith("epsilon = 0.3333333334 ")
 
 
 # -- Who may read what -----------------------------------------------------------------------------

@@ -263,6 +263,7 @@ def test_an_output_that_is_broken_at_the_end_does_not_look_like_a_refusal(place)
         "sys.exit(command.main('release', sys.argv[1:]))\n"
     )
     of = "study.yaml", *OF, "newton", "--epsilon", "1", "--draws", "5", "--output", "out"
+    of += ("--unchecked",)
     ended = subprocess.run([sys.executable, "-c", script, *of], capture_output=True, check=False)
     assert ended.returncode == 0  # it is published, and noted
     assert (place.folder / "out/chain.nc").exists()
@@ -479,7 +480,7 @@ def test_models_that_simulate_need_no_release(place, capsys):
         place,
         capsys,
         *("study.yaml", "--model", "circle", "--algorithm", "dp-penalty"),
-        *("--epsilon", 1, "--output", "out", "--unchecked"),
+        *("--epsilon", 1, "--output", "out"),
     )
     assert "missing key data: it simulates its data" in message
 

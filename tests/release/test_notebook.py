@@ -24,7 +24,9 @@ def test_from_a_file_to_what_a_notebook_shows(place):
     assert (row["rows"], row["samples"], row["law"]) == (60, 2, "simulate")
     assert "Exact draws by" in repr(rehearsal) and len(rehearsal.to_frame()) == 1
     assert "verdict" in rehearsal._repr_html_() and budget.spent_epsilon == 0
-    released = dpmcmc.release(**OF, epsilon=1, output="out", draws=200, rehearsal=rehearsal)
+    released = dpmcmc.release(
+        **OF, epsilon=1, output="out", draws=200, unchecked=True, rehearsal=rehearsal
+    )
     assert budget.spent_epsilon == pytest.approx(1, abs=2e-5) and len(budget.releases) == 1
     assert released.statement["ledger_head"] == budget.releases[0]["hash"]
     assert "newton on 60 rows  published" in repr(budget)
@@ -41,7 +43,7 @@ def test_from_a_file_to_what_a_notebook_shows(place):
     assert "Rehearsed with covariates of the model: worth" in shown
     assert f"<td>{draws.mean():.4g}</td>" in shown and "data:image/png" in shown
     with pytest.raises(JobError, match="does not allow it: of epsilon 3") as caught:
-        dpmcmc.release(**OF, epsilon=3, output="more")
+        dpmcmc.release(**OF, epsilon=3, output="more", unchecked=True)
     assert not isinstance(caught.value, dpmcmc.SpentError) and len(budget.releases) == 1
     with pytest.raises(JobError, match=r"^epsilon: must be a number between 0.001 and 100, not 50"):
         dpmcmc.release(**OF, epsilon=500, output="more")
@@ -138,7 +140,7 @@ def test_what_was_rehearsed_stands_beside_a_release_for_each_law(tmp_path):
 def test_the_package_of_releases_is_the_function(place):
     assert dpmcmc.release.notebook is notebook
     with pytest.raises(JobError, match=r"no ledger|ledger new"):
-        dpmcmc.release(**OF, epsilon=1, output="out")
+        dpmcmc.release(**OF, epsilon=1, output="out", unchecked=True)
 
 
 def test_a_picture_of_a_rehearsal_shows_rare_covariates_apart(monkeypatch, tmp_path):

@@ -333,6 +333,7 @@ def release(
     chains: int | None = None,
     start: str | Sequence[float] | None = None,
     draws: int | None = None,
+    unchecked: bool = False,
     rehearsal: Rehearsal | None = None,
 ) -> Release:
     """Run a method once on real data, with secret noise, and write what may be published.
@@ -359,6 +360,8 @@ def release(
         "prior", "preparation" or a point (d,).
     draws : int, optional
         Of each chain, at most.
+    unchecked : bool
+        Even if `check` did not pass model and data as they are; the statement says so.
     rehearsal : Rehearsal, optional
         Of this method: its worth is shown beside the draws.
 
@@ -372,7 +375,7 @@ def release(
     given: dict[str, Any] = {"model": model, "algorithm": algorithm}
     given |= {"epsilon": epsilon, "output": output}
     given |= {"delta": delta, "rows": rows, "chains": chains, "draws": draws, "start": start}
-    run("release", [*options(given), "--", str(study)])
+    run("release", [*options(given), *["--unchecked"] * unchecked, "--", str(study)])
     return Release(output, rehearsal)
 
 
