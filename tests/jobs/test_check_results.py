@@ -1,10 +1,20 @@
 """Differences between a committed table and one of the present code, in words."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpmcmc_studies.jobs.check_results import frame_differences, within
+from dpmcmc_studies.jobs.check_results import (
+    frame_differences,
+    known_old,
+    needless,
+    old_results,
+    within,
+)
+from dpmcmc_studies.study.old import Old
+from dpmcmc_studies.study.runs import Cell
 
 
 @pytest.mark.parametrize(
@@ -26,3 +36,22 @@ def test_columns_that_differ_are_named_with_their_first_rows(was, now, said):
 def test_what_is_run_fits_into_a_time_and_one_chain_may_be_long():
     assert within([5, 1, 4, 30, 2, 1], count=9, total=9, most=3) == [0, 1, 4, 5]
     assert within([5, 1, 4, 30, 2, 1], count=2, total=9, most=3) == [0, 1]
+
+
+def test_known_old_parts_are_named_with_their_cost_and_needless_entries_fail(tmp_path):
+    lines = [f"m,{name},epsilon-1,{30 * (1 + i)}" for i, name in enumerate("aab")]
+    (tmp_path / "tables").mkdir()
+    text = "\n".join(["model,algorithm,run,cpu_seconds", *lines, ""])
+    (tmp_path / "tables/timings.csv").write_text(text)
+    study = SimpleNamespace(
+        old=[Old(names=["m/a", "m/c"], reason="its steps were longer.")],
+        cells=[Cell("m", name, "epsilon-1") for name in "ab"],
+        seeds_of=lambda cell: range(4),
+    )
+    parts = [f"chains/m/{name}/epsilon-1" for name in "ab"]
+    reuse = SimpleNamespace(study=study, directory=tmp_path, old=lambda: parts)
+    assert known_old(reuse) == parts[:1]
+    [line] = old_results(reuse)
+    assert line.startswith("1 old parts, not compared, as its steps were longer: m/a, m/c")
+    assert line.endswith("took 3.0 CPU minutes")
+    assert needless(reuse) == ["docs/old.yaml: m/c is not old any more: take it out"]

@@ -117,6 +117,7 @@ def test_a_part_whose_settings_changed_is_never_taken_and_a_wrong_name_is_refuse
     assert "renewed: dp-penalty is not in mini; name a model, MODEL/ALGORITHM" in found.stderr
 
 
+@pytest.mark.torture
 def test_results_that_are_known_to_be_old_are_named_on_the_page_and_not_compared(copy):
     moves = copy / "src/dpmcmc/samplers/moves.py"
     change(moves, STEP, STEP.replace("step,", "1.001 * step,"))
@@ -135,6 +136,7 @@ def test_results_that_are_known_to_be_old_are_named_on_the_page_and_not_compared
     assert f"docs/old.yaml: {name} is not old any more: take it out" in found.stdout
 
 
+@pytest.mark.torture
 def test_a_column_of_draws_ages_chains_alone_and_one_of_other_columns_nothing(copy):
     row = '| {"sample": number}'
     change(copy / CHAIN_TABLES, row, f'{row}\n        | {{"first_draw": float(draws[0, 0])}}')

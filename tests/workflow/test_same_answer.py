@@ -1,9 +1,11 @@
 """The same tables however the tiny study comes to its end."""
 
+import pytest
 import yaml
 from running import TINY, snakemake, tables
 
 
+@pytest.mark.torture
 def test_a_study_that_grows_on_one_core_has_the_tables_of_one_that_ran_at_once(tiny, fresh):
     """One model, algorithm and seed, then everything. No chain runs twice."""
     (run,) = yaml.safe_load((fresh / "studies/tiny/study.yaml").read_text())["runs"]
