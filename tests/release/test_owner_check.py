@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from dpmcmc import cli
+from dpmcmc.evaluation.modes import Mode
+from dpmcmc.release.own_data import off_by
 
 STUDY = """
 study: mine
@@ -199,3 +201,30 @@ def test_code_that_looks_at_other_rows_spends_nothing(place, capsys, method):
     )
     assert place.run("ledger", "show", "data.csv") == 0
     assert "spent: epsilon 0;" in capsys.readouterr().out
+
+
+def test_an_answer_without_noise_may_be_off_by_what_its_width_explains():
+    mode = Mode(np.array([1.0, 10.0]), np.diag([1.0, 4.0]), 0.0)
+    z = np.random.default_rng(1).standard_normal((4000, 2))
+    as_wide, wider = (mode.position + factor * z * [1, 2] for factor in (1.0, 1.5))
+    assert off_by("it", as_wide, mode).passed
+    far = off_by("it", as_wide + np.array([0, 6]), mode)
+    assert not far.passed and far.found.startswith("by 3.0 posterior sds; rows do not follow")
+    assert off_by("it", wider + np.array([0, 6]), mode).passed
+    assert not off_by("it", wider + np.array([0, 12]), mode).passed
+
+
+def test_skewed_rows_fail_without_noise_and_rows_of_the_model_pass(of_data, check, tmp_path):
+    text = """
+study: mine
+models:
+  rows: {kind: Gaussian, data: mine.csv, columns: [a], covariance: [[1]], prior_variance: 1}
+algorithms:
+  sums: {sampler: NoisyStatistics, accountant: gaussian}
+"""
+    (tmp_path / "mine.yaml").write_text(text)
+    rng = np.random.default_rng(3)
+    for rows, verdict in ((rng.standard_normal(5000), "ok"), (rng.exponential(1, 5000), "FAILED")):
+        np.savetxt("mine.csv", rows, header="a", comments="")
+        _, output, _ = check("mine.yaml", "rows")
+        assert [line for line in lines(output, verdict) if line.startswith("sums without its")]
