@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.likelihoods.affine import clipped_to_ball
@@ -67,7 +67,8 @@ def moved(z: np.ndarray, radius: float) -> Finding:
 
 def spread(lengths: np.ndarray, size: int) -> Finding:
     """Usual distance of rows from their mean, over that of the model's rows."""
-    ratio = float(np.median(lengths)) / math.sqrt(chi2.median(size))
+    usual = math.sqrt(2 * gammaincinv(size / 2, 0.5))  # root of the median of chi-square
+    ratio = float(np.median(lengths)) / usual
     is_fine = 1 / MOST_SPREAD <= ratio <= MOST_SPREAD
     return Finding(
         "Noisy statistics: spread of the rows, over the model's",

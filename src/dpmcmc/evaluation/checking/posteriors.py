@@ -7,7 +7,6 @@ take to reach its posterior.
 import math
 
 import numpy as np
-from scipy.stats import kstest
 
 from dpmcmc.evaluation.checking.cases import (
     MOST_ROWS,
@@ -189,6 +188,8 @@ def simulation_based_calibration(case, rng):
     acceptance = np.mean(accepted)
     if acceptance == 0:
         raise NotTried("the chains accept none of their proposals")
+    from scipy.stats import kstest  # which takes most of a second to import
+
     p_values = [kstest(component, "uniform").pvalue for component in np.transpose(ranks)]
     p = min(1.0, len(p_values) * min(p_values))
     remark = f"{CALIBRATED} data sets of {model.num_rows} rows, acceptance {acceptance:.2g}"
