@@ -5,7 +5,10 @@ import pytest
 
 from dpmcmc import cli
 from dpmcmc.evaluation.modes import Mode
+from dpmcmc.release import ledger
+from dpmcmc.release.checked import is_checked
 from dpmcmc.release.own_data import off_by
+from dpmcmc.release.reading import read_part
 
 STUDY = """
 study: mine
@@ -226,5 +229,9 @@ algorithms:
     rng = np.random.default_rng(3)
     for rows, verdict in ((rng.standard_normal(5000), "ok"), (rng.exponential(1, 5000), "FAILED")):
         np.savetxt("mine.csv", rows, header="a", comments="")
+        (tmp_path / "mine.csv.ledger").unlink(missing_ok=True)
+        check.ledger(5000)
         _, output, _ = check("mine.yaml", "rows")
         assert [line for line in lines(output, verdict) if line.startswith("sums without its")]
+        part = read_part("mine.yaml", "rows", "sums", 5000)
+        assert is_checked(ledger.read("mine.csv"), part) == (verdict == "ok")
