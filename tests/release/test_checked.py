@@ -45,7 +45,10 @@ CHANGES = {
         place, "study.yaml", "leaking.py:Plain", "leaking.py:TakesTheMean"
     ),
     "its file": lambda place: edited(place, "leaking.py", '"""', '"""Changed. '),
-    "the data": lambda place: place.run("ledger", "change", "data.csv", "--reason", "new rows"),
+    "the data": lambda place: (
+        place.write_data(place.lines(seed=2)),
+        place.run("ledger", "change", "data.csv", "--reason", "new rows"),
+    ),
 }
 
 
@@ -61,7 +64,9 @@ def test_what_has_no_part_in_a_check_needs_no_other(place, capsys):
     place.ledger()
     assert noted(place) and noted(place)
     edited(place, "study.yaml", "proposal_scale: 0.3", "proposal_scale: 0.4")
+    assert place.run("ledger", "change", "data.csv", "--epsilon", 12, "--reason", "more") == 0
     assert is_checked()
+    capsys.readouterr()
     assert place.run("ledger", "show", "data.csv") == 0
     assert capsys.readouterr().out.count("checked: mine with its data") == 1
 

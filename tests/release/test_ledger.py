@@ -154,7 +154,7 @@ def test_a_release_of_what_is_left_is_accepted_and_no_larger_one(data):
         kinds = rng.choice(list(budgets.KINDS))
         epsilon = min(100.0, round(10 ** rng.uniform(-2, 2), rng.randrange(1, 6)) + 0.01)
         delta = 10 ** -rng.uniform(2, 20)
-        line = owner.budget_line(data, epsilon, delta, kinds, 10)
+        line = owner.budget_line(data, epsilon, delta, kinds, 10, "00")
         found = ledgers.Ledger(ledgers.path_of(data), [line])
         for i in range(rng.randrange(5)):
             entry = ENTRY | {"mu_squared": rng.uniform(0, 0.6) * found.left_mu_squared}
@@ -176,7 +176,7 @@ def test_a_release_of_what_is_left_is_accepted_and_no_larger_one(data):
 def test_what_is_shown_of_a_budget_holds(data, kinds):
     """By the Proposition: epsilon at which delta_M(epsilon) + d is the budget's delta."""
     delta = 1e-5
-    line = owner.budget_line(data, 2.0, delta, kinds, 10)
+    line = owner.budget_line(data, 2.0, delta, kinds, 10, "00")
     found = ledgers.Ledger(ledgers.path_of(data), [line])
     d = found.budget.delta0
     for i in range(4):

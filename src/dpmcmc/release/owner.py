@@ -67,7 +67,7 @@ def new(data, epsilon, delta, kinds, rows, owner=None, in_git=False, set_aside=F
         try:
             is_lost = require_none(path, set_aside)
             more = {"owner": owner, "set_aside": is_lost or None}
-            line = budget_line(data, epsilon, delta, kinds, rows, **more)
+            line = budget_line(data, epsilon, delta, kinds, rows, secrets.token_hex(32), **more)
             with writing(path):
                 os.ftruncate(descriptor, 0)
                 append(descriptor, sealed(line, ""))
@@ -224,16 +224,15 @@ def change(data, reason, epsilon=None, delta=None, kinds=None, rows=None):
             require_first(ledger.path, data)
         require_rows(data, rows or old.rows)
         given = epsilon or old.epsilon, delta or old.delta, kinds or old.kinds, rows or old.rows
-        line = budget_line(data, *given, reason=reason)
+        line = budget_line(data, *given, old.salt, reason=reason)
         if ledger.releases and (problem := budget_of(line).why_not_after(old)):
             raise JobError(problem)
         write(ledger, descriptor, line)
     return ledger
 
 
-def budget_line(data, epsilon, delta, kinds, rows, **more):
-    """A budget line for the data as they are now."""
-    salt = secrets.token_hex(32)
+def budget_line(data, epsilon, delta, kinds, rows, salt, **more):
+    """A budget line for the data as they are now; data that stay have the same fingerprint."""
     line = {"kind": "budget", "format": FORMAT, "epsilon": epsilon, "delta": delta}
     line |= {"kinds": kinds, "rows": rows, "relation": RELATION, "salt": salt}
     line |= {"fingerprint": fingerprint(Path(data).read_bytes(), salt)}
