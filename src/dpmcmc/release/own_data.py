@@ -36,7 +36,7 @@ from dpmcmc.samplers.one_shot import OneShot
 EPSILON = 1  # at which plans are made and settings are chosen
 QUIET = 1e-4  # noise's standard deviation over the sensitivity, of a run that shows a bias
 QUIET_DRAWS = 4000
-MOST_OFF = 0.5  # posterior standard deviations, of a component
+MOST_OFF = 1.0  # posterior standard deviations, of a component
 FAR = 4.0  # standard deviations that a mean may be off by, beside that
 ADVICE = "; rows do not follow the model, or a bound is too small"
 
