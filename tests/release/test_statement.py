@@ -138,7 +138,7 @@ def test_the_history_of_the_budget_is_published(place, made_up):
 def test_the_code_is_named_by_the_package_s_own_files(tmp_path):
     copy = tmp_path / "elsewhere"
     shutil.copytree(
-        statement.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyi")
+        code.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyi")
     )
     (copy / "data.csv").write_text("secret")
     (copy / "__pycache__").mkdir()
@@ -164,7 +164,12 @@ def test_the_files_of_a_release_belong_together(place, made_up):
     for name in ("chain.csv", "chain.nc"):
         contents = (folder / name).read_bytes()
         assert facts["sha256"][name] == hashlib.sha256(contents).hexdigest()
-    assert facts["code"] == {"version": "0.1.0", "sha256": code.digest_of_package(), "own": []}
+    own = hashlib.sha256((place.folder / "leaking.py").read_bytes()).hexdigest()
+    assert facts["code"] == {
+        "version": "0.1.0",
+        "sha256": code.digest_of_package(),
+        "own": [{"file": "leaking.py", "sha256": own}],
+    }
     times = {path.stat().st_mtime for path in (folder, *folder.iterdir())}
     assert len(times) == 1 and times.pop() % 60 == 0  # midnight: not when it was made
 
