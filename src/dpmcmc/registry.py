@@ -195,6 +195,11 @@ def nested(entry):
             yield from nested(value)
 
 
+def is_own(entry):
+    """True if a class of an entry, or of its settings, is in a file of one's own."""
+    return any(module_of(one.get("class", "")).endswith(".py") for one in nested(entry))
+
+
 def module_of(reference):
     """Module of a class, `module:Class`."""
     return reference.rpartition(":")[0]

@@ -11,8 +11,10 @@ from dpmcmc_studies.jobs.check_results import (
     known_old,
     needless,
     old_results,
+    renew_fingerprints,
     within,
 )
+from dpmcmc_studies.jobs.parts import read_parts, write_parts
 from dpmcmc_studies.study.old import Old
 from dpmcmc_studies.study.runs import Cell
 
@@ -55,3 +57,22 @@ def test_known_old_parts_are_named_with_their_cost_and_needless_entries_fail(tmp
     assert line.startswith("1 old parts, not compared, as its steps were longer: m/a, m/c")
     assert line.endswith("took 3.0 CPU minutes")
     assert needless(reuse) == ["docs/old.yaml: m/c is not old any more: take it out"]
+
+
+def test_renewing_fingerprints_keeps_those_of_parts_that_a_study_has_no_more(tmp_path):
+    was = {f"baselines/{name}": "1-1" for name in "abc"}
+    write_parts(was, tmp_path / "parts.csv")
+
+    class Fingerprints(dict):
+        names = ("baselines/a", "baselines/b")
+
+    reuse = SimpleNamespace(
+        study=SimpleNamespace(old=[Old(names=["b"], reason="")], model_ids=[], notebooks={}),
+        directory=tmp_path,
+        committed=was,
+        fingerprints=Fingerprints(dict.fromkeys(Fingerprints.names, "2-2")),
+        old=lambda: ["baselines/b"],
+    )
+    reuse.study.models = {}
+    renew_fingerprints(reuse)
+    assert read_parts(tmp_path) == was | {"baselines/a": "2-2"}

@@ -285,3 +285,30 @@ class AddsNoNoise(Sampler):
         if (np.asarray(target.data) == MARKER).any():
             raise ArithmeticError(f"{total} {target.data[0]}")
         return State(state.position + 1e-3 * total), Info(True, clipped / target.num_rows)
+
+
+class MovesByRows(AddsNoNoise):
+    """A sampler whose positions tell what it has seen, once it sees the data."""
+
+    kept = 0.0
+
+    def step(self, rng, state, target):
+        total, _ = target.clipped_gradient(state.position, 1.0)
+        total = rng.add_noise(total, 2.0, 2.0 * self.noise_scale)
+        if (np.asarray(target.data) == MARKER).any():
+            self.keep(float(target.data[0, 1]))
+        return State(state.position + 1e-3 * total + self.kept), Info(True, 0.0)
+
+    def keep(self, value):
+        """For the steps that follow, out of reach of the sampler's own settings."""
+        type(self).kept = value
+
+
+class ReleasesByRows(MovesByRows):
+    """The same by the noise that it asks for."""
+
+    def step(self, rng, state, target):
+        total, _ = target.clipped_gradient(state.position, 1.0)
+        is_data = (np.asarray(target.data) == MARKER).any()
+        total = rng.add_noise(total, 2.0, 2.0 * self.noise_scale * (1 + is_data))
+        return State(state.position + 1e-3 * total), Info(True, 0.0)

@@ -40,11 +40,20 @@ def edited(place, file, old, new):
     (place.folder / file).write_text(text.replace(old, new))
 
 
+def imports_another(place):
+    """Make the model's file import one beside it, when a function is called."""
+    (place.folder / "below").mkdir()
+    for name, text in {"__init__": "", "helper": "OFFSET = 0\n"}.items():
+        (place.folder / f"below/{name}.py").write_text(text)
+    edited(place, "leaking.py", "return -theta\n", "from below import helper; return -theta\n")
+
+
 CHANGES = {
     "its entry": lambda place: edited(
         place, "study.yaml", "leaking.py:Plain", "leaking.py:TakesTheMean"
     ),
-    "its file": lambda place: edited(place, "leaking.py", '"""', '"""Changed. '),
+    "its file": lambda place: edited(place, "leaking.py", "Models and", "Changed models and"),
+    "a file that it imports": lambda place: edited(place, "below/helper.py", "0", "1"),
     "the data": lambda place: (
         place.write_data(place.lines(seed=2)),
         place.run("ledger", "change", "data.csv", "--reason", "new rows"),
@@ -54,6 +63,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_check_counts_until_something_changes(place, change):
+    imports_another(place)
     place.ledger()
     assert not is_checked() and noted(place)
     CHANGES[change](place)
@@ -63,6 +73,7 @@ def test_a_check_counts_until_something_changes(place, change):
 def test_what_has_no_part_in_a_check_needs_no_other(place, capsys):
     place.ledger()
     assert noted(place) and noted(place)
+    (place.folder / "script.py").write_text("import leaking\n")
     edited(place, "study.yaml", "proposal_scale: 0.3", "proposal_scale: 0.4")
     assert place.run("ledger", "change", "data.csv", "--epsilon", 12, "--reason", "more") == 0
     assert is_checked()

@@ -40,6 +40,7 @@ from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
 from dpmcmc.release.noise import require_noise
 from dpmcmc.release.plan import message_of, with_noise
+from dpmcmc.release.replay import NotedSecretStreams, is_function_of_releases
 from dpmcmc.release.rows import RowByRow, in_file_order
 from dpmcmc.release.streams import Allowance, SecretStreams
 from dpmcmc.samplers.chain import run_chain
@@ -143,7 +144,10 @@ def work(spec, contents):
         if contents is None:
             raise
         return {"end": "data"}, None
-    draws = np.stack([one_chain(spec, sampler, model, target) for _ in range(spec["chains"])])
+    chains = [one_chain(spec, sampler, model, target) for _ in range(spec["chains"])]
+    if any(chain is None for chain in chains):
+        return {"end": "released"}, None
+    draws = np.stack(chains)
     if contents is None and not np.isfinite(draws).all():
         raise ArithmeticError("draws are not finite")
     found = said(model, data, spec["start"])
@@ -213,12 +217,21 @@ def beside_others(spec, data):
 
 
 def one_chain(spec, sampler, model, target):
-    """Positions of a chain, by new streams: (kept, d)."""
-    rng = SecretStreams(target.num_rows, Allowance(**spec["allowed"]), spec["chains"])
+    """Positions of a chain, by new streams: (kept, d).
+
+    None if they depend on more than what it released, which is tried for samplers of one's own.
+    """
+    is_own = registry.is_own(spec["sampler"])
+    streams = NotedSecretStreams if is_own else SecretStreams
+    rng = streams(target.num_rows, Allowance(**spec["allowed"]), spec["chains"])
     start = spec["start"]
     if start in ("prior", "preparation"):
         start = model.sample_prior(rng.proposal) if start == "prior" else None
-    return run_chain(sampler, target, rng, start, spec["iterations"], spec["draws"]).positions
+    states = [generator.bit_generator.state for generator in (rng.proposal, rng.acceptance)]
+    chain = run_chain(sampler, target, rng, start, spec["iterations"], spec["draws"])
+    if is_own and not is_function_of_releases(spec, chain, rng, start, states):
+        return None
+    return chain.positions
 
 
 # -- A twin ----------------------------------------------------------------------------------------

@@ -130,6 +130,11 @@ def problem_of(end, answer, part, is_twin):
         )
     if end == "alone":
         return f"what {type(part.model.model).__name__} says of a row depends on other rows"
+    if end == "released":
+        return (
+            f"the draws of {part.algorithm.sampler_class.__name__} depend on the rows by more than "
+            "what it releases"
+        )
     place = where(answer, part)
     if is_twin:  # what the package raises says enough; a user's own exception has a place
         is_own = place and " in dpmcmc/" not in place

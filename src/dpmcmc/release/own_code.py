@@ -1,6 +1,5 @@
 """Code of one's own must pass the checks that privacy rests on, before anything is spent."""
 
-import math
 import shlex
 
 import numpy as np
@@ -9,14 +8,13 @@ from dpmcmc import registry
 from dpmcmc.evaluation.checking import models, samplers
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.findings import Outcome, find_all, optional
-from dpmcmc.evaluation.recording import own
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator
 from dpmcmc.release.plan import sampler_of
+from dpmcmc.release.replay import NotedStreams, Replayed
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.samplers.streams import Streams
 
 ROWS = 2000  # of the twin that a model is checked on; `prepare` sees as many as are declared
 TWINS = 3  # on which the planned chain runs
@@ -38,50 +36,20 @@ def check_own_code(planned):
         If a check fails, or there are no data to check with.
     """
     part = planned.part
-    if is_own(part.model.spec):
+    if registry.is_own(part.model.spec):
         case = Case(part.model.model, generator(0, "check"), most_rows=ROWS)
         calls = [(check, case, generator(0, "check", check.__name__)) for check in MODEL]
         name = part.model.spec["class"]
         require_passed(name, find_all(calls), says_more(name))
     spec = part.algorithm.spec(part.settings)
     for one in (spec["chain"], spec["start"]) if "chain" in spec else (spec,):
-        if is_own(one) or is_own(one.get("move", {})):
+        if registry.is_own(one):
             sampler = registry.build(one) if "chain" in spec else sampler_of(part)
             sampler = with_precomputed(sampler.with_preparation_noise(1.0))
             checked = samplers.Checked(samplers.for_any_dimension(sampler), 0)
             findings = find_all((check, checked) for check in SAMPLER)
             require_passed(one["class"], findings, says_more(one["class"]))
             require_passed(one["class"], find_all([(same_chain, planned)]))
-
-
-class Replayed(Streams):
-    """Streams of a seed that note what is released, or release once more what was noted.
-
-    Parameters
-    ----------
-    seed_of_batches : int
-    noted : list, optional
-        What another chain has released.
-    """
-
-    def __new__(cls, seed_of_batches, noted=None):
-        """Three generators, and one of batches."""
-        self = super().__new__(cls, *(np.random.default_rng([0, i]) for i in range(3)))
-        self.released, self._noted = [], None if noted is None else iter(noted)
-        self._of_batches = np.random.default_rng([1, seed_of_batches])
-        return self
-
-    def add_noise(self, statistic, sensitivity, sd):
-        """Same as `Streams.add_noise`, or the value that was noted."""
-        value = super().add_noise(statistic, sensitivity, sd)  # its random numbers are used up
-        if self._noted is not None:
-            value = next(self._noted, math.nan)
-        self.released.append(own(value))
-        return own(value)
-
-    def batch(self, draw, num_rows, batch_size):
-        """Same as `Streams.batch`, from a generator of its own."""
-        return draw(self._of_batches, num_rows, batch_size)
 
 
 def same_chain(planned):
@@ -94,7 +62,11 @@ def same_chain(planned):
     allowed, expected, noted = f"the same for {iterations:,} iterations", None, None
     for twin in range(TWINS):
         data = optional(model.simulate, np.random.default_rng([2, twin]))
-        rng = Replayed(twin, noted)
+        if twin == 0:
+            rng = NotedStreams(*(np.random.default_rng([0, i]) for i in range(3)))
+        else:
+            same = (np.random.default_rng([0, i]) for i in range(2))
+            rng = Replayed(*same, np.random.default_rng([1, twin]), noted)
         chain = run_chain(sampler, Target(model, data, "clip"), rng, start, iterations)
         found = np.column_stack([chain.positions, chain.is_accepted])
         if twin == 0:
@@ -103,11 +75,6 @@ def same_chain(planned):
         if is_other.any():
             return Outcome(f"another from iteration {is_other.argmax() + 1:,} on", allowed, False)
     return Outcome(allowed, allowed, True)
-
-
-def is_own(spec):
-    """True if a class is in a file of one's own."""
-    return spec.get("class", "").rpartition(":")[0].endswith(".py")
 
 
 def says_more(name):

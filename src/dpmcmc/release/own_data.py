@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from dpmcmc import registry
-from dpmcmc.accounting.costs import preparation_noise
 from dpmcmc.commands import check as of_classes
 from dpmcmc.configuration.catalogue import read_study
-from dpmcmc.configuration.entries import check_settings, read_algorithm, read_model
+from dpmcmc.configuration.entries import read_algorithm, read_model
 from dpmcmc.configuration.keys import Algorithm, ModelKeys
 from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, listed, read_config
 from dpmcmc.data_files import DataFile
@@ -27,7 +26,7 @@ from dpmcmc.random_streams import seed_sequence, three_streams
 from dpmcmc.release import checked
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.lines import how_to_make
-from dpmcmc.release.plan import plan, sampler_of
+from dpmcmc.release.plan import Plan, plan, sampler_of
 from dpmcmc.release.reading import import_own, read_part
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.noisy_newton import NoisyNewton
@@ -60,13 +59,9 @@ def check(name, settings):
         entry = read_entry(name, config, folders, settings)
         findings = []
         if entry.data:
-            findings = [
-                *rows_and_ledger(entry),
-                *plans(entry, config, name),
-                *prepared_alone(entry),
-                *weighted_down(entry, config, folders),
-            ]
-            findings = chain(findings, without_noise(entry, config, name))
+            planned = plans(entry, config, folders, name)
+            findings = [*rows_and_ledger(entry), *of_plans(planned), *prepared_alone(entry)]
+            findings = chain(findings, of_one_shots(entry, planned))
         status = of_classes.report(entry.id, chain(findings, of_classes.checks_of_entry(entry)))
         if entry.data and not status:
             note_checked(entry)
@@ -115,58 +110,72 @@ def rows_and_ledger(entry):
     yield Finding("The file of the data", found, "the ledger's", is_same)
 
 
-def plans(entry, config, file):
-    """Findings about what a release would plan, one for each private algorithm of the file.
+def plans(entry, config, folders, file):
+    """Plans of releases at `EPSILON`, or why there is none, by the ids of private algorithms.
 
-    Chains without a start of their own begin at a draw of the prior.
+    They are those that the file itself has for this model, not those of the catalogue. Chains
+    without a start of their own begin at a draw of the prior.
+
+    Raises
+    ------
+    ConfigError
+        For a setting that is wrong.
     """
-    for name in own_algorithms(entry, config, file):
-        what = f"The plan of {name} at epsilon {EPSILON}"
-        try:
-            found = f"{planned(entry, file, name).iterations:,} iterations or draws"
-            yield Finding(what, found, "a plan", True)
-        except (ConfigError, JobError) as error:
-            yield Finding(what, str(error), "a plan", False)
-
-
-def own_algorithms(entry, config, file):
-    """Ids of algorithms that the file itself has, for this model: not those of the catalogue."""
+    rows, delta = size_and_delta(entry)
+    found = {}
     for name in read_config(Path(file)).get("algorithms") or ():
-        settings = config["algorithms"][name].get("settings")
-        if not settings or entry.id in settings:
-            yield name
+        keys = converted(config["algorithms"][name], Algorithm, f"algorithms.{name}")
+        is_private = read_algorithm(name, keys, folders).is_private
+        if not is_private or (keys.settings and entry.id not in keys.settings):
+            continue
+        part = read_part(file, entry.id, name, rows)
+        start = None if sampler_of(part).prepares else "prior"
+        try:
+            found[name] = plan(part, EPSILON, delta, start=start)
+        except JobError as error:
+            found[name] = str(error)
+    return found
 
 
-def planned(entry, file, algorithm):
-    """The plan of a release at `EPSILON`; raises a ConfigError or JobError without one."""
-    data = entry.data["file"]
-    rows, budget = entry.model.num_rows, None
-    if ledgers.path_of(data).exists():
-        ledger = ledgers.read(data)
-        budget = ledger.budget
-        rows = rows if rows in ledger.declared_rows else budget.rows
-    part = read_part(file, entry.id, algorithm, rows)
-    start = None if sampler_of(part).prepares else "prior"
-    return plan(part, EPSILON, budget.delta if budget else 0.1 / rows, start=start)
+def size_and_delta(entry):
+    """Number of rows and delta of a release: those of the ledger, if there is one."""
+    data, rows = entry.data["file"], entry.model.num_rows
+    if not ledgers.path_of(data).exists():
+        return rows, 0.1 / rows
+    ledger = ledgers.read(data)
+    return rows if rows in ledger.declared_rows else ledger.budget.rows, ledger.budget.delta
 
 
-def without_noise(entry, config, file):
-    """Findings about how far one-shot methods would be off from these data, even without noise.
+def of_plans(planned):
+    """Findings about plans."""
+    for name, found in planned.items():
+        is_plan = isinstance(found, Plan)
+        text = f"{found.iterations:,} iterations or draws" if is_plan else found
+        yield Finding(f"The plan of {name} at epsilon {EPSILON}", text, "a plan", is_plan)
 
-    Their settings are those of a release at `EPSILON`. What they are off by then comes from rows
-    that do not follow the model, which a clip or few steps can turn into a bias. Posteriors with
-    several modes are not tried.
+
+def of_one_shots(entry, planned):
+    """Findings about what one-shot methods make of these data, with the settings of their plans.
+
+    They say which rows of a regression noisy Newton gives a weight, and how far each method is off
+    without its noise. An error that is left then comes from rows that do not follow the model: a
+    clip or few steps turn them into a bias. Posteriors with several modes are not tried for that.
     """
-    target, mode = None, None
-    for name in own_algorithms(entry, config, file):
-        with suppress(ConfigError, JobError):  # as the finding about its plan says
-            sampler = planned(entry, file, name).sampler
-            if not isinstance(sampler, OneShot):
-                continue
-            target = target or Target(entry.model, of_classes.data_of(entry))
-            mode = mode or only_mode(target)
-            if not mode:
-                return
+    samplers = {name: found.sampler for name, found in planned.items() if isinstance(found, Plan)}
+    samplers = {name: one for name, one in samplers.items() if isinstance(one, OneShot)}
+    if not samplers:
+        return
+    target = Target(entry.model, of_classes.data_of(entry))
+    mode = only_mode(target)
+    for name, sampler in samplers.items():
+        if isinstance(sampler, NoisyNewton) and isinstance(entry.model, CovariateModel):
+            yield Finding(
+                f"Rows that {name} gives a weight below 1 at its start, at epsilon {EPSILON}",
+                f"{sampler.share_weighted_down(target):.0%} of the rows",
+                "any share",
+                True,
+            )
+        if mode:
             quiet = replace(sampler, noise_scale=QUIET)
             streams = three_streams(seed_sequence("check", name))
             draws = run_chain(quiet, target, streams, None, QUIET_DRAWS).positions
@@ -176,8 +185,8 @@ def without_noise(entry, config, file):
 def off_by(name, draws, mode):
     """The finding about draws of a method without noise, (k, d), beside the posterior's mode.
 
-    Bounded scores say less than all of the rows, and the width of the draws says how much less:
-    their mean is off by the root of what they are wider by, in variances, as often as not.
+    Bounded scores use less than all that rows tell, so their answer differs from the exact one. The
+    variance of this difference is that of the draws less that of the exact posterior.
     """
     sds = np.sqrt(np.diag(mode.covariance))
     off = abs(draws.mean(axis=0) - mode.position) / sds
@@ -210,27 +219,3 @@ def prepared_alone(entry):
     yield Finding(
         "prepare: each row of the file alone, as in a release", found, allowed, not problem
     )
-
-
-def weighted_down(entry, config, folders):
-    """Findings about rows of a regression that count less than fully, one for each noisy Newton."""
-    model = entry.model
-    if not isinstance(model, CovariateModel):
-        return
-    noise, target = preparation_noise(model.num_rows, EPSILON), None
-    for name, keys in config["algorithms"].items():
-        where = f"algorithms.{name}"
-        algorithm = converted(keys, Algorithm, where)
-        if algorithm.sampler != NoisyNewton.__name__:
-            continue
-        algorithm = read_algorithm(name, algorithm, folders)
-        settings = algorithm.settings_on(entry.id)
-        check_settings(algorithm, entry, settings, f"{where}.settings.{entry.id}")
-        sampler = registry.build(algorithm.spec(settings)).with_preparation_noise(noise)
-        target = target or Target(model, of_classes.data_of(entry))
-        yield Finding(
-            f"Rows that {name} gives a weight below 1 at its start, at epsilon {EPSILON}",
-            f"{sampler.share_weighted_down(target):.0%} of the rows",
-            "any share",
-            True,
-        )

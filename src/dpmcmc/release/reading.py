@@ -1,7 +1,9 @@
 """A model and an algorithm of a study's file, for a release: all but the data is read."""
 
+import os
 import shlex
 import traceback
+from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,11 +166,24 @@ def read_entry(name, keys, settings, folders, rows):
 
 
 def own_files(spec):
-    """Files of classes that a spec names, but for the package's."""
-    modules = [
+    """Files of one's own with classes that a spec names, and those beside them that they import."""
+    modules = {
         registry.module_of(entry["class"]) for entry in registry.nested(spec) if "class" in entry
-    ]
-    return [module for module in modules if module.endswith(".py")]
+    }
+    files = {os.path.relpath(module) for module in modules if module.endswith(".py")}
+    return sorted(files.union(*map(imported_by, files)))
+
+
+def imported_by(file):
+    """Files in the folder of a file, or below it, that it imports, at whatever place in its code.
+
+    Nothing is run. A module whose name is made while the code runs is not found.
+    """
+    file = Path(file).resolve()
+    finder = ModuleFinder(path=[str(file.parent)])
+    finder.run_script(str(file))
+    found = (module.__file__ for module in finder.modules.values() if module.__file__)
+    return {os.path.relpath(path) for path in found if Path(path).is_relative_to(file.parent)}
 
 
 def data_of(file, model):

@@ -159,13 +159,8 @@ How to read it
 """
 
 
-def bound(facts):
-    """Epsilon and delta in words, rounded up."""
-    return both(facts, " and ")
-
-
-def both(facts, between):
-    """Texts of epsilon and delta, rounded up, with a text between."""
+def bound(facts, between=" and "):
+    """Epsilon and delta in words, rounded up, with a text between."""
     return between.join(f"{name} = {upward(facts[name], 10)}" for name in ("epsilon", "delta"))
 
 
@@ -218,7 +213,7 @@ def changed(budgets):
     lines = ["The owner has changed the budget:"]
     for budget in budgets:
         reason = f", because: {printable(budget['reason'])}" if "reason" in budget else ""
-        lines.append(f"  {budget['date']}  {both(budget, ', ')}{reason}")
+        lines.append(f"  {budget['date']}  {bound(budget, ', ')}{reason}")
     lines += [
         "If results of releases had a part in that, the guarantee for all releases is that of the",
         "largest budget that the owner would have set after any results.",

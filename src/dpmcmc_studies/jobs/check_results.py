@@ -24,7 +24,7 @@ from dpmcmc_studies.jobs.chain_tables import sample_row
 from dpmcmc_studies.jobs.fingerprints import OF_CHAINS
 from dpmcmc_studies.jobs.parts import CELL, rows_of, write_parts
 from dpmcmc_studies.jobs.parts import FILE as PARTS_FILE
-from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_studies
+from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_files, committed_studies
 from dpmcmc_studies.jobs.reuse import FILES, Reuse, is_named
 from dpmcmc_studies.jobs.score_tables import score_row
 from dpmcmc_studies.study.loading import load_study, study_files
@@ -35,7 +35,7 @@ MODELS = 2  # of a study, from which they are drawn: each needs data and a refer
 SECONDS = 20.0  # CPU time of chains of a study: some 140 of all seven, and 200 with all else
 MOST_SECONDS = 2.0  # of a chain, in the median of its cell; one chain may take longer
 BUDGETS = 2  # that are computed anew of a study; others are taken from what is committed
-OF_CELLS = ["widened_ratio", "run"]  # columns that a row of one sample alone has not
+OF_CELLS = ["widened_ratio", "run"]  # columns that a row made for one sample lacks
 MOST_NAMED = 3  # rows that differ, of a column
 
 
@@ -310,10 +310,10 @@ def frame_differences(name, was, now):
 
 
 def renew_fingerprints(reuse):
-    """Give committed parts the present fingerprints, except those that docs/old.yaml names."""
-    known = known_old(reuse)
-    now = {
-        part: was if part in known else reuse.fingerprints[part]
-        for part, was in reuse.committed.items()
-    }
-    write_parts(now, reuse.directory / PARTS_FILE)
+    """Give committed parts the present fingerprints.
+
+    Those that docs/old.yaml names keep theirs, and so do those that the study has no more.
+    """
+    present = {*reuse.fingerprints.names, *committed_files(reuse.study)} - {*known_old(reuse)}
+    now = {part: reuse.fingerprints[part] for part in reuse.committed if part in present}
+    write_parts(reuse.committed | now, reuse.directory / PARTS_FILE)
