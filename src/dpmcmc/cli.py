@@ -26,7 +26,7 @@ class Command(NamedTuple):
 RELEASES = "dpmcmc.release.command.main"
 COMMANDS = {
     "new": Command(
-        "write a model or an algorithm to start from, and a study of it",
+        "write a model, an algorithm or a release to start from",
         "dpmcmc.commands.new.new",
         "kind path",
     ),

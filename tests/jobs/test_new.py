@@ -99,7 +99,8 @@ def test_a_missing_extra_is_named(monkeypatch, command):
 
 def test_there_is_a_study_for_each_template():
     names = {path.name for path in TEMPLATES.iterdir()}
-    assert names == {f"{kind}{s}.txt" for kind in ("model", "algorithm") for s in (".py", ".yaml")}
+    files = {f"{kind}{s}.txt" for kind in ("model", "algorithm") for s in (".py", ".yaml")}
+    assert names == files | {"release.yaml.txt"}
 
 
 @pytest.mark.parametrize("existing", ["mine.py", "mine.yaml"])
@@ -115,7 +116,7 @@ def test_what_is_there_is_left_as_it_is(tmp_path, capsys, existing):
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
-        ("modell", "mine.py", "unknown kind modell; valid kinds: algorithm, model"),
+        ("modell", "mine.py", "unknown kind modell; valid kinds: algorithm, model, release"),
         ("model", "mine", "must be a Python file"),
         ("model", "my-own.py", "must be a Python file"),
         ("model", "2nd.py", "must be a Python file"),
@@ -124,6 +125,8 @@ def test_what_is_there_is_left_as_it_is(tmp_path, capsys, existing):
         ("algorithm", "numpy.py", "there is a module numpy already"),
         ("algorithm", "state.py", "its class would be State, which it imports"),
         ("algorithm", "dp_hmc.py", "dp-hmc is one of the algorithms of the package"),
+        ("release", "mine.py", "must be a YAML file"),
+        ("release", "circle.yaml", "circle is one of the models of the package"),
         ("model", "circle.py", "circle is one of the models of the package"),
     ],
 )

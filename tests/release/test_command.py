@@ -302,26 +302,28 @@ def test_nothing_is_published_beside_what_was_written(place, made_up, capsys):
     assert not (place.folder / "out").exists()
 
 
-@pytest.mark.parametrize("replace", [True, False])
-def test_what_a_replaced_ledger_does_not_count_is_not_published(place, made_up, capsys, replace):
+@pytest.mark.parametrize("change", ["replaced", "overwritten", "removed"])
+def test_what_a_replaced_ledger_does_not_count_is_not_published(place, made_up, capsys, change):
     """An older copy takes its place while the release runs, as a file or in the same file."""
     place.ledger()
     path, genuine = place.folder / "data.csv.ledger", command.run_data_process
     older = path.read_bytes()
 
     def replacing(planned, budget):
-        if replace:
+        if change != "overwritten":
             path.unlink()
-        path.write_bytes(older)
+        if change != "removed":
+            path.write_bytes(older)
         return genuine(planned, budget)
 
     made_up.setattr(command, "run_data_process", replacing)
     capsys.readouterr()
     assert place.release("newton", 1, "out", "--draws", 5) == 3
     said = capsys.readouterr().err
-    assert "was replaced while this ran, and does not have the line of this release" in said
+    assert "was removed or replaced while this ran, and does not have the line" in said
     assert said.count("\n") == 1
-    assert not (place.folder / "out").exists() and path.read_bytes() == older
+    assert not (place.folder / "out").exists()
+    assert not path.exists() if change == "removed" else path.read_bytes() == older
 
 
 @pytest.mark.parametrize(

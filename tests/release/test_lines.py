@@ -44,10 +44,14 @@ def test_a_note_for_a_release_that_the_ledger_does_not_have_is_refused(data):
     line, _ = ledgers.admit(data, ENTRY)
     ledgers.require_counted(data, line)
     path.write_bytes(older)
-    with pytest.raises(JobError, match="was replaced while this ran, and does not have the line"):
+    with pytest.raises(
+        JobError, match="was removed or replaced while this ran, and does not have the line"
+    ):
         ledgers.require_counted(data, line)
     for kind in ("finished", "void"):
-        with pytest.raises(JobError, match="was replaced while this ran, and does not have"):
+        with pytest.raises(
+            JobError, match="was removed or replaced while this ran, and does not have"
+        ):
             ledgers.note(data, kind, line["id"])
     assert path.read_bytes() == older
 

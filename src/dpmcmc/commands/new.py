@@ -1,4 +1,4 @@
-"""The command `new`: a model or an algorithm of one's own to start from, and a study of it."""
+"""The command `new`: a model, an algorithm or a release of one's own to start from."""
 
 import keyword
 import re
@@ -16,14 +16,15 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
 def new(kind, path):
-    """Write a model or an algorithm that runs as it stands, and a study of it, to start from.
+    """Write a model or an algorithm that runs as it stands and a study of it, or one for a release.
 
     Parameters
     ----------
     kind : str
-        "model" or "algorithm".
+        "model", "algorithm" or "release".
     path : str
-        Of the Python file; the study file lies beside it, with the suffix .yaml.
+        Of the Python file, beside which the study file gets the suffix .yaml; of a release, which
+        needs no code, the study file.
 
     Returns
     -------
@@ -39,14 +40,38 @@ def new(kind, path):
     study = file.with_suffix(".yaml")
     words = {"file": file.name, "id": id_of(file), "class": class_of(file)}
     words |= {"check": check_command(file), "study": shlex.quote(study.as_posix())}
-    for suffix in (".yaml", ".py"):
+    for suffix in suffixes(kind):
         text = Template((TEMPLATES / f"{kind}{suffix}.txt").read_text(encoding="utf-8"))
         with replacing(file.with_suffix(suffix)) as output:
             output.write(text.substitute(words).encode())
-    print(f"{file} has the {kind}, {study} a study of it. Next:")
-    print(f"    {words['check']}")
-    print(f"    {run_command(study)}")
+    if kind == "release":
+        print(f"{file} is for a release of {file.stem}.csv. Write what you have into it. Next:")
+        steps = release_commands(file)
+    else:
+        print(f"{file} has the {kind}, {study} a study of it. Next:")
+        steps = words["check"], run_command(study)
+    print(*(f"    {step}" for step in steps), sep="\n")
     return 0
+
+
+def suffixes(kind):
+    """Suffixes of the files of a kind."""
+    return sorted(Path(template.stem).suffix for template in TEMPLATES.glob(f"{kind}.*.txt"))
+
+
+def release_commands(file):
+    """The commands of a release by a study, in their order; capital letters are to be filled in."""
+    data, study = (shlex.quote(path.as_posix()) for path in (file.with_suffix(".csv"), file))
+    of = f"{study} --model {id_of(file)} --algorithm newton --epsilon E"
+    return [
+        f"python -m dpmcmc {step}"
+        for step in (
+            f"ledger new {data} --epsilon E --delta D --rows N --for full-data",
+            f"check {study} {id_of(file)}",
+            f"rehearse {of}",
+            f"release {of} --output FOLDER",
+        )
+    ]
 
 
 def check_command(file):
@@ -77,14 +102,25 @@ def refused(kind, file):
     kinds = sorted({template.name.split(".")[0] for template in TEMPLATES.glob("*.txt")})
     if kind not in kinds:
         return f"unknown kind {kind}; valid kinds: {', '.join(kinds)}"
+    has_code = ".py" in suffixes(kind)
+    suffix, what = (".py", "Python") if has_code else (".yaml", "YAML")
     is_name = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", file.stem)
-    if file.suffix != ".py" or not is_name or keyword.iskeyword(file.stem):
+    if file.suffix != suffix or not is_name or keyword.iskeyword(file.stem):
         return (
-            f"{file}: must be a Python file, named by letters, digits and _, such as my_{kind}.py"
+            f"{file}: must be a {what} file, named by letters, digits and _, such as "
+            f"my_{kind}{suffix}"
         )
-    for written in (file, file.with_suffix(".yaml")):
+    for written in (file.with_suffix(suffix) for suffix in reversed(suffixes(kind))):
         if written.exists():
             return f"{written} exists already and is not overwritten"
+    of_kind = f"{kind if has_code else 'model'}s"
+    if id_of(file) in read_config(CATALOGUE)[of_kind]:
+        return f"{file}: {id_of(file)} is one of the {of_kind} of the package; give it another name"
+    return refused_class(kind, file) if has_code else None
+
+
+def refused_class(kind, file):
+    """The same of a class."""
     if file.stem in sys.stdlib_module_names or PathFinder.find_spec(file.stem) is not None:
         return f"{file}: there is a module {file.stem} already; give it another name"
     template = (TEMPLATES / f"{kind}.py.txt").read_text(encoding="utf-8")
@@ -92,6 +128,4 @@ def refused(kind, file):
         return (
             f"{file}: its class would be {class_of(file)}, which it imports; give it another name"
         )
-    if id_of(file) in read_config(CATALOGUE)[f"{kind}s"]:
-        return f"{file}: {id_of(file)} is one of the {kind}s of the package; give it another name"
     return None

@@ -269,21 +269,22 @@ def note(data, kind, release):
     """
     with opened_to_write(path_of(data)) as (ledger, descriptor):
         if release not in {line["id"] for line in ledger.releases}:
-            raise JobError(replaced(ledger))
+            raise JobError(replaced(ledger.path))
         write(ledger, descriptor, {"kind": kind, "id": release, "date": today()})
 
 
 def require_counted(data, line):
     """Raise a JobError unless the ledger has the line of a release: it may have been replaced."""
-    if line not in (ledger := read(data)).lines:
-        raise JobError(replaced(ledger))
+    path = path_of(data)
+    if not path.exists() or line not in read(data).lines:
+        raise JobError(replaced(path))
 
 
-def replaced(ledger):
+def replaced(path):
     """Message for a ledger that no longer has a line that was written to it."""
     return (
-        f"{ledger.path} was replaced while this ran, and does not have the line of this release: "
-        "look for the copy that has it"
+        f"{path} was removed or replaced while this ran, and does not have the line of this "
+        "release: look for the copy that has it"
     )
 
 

@@ -151,7 +151,9 @@ def read_entry(name, keys, settings, folders, rows):
         if keys.held_out:
             raise ConfigError(f"{where}.held_out: a release holds out no rows; remove this key")
         if "num_rows" in settings:
-            raise ConfigError(f"{where}.num_rows: must not be given with data; --rows says it")
+            raise ConfigError(
+                f"{where}.num_rows: must not be given with data, as --rows says it; null removes it"
+            )
         settings = settings | {"num_rows": rows}
         path = real_path(registry.beside(keys.data, folders))
     elif rows is not None:
