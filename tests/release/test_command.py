@@ -16,7 +16,7 @@ from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.files import JobError
 from dpmcmc.release import code, command, ledger, statement
 from dpmcmc.release.data_process import contents_of, work
-from dpmcmc.release.launcher import spec_of
+from dpmcmc.release.launcher import Drawn, spec_of
 from dpmcmc.release.plan import parameter_names, plan
 from dpmcmc.release.reading import read_part
 
@@ -196,7 +196,7 @@ def made_up(monkeypatch):
     """Draws are made up, so that it is quick, and not tried out, so that this is the first run."""
 
     def draws(planned, _):
-        return (None, np.zeros((1, planned.kept, 1)))
+        return None, Drawn(np.zeros((1, planned.kept, 1)))
 
     monkeypatch.setattr(command, "run_data_process", draws)
     monkeypatch.setattr(command, "try_out", lambda *_: None)
@@ -256,9 +256,10 @@ def test_an_output_that_is_broken_at_the_end_does_not_look_like_a_refusal(place)
     place.ledger()
     script = (
         "import os, sys, numpy as np; from dpmcmc.release import command\n"
+        "from dpmcmc.release.launcher import Drawn\n"
         "def run_data_process(planned, _):\n"
         "    for number in (1, 2): os.dup2(os.open('/dev/full', os.O_WRONLY), number)\n"
-        "    return None, np.zeros((1, planned.kept, 1))\n"
+        "    return None, Drawn(np.zeros((1, planned.kept, 1)))\n"
         "command.run_data_process = run_data_process\n"
         "sys.exit(command.main('release', sys.argv[1:]))\n"
     )
@@ -560,8 +561,8 @@ def inside_here(planned, budget):
     """What the process that reads the data does, here."""
     spec = spec_of(planned, budget)
     answer, draws = work(spec, contents_of(spec))
-    assert answer == {"end": "finished"}
-    return None, draws
+    assert answer["end"] == "finished" and 0 < answer["misfit"] < 4
+    return None, Drawn(draws)  # without the misfit, which follows from what was released
 
 
 def test_no_path_host_or_time_is_in_what_is_published(place):

@@ -24,6 +24,7 @@ from dpmcmc.release import budget as budgets
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release import lines as lines_on_disk
 from dpmcmc.release import owner
+from dpmcmc.release.launcher import Drawn
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
 
@@ -512,7 +513,7 @@ def test_wherever_the_system_fails_what_started_is_counted(place, monkeypatch, c
     def inside(planned, budget):
         if budget:  # without one no data are read
             started.append(len(ledgers.read("data.csv").releases))
-        return None, np.zeros((1, planned.kept, 1))
+        return None, Drawn(np.zeros((1, planned.kept, 1)))
 
     monkeypatch.setattr(command, "run_data_process", inside)
     monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)

@@ -17,7 +17,7 @@ from places import ROWS
 from dpmcmc.files import JobError
 from dpmcmc.release import command, launcher, ledger, libraries, noise, own_code, statement
 from dpmcmc.release.data_process import answered, apart, as_parquet
-from dpmcmc.release.launcher import problem_of, spec_of
+from dpmcmc.release.launcher import Drawn, problem_of, spec_of
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
 
@@ -263,7 +263,7 @@ def here(place, monkeypatch):
         assert budget is None, "the data would be read"
         answer, draws = answered(spec_of(planned, budget), None)
         if answer["end"] == "finished":
-            return None, draws
+            return None, Drawn(draws)
         return problem_of(answer["end"], answer, planned.part, is_twin=True), None
 
     monkeypatch.setattr(command, "run_data_process", run_data_process)

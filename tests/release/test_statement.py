@@ -14,6 +14,7 @@ from scipy.stats import norm
 from dpmcmc.accounting.joint import gaussian_delta, largest_mu
 from dpmcmc.models.regression import LogisticRegression
 from dpmcmc.release import code, command, ledger, statement
+from dpmcmc.release.launcher import Drawn
 from dpmcmc.release.plan import parameter_names
 
 
@@ -24,7 +25,7 @@ def made_up(monkeypatch):
 
     def draws(planned, budget):  # without a budget no data are read
         problem = problems.pop() if problems and budget else None
-        return problem, np.arange(planned.kept, dtype=float).reshape(1, -1, 1)
+        return problem, Drawn(np.arange(planned.kept, dtype=float).reshape(1, -1, 1))
 
     monkeypatch.setattr(command, "run_data_process", draws)
     monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)

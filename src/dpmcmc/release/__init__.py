@@ -15,6 +15,7 @@
     launcher      start of that process; it understands only these answers
     streams       secret randomness, and the one place where noise is added and its cost counted
     noise         the exact discrete Gaussian, by OpenDP
+    replay        draws of a sampler of one's own once more, from what was released
     rows          sums over rows, each row read by itself
     statement     the published files: draws, and their cost
     rehearsal     the same release on simulated twins

@@ -18,6 +18,7 @@ import csv
 import ctypes
 import io
 import json
+import math
 import os
 import resource
 import signal
@@ -147,13 +148,14 @@ def work(spec, contents):
     chains = [one_chain(spec, sampler, model, target) for _ in range(spec["chains"])]
     if any(chain is None for chain in chains):
         return {"end": "released"}, None
-    draws = np.stack(chains)
+    draws = np.stack([chain.positions for chain in chains])
+    misfits = [chain.preparation.misfit for chain in chains if chain.preparation]
     if contents is None and not np.isfinite(draws).all():
         raise ArithmeticError("draws are not finite")
     found = said(model, data, spec["start"])
     if expected is None or not is_same(found, expected):
         return {"end": "alone"}, None
-    return {"end": "finished"}, draws
+    return {"end": "finished", "misfit": max(misfits, default=math.nan)}, draws
 
 
 def apart(function, *arguments):
@@ -217,9 +219,9 @@ def beside_others(spec, data):
 
 
 def one_chain(spec, sampler, model, target):
-    """Positions of a chain, by new streams: (kept, d).
+    """A chain by new streams, with at most as many positions as are kept.
 
-    None if they depend on more than what it released, which is tried for samplers of one's own.
+    None if these depend on more than what it released, which is tried for samplers of one's own.
     """
     is_own = registry.is_own(spec["sampler"])
     streams = NotedSecretStreams if is_own else SecretStreams
@@ -231,7 +233,7 @@ def one_chain(spec, sampler, model, target):
     chain = run_chain(sampler, target, rng, start, spec["iterations"], spec["draws"])
     if is_own and not is_function_of_releases(spec, chain, rng, start, states):
         return None
-    return chain.positions
+    return chain
 
 
 # -- A twin ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,15 @@ PREFIXES = ("OPENDP_", "OPENSSL_")
 ANSWER_BYTES = 1000 + 12 * MOST_LETTERS  # JSON writes a letter in up to twelve
 
 
+class Drawn(NamedTuple):
+    """Result of a release."""
+
+    draws: np.ndarray  # (chains, kept, d), in the units of the file
+    misfit: float | None = None  # as of `Info`; None for methods that have none
+
+
 def run_data_process(planned, budget):
-    """Run the process that reads the data: a problem in one sentence, or None and the draws.
+    """Run the process that reads the data: a problem in one sentence or None, and what was `Drawn`.
 
     Parameters
     ----------
@@ -96,9 +104,9 @@ def spec_of(planned, budget):
 
 
 def understood(pipe, planned, is_twin):
-    """A problem and draws, of what that process says: nothing of the data is shown as it stands.
+    """A problem and what was `Drawn`, by what that process says: no text of it is shown.
 
-    Draws are in the units of the file. Only its first line is out of reach of a model's code.
+    Only its first line is out of reach of a model's code.
     """
     shape = (planned.chains, planned.kept, len(planned.names))
     verdict = pipe.readline(len(CHANGED))
@@ -110,7 +118,9 @@ def understood(pipe, planned, is_twin):
         end = answer["end"]
         if end == "finished" and answer["shape"] == [*shape]:
             draws = np.frombuffer(pipe.read(8 * math.prod(shape)))
-            return None, planned.model.in_file_units(draws.reshape(shape))
+            misfit = float(answer["misfit"])
+            draws = planned.model.in_file_units(draws.reshape(shape))
+            return None, Drawn(draws, misfit if math.isfinite(misfit) else None)
     return problem_of(end, answer, planned.part, is_twin), None
 
 

@@ -26,15 +26,17 @@ from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widenin
 FORMAT = 2
 PACKAGES = ("dpmcmc", "numpy", "opendp", "randomgen")
 FILES = ("chain.csv", "chain.nc", "statement.json", "statement.txt")
+ATTRIBUTES = ("algorithm", "rows", "epsilon", "delta", "misfit")  # facts that chain.nc has, too
 UNFINISHED = ".partial"  # ends the names of files and folders until all files are on disk
 PRIORS = (0.01, 0.5)  # of a reader, in the page
 # Their posteriors are given the noisy answer, so they have its noise; not so a plug-in posterior.
 NOISE_AWARE = ("NoisyStatistics", "NoisyNewton", "NoisyHistogram", "AutoOneShot")
+MOST_MISFIT = 3.0  # of a method that has converged, in standard deviations
 RARE = 100  # times delta: results with so large a chance bear what the page says
 
 
 def statement(plan, ledger, line):
-    """Facts of a release, as a dict; no number in it comes from the rows.
+    """Facts of a release before it has run, as a dict: no number in it comes from the rows.
 
     Parameters
     ----------
@@ -153,7 +155,7 @@ What is not covered
 How to read it
   Draws are those of a private method, not of the exact posterior.
 {spread(facts)}
-{indented(facts["units"])}\
+{convergence(facts)}{indented(facts["units"])}\
   chain.csv and chain.nc have the same draws. statement.json has all settings, and digests of both
   files, by which it shows if they were exchanged.
 """
@@ -185,6 +187,29 @@ def spread(facts):
             "model."
         )
     return "  Their spread may lack what the noise of the method adds, so it may be too narrow."
+
+
+def convergence(facts):
+    """Lines on whether the method has converged, where what it released says that."""
+    if facts["misfit"] is None:
+        return ""
+    sds = f"{facts['misfit']:.1f} standard deviations"
+    if has_converged(facts):
+        lines = [
+            f"What its last steps released is within {sds} (root mean",
+            "square) of what these draws lead to expect, so nothing speaks against convergence.",
+        ]
+    else:
+        lines = [
+            "IT DID NOT CONVERGE, so its intervals do not hold: what its last steps released is",
+            f"{sds} (root mean square) from what these draws lead to expect.",
+        ]
+    return indented(lines)
+
+
+def has_converged(facts):
+    """Whether the method has converged, by what it released; None where that does not say it."""
+    return None if facts["misfit"] is None else facts["misfit"] <= MOST_MISFIT
 
 
 def reader(epsilon):
@@ -238,7 +263,7 @@ def write(folder, facts, draws, names):
     ----------
     folder : path
     facts : dict
-        `statement`.
+        `statement`, with the misfit of the release.
     draws : (chains, kept, d) array
     names : list of str
     """
@@ -258,7 +283,8 @@ def write(folder, facts, draws, names):
         os.utime(file, (midnight, midnight))
         return whole.hexdigest()
 
-    draws_as = {"chain.csv": as_csv(draws, names), "chain.nc": [as_netcdf(draws, names)]}
+    netcdf = as_netcdf(draws, names, facts)
+    draws_as = {"chain.csv": as_csv(draws, names), "chain.nc": [netcdf]}
     facts = facts | {"sha256": {name: write_one(name, parts) for name, parts in draws_as.items()}}
     write_one("statement.json", [json.dumps(facts, indent=1).encode(), b"\n"])
     write_one("statement.txt", [page(facts).encode()])
@@ -274,8 +300,8 @@ def as_csv(draws, names):
             yield (",".join(row) + "\n").encode()
 
 
-def as_netcdf(draws, names):
-    """Draws as the posterior of a file for ArviZ, as bytes.
+def as_netcdf(draws, names, facts):
+    """Draws as the posterior of a file for ArviZ, as bytes, with `ATTRIBUTES` of it.
 
     They are made in memory, because HDF5 crashes where a disk is full.
     """
@@ -283,8 +309,11 @@ def as_netcdf(draws, names):
 
     places = {"chain": range(len(draws)), "draw": range(draws.shape[1]), "component": names}
     theta = xarray.DataArray(draws, places, places.keys(), name="theta")
-    file = theta.to_dataset().to_netcdf(
-        None, engine="h5netcdf", group="posterior", encoding={"theta": {"zlib": True}}
+    known = {name: facts[name] for name in ATTRIBUTES if facts.get(name) is not None}
+    file = (
+        theta.to_dataset()
+        .assign_attrs(known)
+        .to_netcdf(None, engine="h5netcdf", group="posterior", encoding={"theta": {"zlib": True}})
     )
     with file:  # a view, without which the file in memory cannot be closed
         return file.tobytes()

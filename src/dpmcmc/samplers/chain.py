@@ -77,14 +77,15 @@ def run_chain(
         start=np.array(state.position),
         preparation=preparation,
     )
-    records = [getattr(chain, name) for name in Info._fields]
+    names = [name for name in Info._fields if name in Chain._fields]
+    records = [(name, getattr(chain, name)) for name in names]
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
         for i in range(num_iterations):
             state, info = sampler.step(rng, state, target)
             if (i + 1) % thinning == 0:
                 chain.positions[i // thinning] = state.position
-            for values, value in zip(records, info, strict=True):
-                values[i] = value
+            for name, values in records:
+                values[i] = getattr(info, name)
     return chain
 
 

@@ -149,6 +149,29 @@ class Information(NamedTuple):
         return after
 
 
+def misfit(steps: Sequence[Released], H: np.ndarray, mean: np.ndarray) -> float:
+    """How far the scores of some steps are from what their answer leads to expect.
+
+    It is a root mean square over components, in standard deviations of the scores' noise and of
+    what is not linear: below 1 where scores are linear about the answer, as the answer is taken
+    from them. All of it was released.
+
+    Parameters
+    ----------
+    steps : sequence of Released
+        With scores along H.
+    H : (d, d) array
+    mean : (d,) array
+        Of the answer.
+    """
+    squares = []
+    for step in steps:
+        covariance = step.gradient_sd**2 * np.eye(len(mean)) + step.rest * H
+        off = step.gradient - H @ (mean - step.theta)
+        squares.append(off @ np.linalg.solve(covariance, off) / len(mean))
+    return math.sqrt(float(np.mean(squares)))
+
+
 def draws_given(
     rng: np.random.Generator,
     information: Information,

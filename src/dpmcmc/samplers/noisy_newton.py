@@ -22,7 +22,14 @@ from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
 from dpmcmc.likelihoods.target import Target, check_bound
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
-from dpmcmc.samplers.drawn_information import Information, Mixture, Normal, Released, draws_given
+from dpmcmc.samplers.drawn_information import (
+    Information,
+    Mixture,
+    Normal,
+    Released,
+    draws_given,
+    misfit,
+)
 from dpmcmc.samplers.newton_settings import Twins, best_settings, prior_of
 from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
@@ -135,7 +142,9 @@ class NoisyNewton(OneShot):
             along = [step.along(twins.slope(step.theta, belief, H)) for step in last]
             answer = draws_given(rng.proposal, information, along, model, theta)
             belief = answer.normal
-        return self.next_draw(rng, answer), Info(True, math.nan, num_weighted / target.num_rows)
+        off = misfit(along, H, belief.mean)
+        info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off)
+        return self.next_draw(rng, answer), info
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""

@@ -50,6 +50,9 @@ class Info(NamedTuple):
     clip_fraction: float  # rows whose log-likelihood ratio was clipped; NaN without ratios
     gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
     is_changed: bool = False  # clipping changed the decision (samplers without noise only)
+    # Of a preparation: how far what it released is from what its answer leads to expect, in
+    # standard deviations. It follows from released values.
+    misfit: float = math.nan
 
 
 class Sampler(Settings, ABC):
