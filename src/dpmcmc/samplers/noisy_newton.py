@@ -41,7 +41,9 @@ ANSWERING = 2  # last steps whose releases the answer is of
 # belief, releases on correlated covariates go ever farther away, since one step alone says little
 # of directions in which the rows inform little.
 WIDER = 4.0
-ROUNDS = 2  # of the answer: slopes are averaged over what is believed, which is the answer
+# At most, of a step and of the answer: slopes are averaged over what is believed, and decide that.
+ROUNDS = 6
+SETTLED = 0.1  # change of the variance with which that ends
 
 
 class Chosen(NamedTuple):
@@ -132,16 +134,17 @@ class NoisyNewton(OneShot):
             if i:
                 belief = wider(belief, prior)
             information = Information.of(steps, twins.information(theta))
-            slope = twins.slope(theta, belief, information.estimate)
-            belief = information.belief(released.along(slope), belief, model.likelihood_power)
+            belief = self.after(released, belief, information, twins)
             theta = belief.mean
         last = steps[-ANSWERING:]
         information = Information.of(last, twins.information(theta))
+        H = information.estimate
         for _ in range(ROUNDS):
-            H = information.estimate
             along = [step.along(twins.slope(step.theta, belief, H)) for step in last]
             answer = draws_given(rng.proposal, information, along, model, theta)
-            belief = answer.normal
+            before, belief = belief, answer.normal
+            if abs(belief.covariance.trace() / before.covariance.trace() - 1) < SETTLED:
+                break
         off = misfit(along, H, belief.mean)
         info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off)
         return self.next_draw(rng, answer), info
@@ -155,6 +158,22 @@ class NoisyNewton(OneShot):
         i = rng.proposal.integers(len(answer.means))
         z = rng.proposal.standard_normal(answer.means.shape[1])
         return State(answer.means[i] + answer.factors[i] @ z, answer)
+
+    def after(
+        self, released: Released, before: Normal, information: Information, twins: Twins
+    ) -> Normal:
+        """What is believed after a step, with the slope averaged over that itself.
+
+        Over what was believed before, scores may be far from linear: then a precise release would
+        say little (García-Fernández, Svensson, Morelande and Särkkä 2015, posterior linearization).
+        """
+        belief, power = before, twins.model.likelihood_power
+        for _ in range(ROUNDS):
+            slope = twins.slope(released.theta, belief, information.estimate)
+            last, belief = belief, information.belief(released.along(slope), before, power)
+            if abs(belief.covariance.trace() / last.covariance.trace() - 1) < SETTLED:
+                break
+        return belief
 
     def measure(
         self, rng: Streams, target: Target, theta: np.ndarray, share: float, chosen: Chosen
