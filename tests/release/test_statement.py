@@ -8,6 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
+import xarray
 from places import ROWS
 from scipy.stats import norm
 
@@ -56,6 +57,33 @@ def published(place, output="out"):
 def test_the_page_says_of_the_spread_what_is_known(algorithm, is_free, settings, said):
     facts = {"algorithm": algorithm, "draws_are_free": is_free, "settings": settings}
     assert said in statement.spread(facts)
+
+
+@pytest.mark.parametrize(
+    ("misfit", "is_good", "said"),
+    [
+        (None, None, ""),
+        (0.91, True, "is within 0.9 standard deviations (root mean\n  square) of what these draws"),
+        (5.01, False, "IT DID NOT CONVERGE, so its intervals do not hold"),
+    ],
+)
+def test_a_statement_says_whether_the_method_has_converged(misfit, is_good, said):
+    assert statement.has_converged({"misfit": misfit}) is is_good
+    assert said in statement.convergence({"misfit": misfit})
+
+
+@pytest.mark.parametrize("misfit", [None, 0.5, 40.0])
+def test_who_releases_what_did_not_converge_learns_of_it(place, monkeypatch, capsys, misfit):
+    draws = np.zeros((1, 5, 1))
+    monkeypatch.setattr(command, "run_data_process", lambda *_: (None, Drawn(draws, misfit)))
+    monkeypatch.setattr("dpmcmc.release.own_code.check_own_code", lambda _: None)
+    place.ledger()
+    capsys.readouterr()
+    facts, _ = published(place)
+    assert facts["misfit"] == misfit
+    assert ("it did not converge" in capsys.readouterr().err) == (misfit == 40.0)
+    with xarray.open_dataset(place.folder / "out/chain.nc", group="posterior") as dataset:
+        assert dataset.attrs.get("misfit") == misfit and dataset.attrs["epsilon"] <= 0.5
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 8.0])

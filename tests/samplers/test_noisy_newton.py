@@ -16,6 +16,7 @@ from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
 from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.release import statement
 from dpmcmc.samplers import drawn_information, noisy_newton
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.drawn_information import Normal
@@ -151,6 +152,34 @@ def test_steps_do_not_go_ever_farther_away_on_correlated_covariates_with_an_inte
         mean, covariance = state.memory.normal
         errors.append(abs(mean - theta) / np.sqrt(np.diag(covariance)))
     assert np.max(errors) < 5 and np.mean(np.array(errors) < 1.645) > 0.75
+
+
+@pytest.mark.parametrize(("variance", "theta"), [(1.0, 0.5), (25.0, 0.5), (25.0, 2.0)])
+def test_a_wide_prior_hides_no_precise_release(variance, theta):
+    """Over what was believed before a step, the scores of a wide prior are far from linear."""
+    model = dpmcmc.LogisticRegression(4, 20_000, variance)
+    theta = theta * np.array([-1.0, 1.0, -0.2, 0.0])
+    rows = model.simulate(np.random.default_rng(3), theta)
+    sampler = dpmcmc.for_budget(NoisyNewton(), num_rows=20_000, epsilon=1)
+    state, info = sampler.prepare(streams(4), Target(model, rows))
+    mean, covariance = state.memory.normal
+    error = np.linalg.solve(np.linalg.cholesky(covariance), mean - theta)
+    exact = np.linalg.inv(as_matrix(bounded_sums(model, theta, rows, 1e9, 1e-9).information, 4))
+    assert error @ error < 18.5  # the 99.9 % point of chi^2 with four degrees
+    assert np.sqrt(np.diag(covariance) / np.diag(exact)).max() < 1.6
+    assert info.misfit < 2
+
+
+def test_what_its_last_steps_released_says_that_it_did_not_converge():
+    """Student's t has scores near 0 where residuals are forty times its scale."""
+    model = dpmcmc.RobustRegression(3, 20_000, 4.0, scale=0.2)
+    sampler = dpmcmc.for_budget(NoisyNewton(), num_rows=20_000, epsilon=1)
+    misfits = []
+    for theta in ([8.0, 2.0, 0.0], [0.5, -0.5, 0.0]):
+        rows = model.simulate(np.random.default_rng(3), np.array(theta))
+        _, info = sampler.prepare(streams(4), Target(model, rows))
+        misfits.append(info.misfit)
+    assert misfits[0] > statement.MOST_MISFIT > 1.5 > misfits[1]
 
 
 def test_a_score_with_more_than_its_noise_is_drawn_to_the_prior():

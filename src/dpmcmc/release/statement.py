@@ -31,7 +31,7 @@ UNFINISHED = ".partial"  # ends the names of files and folders until all files a
 PRIORS = (0.01, 0.5)  # of a reader, in the page
 # Their posteriors are given the noisy answer, so they have its noise; not so a plug-in posterior.
 NOISE_AWARE = ("NoisyStatistics", "NoisyNewton", "NoisyHistogram", "AutoOneShot")
-MOST_MISFIT = 3.0  # of a method that has converged, in standard deviations
+MOST_MISFIT = 5.0  # of a method that has converged, in standard deviations
 RARE = 100  # times delta: results with so large a chance bear what the page says
 
 

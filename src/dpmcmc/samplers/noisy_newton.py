@@ -166,8 +166,11 @@ class NoisyNewton(OneShot):
 
         Over what was believed before, scores may be far from linear: then a precise release would
         say little (García-Fernández, Svensson, Morelande and Särkkä 2015, posterior linearization).
+        The first round takes them as linear, since scores that bend back, as Student's t has,
+        belong to a near theta and a far one: so the step is to the near one.
         """
-        belief, power = before, twins.model.likelihood_power
+        power = twins.model.likelihood_power
+        belief = information.belief(released, before, power)
         for _ in range(ROUNDS):
             slope = twins.slope(released.theta, belief, information.estimate)
             last, belief = belief, information.belief(released.along(slope), before, power)
