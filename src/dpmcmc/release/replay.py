@@ -9,9 +9,9 @@ last bit, are there draws. They are then a function of released values and of ra
 import dpmcmc.pinned  # noqa: F401 before NumPy, since it chooses the machine code
 
 # isort: split
+import json
 import math
 import os
-import pickle
 import subprocess
 import sys
 import warnings
@@ -110,11 +110,16 @@ def is_function_of_releases(spec, chain, rng, start, states):
             pass_fds=[writer],
         )
         os.close(writer)
-        process.stdin.write(pickle.dumps(what))
+        process.stdin.write(json.dumps(what, default=as_json).encode())
         process.stdin.close()
         positions = pipe.read()
         process.wait()
     return positions == chain.positions.tobytes()
+
+
+def as_json(value):
+    """Numbers of NumPy as lists and numbers, which keep every digit."""
+    return value.tolist()
 
 
 def replayed(spec):
@@ -125,7 +130,11 @@ def replayed(spec):
     generators = [secret_generator() for _ in range(3)]
     for generator, state in zip(generators, spec["states"], strict=False):
         generator.bit_generator.state = state
-    rng = Replayed(*generators, spec["released"])
+    released = [
+        (*known, np.array(value, dtype=float) if isinstance(value, list) else value)
+        for *known, value in spec["released"]
+    ]
+    rng = Replayed(*generators, released)
     return run_chain(
         sampler, target, rng, spec["start"], spec["iterations"], spec["draws"]
     ).positions
@@ -134,7 +143,7 @@ def replayed(spec):
 def main(answers):
     """Read what to do from standard input; write positions, as doubles, to a descriptor."""
     warnings.simplefilter("ignore")
-    positions = replayed(pickle.loads(sys.stdin.buffer.read()))  # of the process that started this
+    positions = replayed(json.load(sys.stdin))
     with os.fdopen(answers, "wb") as pipe:
         pipe.write(positions.tobytes())
 
