@@ -119,6 +119,7 @@ def test_it_starts_at_a_draw_of_the_answer_and_its_scale_is_that_of_the_answer(
     assert np.abs((centre - exact.mean(axis=0)) / sd).max() < 1
     assert np.sqrt(np.diag(factor @ factor.T)) == pytest.approx(sd, rel=0.3)
     chain = dpmcmc.run_chain(sampler, target, streams(3), None, 50)
+    assert math.isnan(chain.preparation.misfit)  # of the start it would say nothing of the chain
     assert (chain.start == step.state.position).all()
     assert 0.1 < chain.is_accepted.mean() < 1
 

@@ -44,7 +44,7 @@ def new(kind, path):
         text = Template((TEMPLATES / f"{kind}{suffix}.txt").read_text(encoding="utf-8"))
         with replacing(file.with_suffix(suffix)) as output:
             output.write(text.substitute(words).encode())
-    if kind == "release":
+    if not has_code(kind):
         print(f"{file} is for a release of {file.stem}.csv. Write what you have into it. Next:")
         steps = release_commands(file)
     else:
@@ -52,6 +52,11 @@ def new(kind, path):
         steps = words["check"], run_command(study)
     print(*(f"    {step}" for step in steps), sep="\n")
     return 0
+
+
+def has_code(kind):
+    """True if a kind has a Python file, and not a study alone."""
+    return ".py" in suffixes(kind)
 
 
 def suffixes(kind):
@@ -102,8 +107,7 @@ def refused(kind, file):
     kinds = sorted({template.name.split(".")[0] for template in TEMPLATES.glob("*.txt")})
     if kind not in kinds:
         return f"unknown kind {kind}; valid kinds: {', '.join(kinds)}"
-    has_code = ".py" in suffixes(kind)
-    suffix, what = (".py", "Python") if has_code else (".yaml", "YAML")
+    suffix, what = (".py", "Python") if has_code(kind) else (".yaml", "YAML")
     is_name = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", file.stem)
     if file.suffix != suffix or not is_name or keyword.iskeyword(file.stem):
         return (
@@ -113,14 +117,14 @@ def refused(kind, file):
     for written in (file.with_suffix(suffix) for suffix in reversed(suffixes(kind))):
         if written.exists():
             return f"{written} exists already and is not overwritten"
-    of_kind = f"{kind if has_code else 'model'}s"
+    of_kind = f"{kind if has_code(kind) else 'model'}s"
     if id_of(file) in read_config(CATALOGUE)[of_kind]:
         return f"{file}: {id_of(file)} is one of the {of_kind} of the package; give it another name"
-    return refused_class(kind, file) if has_code else None
+    return refused_class(kind, file) if has_code(kind) else None
 
 
 def refused_class(kind, file):
-    """The same of a class."""
+    """Why the class of a file cannot be written, in one line; None if it can."""
     if file.stem in sys.stdlib_module_names or PathFinder.find_spec(file.stem) is not None:
         return f"{file}: there is a module {file.stem} already; give it another name"
     template = (TEMPLATES / f"{kind}.py.txt").read_text(encoding="utf-8")

@@ -41,10 +41,9 @@ from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
 from dpmcmc.release.noise import require_noise
 from dpmcmc.release.plan import message_of, with_noise
-from dpmcmc.release.replay import NotedSecretStreams, is_function_of_releases
+from dpmcmc.release.replay import NotedSecretStreams, is_function_of_releases, planned_chain
 from dpmcmc.release.rows import RowByRow, in_file_order
 from dpmcmc.release.streams import Allowance, SecretStreams
-from dpmcmc.samplers.chain import run_chain
 
 PACKAGE = Path(__file__).parents[1]
 PR_SET_DUMPABLE = 4  # of prctl(2)
@@ -145,7 +144,7 @@ def work(spec, contents):
         if contents is None:
             raise
         return {"end": "data"}, None
-    chains = [one_chain(spec, sampler, model, target) for _ in range(spec["chains"])]
+    chains = [one_chain(spec, sampler, target) for _ in range(spec["chains"])]
     if any(chain is None for chain in chains):
         return {"end": "released"}, None
     draws = np.stack([chain.positions for chain in chains])
@@ -218,22 +217,17 @@ def beside_others(spec, data):
     return said(registry.build(spec["model"]), data, spec["start"], are_others=True)
 
 
-def one_chain(spec, sampler, model, target):
-    """A chain by new streams, with at most as many positions as are kept.
+def one_chain(spec, sampler, target):
+    """A chain by new streams.
 
-    None if these depend on more than what it released, which is tried for samplers of one's own.
+    None if its positions depend on more than what it released, which is tried for samplers of one's
+    own.
     """
     is_own = registry.is_own(spec["sampler"])
     streams = NotedSecretStreams if is_own else SecretStreams
     rng = streams(target.num_rows, Allowance(**spec["allowed"]), spec["chains"])
-    start = spec["start"]
-    if start in ("prior", "preparation"):
-        start = model.sample_prior(rng.proposal) if start == "prior" else None
-    states = [generator.bit_generator.state for generator in (rng.proposal, rng.acceptance)]
-    chain = run_chain(sampler, target, rng, start, spec["iterations"], spec["draws"])
-    if is_own and not is_function_of_releases(spec, chain, rng, start, states):
-        return None
-    return chain
+    chain = planned_chain(spec, sampler, target, rng)
+    return None if is_own and not is_function_of_releases(spec, chain, rng) else chain
 
 
 # -- A twin ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator
-from dpmcmc.release.plan import sampler_of
+from dpmcmc.release.plan import sampler_of, start_position
 from dpmcmc.release.replay import NotedStreams, Replayed
 from dpmcmc.samplers.chain import run_chain
 
@@ -56,9 +56,7 @@ def same_chain(planned):
     """Other rows and batches, the same releases, as many iterations as planned: the same chain."""
     sampler, model = with_precomputed(planned.sampler), planned.model
     iterations = min(planned.iterations, MOST_ITERATIONS)
-    start = planned.start
-    if start in ("prior", "preparation"):
-        start = model.sample_prior(np.random.default_rng(0)) if start == "prior" else None
+    start = start_position(planned.start, model, np.random.default_rng(0))
     allowed, expected, noted = f"the same for {iterations:,} iterations", None, None
     for twin in range(TWINS):
         data = optional(model.simulate, np.random.default_rng([2, twin]))

@@ -109,6 +109,21 @@ def with_noise(sampler, scale):
     return sampler if scale is None else sampler.with_preparation_noise(scale)
 
 
+def start_position(start, model, rng):
+    """Position at which a chain of a plan starts, (d,); None where it is prepared.
+
+    Parameters
+    ----------
+    start : str or list of float
+        "prior" for a draw by the generator, "preparation", or a position.
+    model : Model
+    rng : numpy.random.Generator
+    """
+    if start == "preparation":
+        return None
+    return model.sample_prior(rng) if start == "prior" else start
+
+
 def message_of(error):
     """Text of an exception, in a line; not where rows may be in it."""
     if isinstance(error, AttributeError) and isinstance(error.obj, Model):

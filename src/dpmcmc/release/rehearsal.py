@@ -22,6 +22,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.model import Model
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
+from dpmcmc.release.plan import start_position
 from dpmcmc.samplers.chain import run_chain
 
 EXACT_DRAWS = 1000
@@ -113,9 +114,7 @@ def released(plan, sampler, target, labels):
     for chain in range(plan.chains):
         more = plan.part.algorithm.id, plan.epsilon, chain
         rng = three_streams(seed_sequence(*labels, *more))
-        start = plan.start
-        if start in ("prior", "preparation"):
-            start = target.model.sample_prior(rng.proposal) if start == "prior" else None
+        start = start_position(plan.start, target.model, rng.proposal)
         positions = run_chain(
             sampler, target, rng, start, plan.iterations, plan.kept or None
         ).positions

@@ -6,23 +6,16 @@ same random numbers for proposals and acceptance tests. Only if each position is
 last bit, are there draws. They are then a function of released values and of random numbers.
 """
 
-import dpmcmc.pinned  # noqa: F401 before NumPy, since it chooses the machine code
-
-# isort: split
-import json
 import math
-import os
-import subprocess
-import sys
-import warnings
 
 import numpy as np
 
 from dpmcmc import registry
 from dpmcmc.evaluation.recording import own
 from dpmcmc.models.in_blocks import in_blocks
+from dpmcmc.new_processes import Raised, called
 from dpmcmc.precomputed import with_precomputed
-from dpmcmc.release.plan import with_noise
+from dpmcmc.release.plan import start_position, with_noise
 from dpmcmc.release.rows import RowByRow
 from dpmcmc.release.streams import SecretStreams, secret_generator
 from dpmcmc.samplers.chain import run_chain
@@ -32,13 +25,14 @@ TWIN = 1  # seed of the simulated rows
 
 
 class Noting:
-    """Streams of another base that note what they release."""
+    """Streams of another base that note their first states, and what they release."""
 
     __slots__ = ()
 
     def __new__(cls, *arguments):
         """The same as of the other base."""
         self = super().__new__(cls, *arguments)
+        self.states = [g.bit_generator.state for g in (self.proposal, self.acceptance)]
         self.released = []
         return self
 
@@ -85,68 +79,38 @@ class Replayed(Streams):
         return np.full(np.shape(statistic), math.nan)[()]
 
 
-def is_function_of_releases(spec, chain, rng, start, states):
-    """Whether a chain is the same where no rows are, in a process of its own.
+def is_function_of_releases(spec, chain, rng):
+    """Whether a chain has the same positions where no rows are, in a process of its own.
 
     Parameters
     ----------
     spec : dict
         Of the release.
     chain : Chain
-        As `run_chain` has returned it.
+        As `planned_chain` has returned it.
     rng : NotedSecretStreams
-    start : (d,) array or None
-    states : list
-        Of the generators of proposals and acceptance tests, before the chain.
+        Of the chain.
     """
-    keys = ["model", "sampler", "noise_scale", "iterations", "draws"]
-    what = {key: spec[key] for key in keys}
-    what |= {"start": start, "states": states, "released": rng.released}
-    reader, writer = os.pipe()
-    with open(reader, "rb") as pipe:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "dpmcmc.release.replay", str(writer)],
-            stdin=subprocess.PIPE,
-            pass_fds=[writer],
-        )
-        os.close(writer)
-        process.stdin.write(json.dumps(what, default=as_json).encode())
-        process.stdin.close()
-        positions = pipe.read()
-        process.wait()
-    return positions == chain.positions.tobytes()
+    call = replayed, spec, rng.states, rng.released
+    try:
+        [[positions]] = called(registry.build(spec["model"]), [[call]])
+    except Raised:
+        return False
+    return positions.tobytes() == chain.positions.tobytes()
 
 
-def as_json(value):
-    """Numbers of NumPy as lists and numbers, which keep every digit."""
-    return value.tolist()
-
-
-def replayed(spec):
+def replayed(model, spec, states, released):
     """Positions of the chain, on simulated rows."""
-    model = in_blocks(registry.build(spec["model"]))
+    model = in_blocks(model)
     sampler = with_noise(with_precomputed(registry.build(spec["sampler"])), spec["noise_scale"])
     target = RowByRow(model, model.simulate(np.random.default_rng(TWIN)), "clip")
-    generators = [secret_generator() for _ in range(3)]
-    for generator, state in zip(generators, spec["states"], strict=False):
-        generator.bit_generator.state = state
-    released = [
-        (*known, np.array(value, dtype=float) if isinstance(value, list) else value)
-        for *known, value in spec["released"]
-    ]
-    rng = Replayed(*generators, released)
-    return run_chain(
-        sampler, target, rng, spec["start"], spec["iterations"], spec["draws"]
-    ).positions
+    proposal, acceptance, batches = (secret_generator() for _ in range(3))
+    proposal.bit_generator.state, acceptance.bit_generator.state = states
+    rng = Replayed(proposal, acceptance, batches, released)
+    return planned_chain(spec, sampler, target, rng).positions
 
 
-def main(answers):
-    """Read what to do from standard input; write positions, as doubles, to a descriptor."""
-    warnings.simplefilter("ignore")
-    positions = replayed(json.load(sys.stdin))
-    with os.fdopen(answers, "wb") as pipe:
-        pipe.write(positions.tobytes())
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
+def planned_chain(spec, sampler, target, rng):
+    """The chain of a release, with as many positions as it publishes."""
+    start = start_position(spec["start"], target.model, rng.proposal)
+    return run_chain(sampler, target, rng, start, spec["iterations"], spec["draws"])

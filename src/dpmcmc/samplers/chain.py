@@ -77,14 +77,13 @@ def run_chain(
         start=np.array(state.position),
         preparation=preparation,
     )
-    names = [name for name in Info._fields if name in Chain._fields]
-    records = [(name, getattr(chain, name)) for name in names]
+    records = {name: getattr(chain, name) for name in Info._fields if name in Chain._fields}
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
         for i in range(num_iterations):
             state, info = sampler.step(rng, state, target)
             if (i + 1) % thinning == 0:
                 chain.positions[i // thinning] = state.position
-            for name, values in records:
+            for name, values in records.items():
                 values[i] = getattr(info, name)
     return chain
 

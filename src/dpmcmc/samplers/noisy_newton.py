@@ -41,9 +41,9 @@ ANSWERING = 2  # last steps whose releases the answer is of
 # belief, releases on correlated covariates go ever farther away, since one step alone says little
 # of directions in which the rows inform little.
 WIDER = 4.0
-# At most, of a step and of the answer: slopes are averaged over what is believed, and decide that.
+# At most, of a belief and of the answer. Each depends on slopes, which are averaged over it.
 ROUNDS = 6
-SETTLED = 0.1  # change of the variance with which that ends
+SETTLED = 0.1  # relative change of its variance with which rounds end
 
 
 class Chosen(NamedTuple):
@@ -134,7 +134,7 @@ class NoisyNewton(OneShot):
             if i:
                 belief = wider(belief, prior)
             information = Information.of(steps, twins.information(theta))
-            belief = self.after(released, belief, information, twins)
+            belief = belief_after(released, belief, information, twins)
             theta = belief.mean
         last = steps[-ANSWERING:]
         information = Information.of(last, twins.information(theta))
@@ -143,7 +143,7 @@ class NoisyNewton(OneShot):
             along = [step.along(twins.slope(step.theta, belief, H)) for step in last]
             answer = draws_given(rng.proposal, information, along, model, theta)
             before, belief = belief, answer.normal
-            if abs(belief.covariance.trace() / before.covariance.trace() - 1) < SETTLED:
+            if is_settled(before, belief):
                 break
         off = misfit(along, H, belief.mean)
         info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off)
@@ -158,25 +158,6 @@ class NoisyNewton(OneShot):
         i = rng.proposal.integers(len(answer.means))
         z = rng.proposal.standard_normal(answer.means.shape[1])
         return State(answer.means[i] + answer.factors[i] @ z, answer)
-
-    def after(
-        self, released: Released, before: Normal, information: Information, twins: Twins
-    ) -> Normal:
-        """What is believed after a step, with the slope averaged over that itself.
-
-        Over what was believed before, scores may be far from linear: then a precise release would
-        say little (García-Fernández, Svensson, Morelande and Särkkä 2015, posterior linearization).
-        The first round takes them as linear, since scores that bend back, as Student's t has,
-        belong to a near theta and a far one: so the step is to the near one.
-        """
-        power = twins.model.likelihood_power
-        belief = information.belief(released, before, power)
-        for _ in range(ROUNDS):
-            slope = twins.slope(released.theta, belief, information.estimate)
-            last, belief = belief, information.belief(released.along(slope), before, power)
-            if abs(belief.covariance.trace() / last.covariance.trace() - 1) < SETTLED:
-                break
-        return belief
 
     def measure(
         self, rng: Streams, target: Target, theta: np.ndarray, share: float, chosen: Chosen
@@ -209,6 +190,31 @@ class NoisyNewton(OneShot):
 def rows_of(target: Target) -> np.ndarray:
     """Rows of a data set, (n, p)."""
     return target.data.T if isinstance(target.model, ExponentialFamily) else target.data
+
+
+def belief_after(
+    released: Released, before: Normal, information: Information, twins: Twins
+) -> Normal:
+    """Belief after a step, whose slope is averaged over this belief.
+
+    Over the belief before, scores may be far from linear: then a precise release would say little
+    (García-Fernández, Svensson, Morelande and Särkkä 2015, posterior linearization). The first
+    round takes scores as linear. Scores that bend back, as those of Student's t do, belong to a
+    near theta and to a far one: so the step goes to the near one.
+    """
+    power = twins.model.likelihood_power
+    belief = information.belief(released, before, power)
+    for _ in range(ROUNDS):
+        slope = twins.slope(released.theta, belief, information.estimate)
+        last, belief = belief, information.belief(released.along(slope), before, power)
+        if is_settled(last, belief):
+            break
+    return belief
+
+
+def is_settled(before: Normal, after: Normal) -> bool:
+    """True if a round has hardly changed the variance of a belief."""
+    return abs(after.covariance.trace() / before.covariance.trace() - 1) < SETTLED
 
 
 def wider(belief: Normal, prior: Normal) -> Normal:

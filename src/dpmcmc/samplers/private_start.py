@@ -71,7 +71,10 @@ class PrivateStart(Sampler):
         return self.start.releases(*size, 0) + self.chain.releases(*size, iterations)
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
-        """Prepare the start, learn its scale from draws, which are free, and start at another."""
+        """Prepare the start, learn its scale from draws, which are free, and start at another.
+
+        Whether the start fits says nothing of the chain, so there is no misfit.
+        """
         answer, info = self.start.prepare(rng, target)
         draws = np.empty((DRAWS + 1, target.model.dimension))
         for i in range(len(draws)):
@@ -81,7 +84,7 @@ class PrivateStart(Sampler):
             draws[:-1].mean(axis=0), np.linalg.cholesky(np.atleast_2d(np.cov(draws[:-1].T)))
         )
         z = np.linalg.solve(units.factor, draws[-1] - units.centre)
-        return self.at(units, self.chain.init(rng, z)), info
+        return self.at(units, self.chain.init(rng, z)), info._replace(misfit=math.nan)
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration of the chain, in those units."""
