@@ -72,7 +72,7 @@ def watched(sampler, target, seed=1):
 
 @pytest.mark.parametrize("shares", [[1.0], [0.2, 0.8], None])
 def test_the_rounds_share_the_budget_and_each_moves_by_its_sensitivity(shares):
-    sampler = dpmcmc.NoisyStatistics(noise_scale=0.8, shares=shares)
+    sampler = dpmcmc.NoisyStatistics(noise_scale=0.8, shares=shares, row_laws="model")
     data = GAUSSIAN.simulate(np.random.default_rng(1))
     far = data.copy()
     data[:, 0], far[:, 0] = 1e6, -1e6
@@ -94,7 +94,7 @@ def test_the_rounds_share_the_budget_and_each_moves_by_its_sensitivity(shares):
 
 
 def test_later_balls_are_smaller_and_hold_the_rows():
-    sampler = dpmcmc.NoisyStatistics(noise_scale=0.5)
+    sampler = dpmcmc.NoisyStatistics(noise_scale=0.5, row_laws="model")
     target = dpmcmc.Target(GAUSSIAN, GAUSSIAN.simulate(np.random.default_rng(2)))
     radii = [one.sensitivity / 2 for one in watched(sampler, target)]
     assert radii == sorted(radii, reverse=True)
@@ -149,7 +149,7 @@ def test_the_last_ball_has_the_mean_however_the_noise_falls():
 @pytest.mark.parametrize("prior_variance", [1e8, 1e16])
 def test_a_vague_prior_has_rounds_that_find_the_rows(prior_variance):
     model = replace(GAUSSIAN, prior_variance=prior_variance)
-    sampler = dpmcmc.NoisyStatistics(noise_scale=0.8)
+    sampler = dpmcmc.NoisyStatistics(noise_scale=0.8, row_laws="model")
     radii = sampler.chosen_settings(model)["radii"]
     assert len(radii) == 4 and radii == sorted(radii, reverse=True)
     assert radii[0] > math.sqrt(prior_variance) and radii[-1] < radii[0] / 1e3

@@ -101,7 +101,7 @@ def test_start_and_steps_spend_the_budget_together():
 @pytest.mark.parametrize(
     ("made", "start", "num_released"),
     [
-        (banana, dpmcmc.NoisyStatistics(shares=[0.2, 0.8]), 2),
+        (banana, dpmcmc.NoisyStatistics(shares=[0.2, 0.8]), 4),  # two of how far rows are
         (logistic, dpmcmc.NoisyNewton(shares=[0.1, 0.3, 0.6]), 3),
     ],
 )

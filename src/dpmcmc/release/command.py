@@ -28,8 +28,9 @@ from dpmcmc.release.reading import data_of, read_part
 # Exit statuses: nothing is spent; something is, or may be; a release is published and not noted.
 REFUSED, SPENT, PUBLISHED = 1, 3, 4
 FAR = 2.0  # factor by which a setting may differ from the one that would be chosen
-NOT_CONVERGED = (
-    "release: it did not converge, so its intervals do not hold; statement.txt says by how much"
+DOES_NOT_FIT = (
+    "release: it does not fit, so its intervals do not hold: it did not converge, or the rows are "
+    "unlike those of the model; statement.txt says by how much"
 )
 IS_SPENT = "Its planned cost is spent."
 MAY_BE = "`ledger show` says what is spent."
@@ -271,8 +272,8 @@ def complete(planned, budget, ledger, line, folder):
     if problem is None:
         facts = statement.statement(planned, ledger, line) | {"misfit": drawn.misfit}
         statement.write(folder, facts, drawn.draws, planned.names)
-        if budget and statement.has_converged(facts) is False:
-            tell(NOT_CONVERGED)
+        if budget and statement.does_fit(facts) is False:
+            tell(DOES_NOT_FIT)
     return problem
 
 

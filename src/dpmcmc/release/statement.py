@@ -31,7 +31,7 @@ UNFINISHED = ".partial"  # ends the names of files and folders until all files a
 PRIORS = (0.01, 0.5)  # of a reader, in the page
 # Their posteriors are given the noisy answer, so they have its noise; not so a plug-in posterior.
 NOISE_AWARE = ("NoisyStatistics", "NoisyNewton", "NoisyHistogram", "AutoOneShot")
-MOST_MISFIT = 5.0  # of a method that has converged, in standard deviations
+MOST_MISFIT = 5.0  # of an answer that fits, in standard deviations
 RARE = 100  # times delta: results with so large a chance bear what the page says
 
 
@@ -155,7 +155,7 @@ What is not covered
 How to read it
   Draws are those of a private method, not of the exact posterior.
 {spread(facts)}
-{convergence(facts)}{indented(facts["units"])}\
+{agreement(facts)}{indented(facts["units"])}\
   chain.csv and chain.nc have the same draws. statement.json has all settings, and digests of both
   files, by which it shows if they were exchanged.
 """
@@ -181,6 +181,12 @@ def spread(facts):
             "  clip may bias it. A rehearsal on simulated data shows how often its intervals cover."
         )
     settings = facts["settings"]
+    if "row_laws" in (facts["chosen"] or {}):
+        return (
+            "  Their spread includes what the noise adds, and the bias that may be left where the\n"
+            "  rows are skewed or heavy-tailed: for the laws of rows that docs/release.md calls "
+            f"{facts['chosen']['row_laws']}."
+        )
     if facts["algorithm"] in NOISE_AWARE and settings.get("posterior") != "plug-in":
         return (
             "  Their spread includes what the noise of the method adds, if the rows follow the "
@@ -189,26 +195,27 @@ def spread(facts):
     return "  Their spread may lack what the noise of the method adds, so it may be too narrow."
 
 
-def convergence(facts):
-    """Lines on whether the method has converged, where what it released says that."""
+def agreement(facts):
+    """Lines on whether the answer agrees with what was released, where the method says that."""
     if facts["misfit"] is None:
         return ""
     sds = f"{facts['misfit']:.1f} standard deviations"
-    if has_converged(facts):
+    if does_fit(facts):
         lines = [
-            f"What its last steps released is within {sds} (root mean",
-            "square) of what these draws lead to expect, so nothing speaks against convergence.",
+            f"What the method released is within {sds} of what these draws lead",
+            "to expect, so nothing in it speaks against them.",
         ]
     else:
         lines = [
-            "IT DID NOT CONVERGE, so its intervals do not hold: what its last steps released is",
-            f"{sds} (root mean square) from what these draws lead to expect.",
+            "IT DOES NOT FIT, so its intervals do not hold: what the method released is",
+            f"{sds} from what these draws lead to expect. The method",
+            "did not converge, or the rows are unlike those of the model.",
         ]
     return indented(lines)
 
 
-def has_converged(facts):
-    """Whether the method has converged, by what it released; None where that does not say it."""
+def does_fit(facts):
+    """Whether the answer agrees with what was released; None where the method does not say it."""
     return None if facts["misfit"] is None else facts["misfit"] <= MOST_MISFIT
 
 

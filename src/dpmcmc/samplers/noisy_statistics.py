@@ -5,7 +5,9 @@ cost nothing. Rows are clipped about a centre that is found in rounds: a wide ba
 tighter ones about the answer (CoinPress, Biswas, Dong, Kamath and Ullman 2020, Algorithm 1). The
 posterior is that of the last sum, noise-aware after Bernstein and Sheldon (2018): by the central
 limit theorem the sum is normal. Its mean and covariance are those of *clipped* rows
-(docs/accounting.md), so that a small ball, which needs little noise, biases nothing.
+(docs/accounting.md), so that a small ball, which needs little noise, biases nothing if the rows
+follow the model. A mean of known covariance is safe for rows of many other laws too: see
+`dpmcmc.samplers.safe_radius`.
 """
 
 import math
@@ -22,12 +24,23 @@ from dpmcmc.models.model import Model
 from dpmcmc.samplers.clipped_law import FAR, Ball, DrawnLaw, NormalLaw, mixtures, normal_moments
 from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.samplers.one_shot import OneShot, check_shares
+from dpmcmc.samplers.row_laws import Breadth, laws
+from dpmcmc.samplers.safe_radius import (
+    SHELLS_SENSITIVITY,
+    SKEW_SENSITIVITY,
+    FarRows,
+    safe_radius,
+    sums_of_far_rows,
+)
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Numbers, Positive, Positives, Shares
 
-ROW_MARGIN = 1.0  # of the default row radius, beyond sqrt(m)
-HELD_MARGIN = 2.0  # where nothing is known of a clip: one in some 300 normal rows is clipped
+ROW_MARGIN = 1.0  # of the default row radius, beyond sqrt(m), of a mean of known covariance
+HELD_MARGIN = 2.0  # of all others: one in some 300 normal rows is clipped
+NEAR = 0.5  # variance of a centre, over a row's, with which the last radius can be found
+SKEW_SHARE, TAILS_SHARE = 0.07, 0.03  # of mu^2, by which the last radius is found
+SAFE_ROUNDS = 1 - SKEW_SHARE - TAILS_SHARE  # share of mu^2 that is left for the rounds
 CENTRE_MARGIN = 3.0  # standard deviations that a centre is hardly ever farther off than usual
 # Of mu^2, that are tried: most for the last round, and of the others each has four times the share
 # of the one before.
@@ -53,6 +66,14 @@ class Released(NamedTuple):
     total: np.ndarray  # (m,): sum of the clipped z, with noise
     ball: Ball
     sd: float  # standard deviation of that noise
+    mean: "Mean | None" = None  # where more is known than the sum
+
+
+class Mean(NamedTuple):
+    """What the rows say of the mean of z, in all."""
+
+    offset: np.ndarray  # (m,)
+    variance: float  # of a component: of the rows, the noise, and the bias that may be left
 
 
 class Round(NamedTuple):
@@ -60,6 +81,14 @@ class Round(NamedTuple):
 
     share: float  # of mu^2
     radius: float
+
+
+class Plan(NamedTuple):
+    """All rounds. Where rows of many laws are allowed for, they decide the last radius."""
+
+    rounds: list[Round]
+    is_safe: bool = False
+    error: float = math.nan  # mean variance of a component of the last centre, in public units
 
 
 @dataclass(frozen=True)
@@ -88,8 +117,15 @@ class NoisyStatistics(OneShot):
         In the units of t(x), (m,); 0 by default, where a first radius is given.
     row_radius : float, optional
         Least radius of the later balls, in public units: the smaller, the less noise, and the more
-        the answer relies on rows that follow the model. By default sqrt(m) + 1. sqrt(m) + 2 holds
-        997 of 1,000 normal rows.
+        the answer relies on rows that follow the model. By default sqrt(m) + 2, which holds 997 of
+        1,000 normal rows; sqrt(m) + 1 where `row_laws` is "model".
+    row_laws : str
+        Rows for which the answer holds, if they are of a mean of known covariance: "wide", those of
+        some 350 public laws, skewed ones and counts among them; "narrow", of some 250; "model",
+        of the model's law alone. The first two spend a tenth of mu^2 to find the last radius, and
+        widen the answer by the bias that may be left. They are not used where `row_radius` or
+        `radii` say how rows are clipped, where the budget is too small to find the rows, nor for a
+        plug-in posterior.
     statistic_scale : float or list of float, optional
         Public standard deviations of t(x), (m,), for models whose covariance depends on theta.
     posterior : str
@@ -104,6 +140,7 @@ class NoisyStatistics(OneShot):
     row_radius: Positive | None = None
     statistic_scale: Positive | Positives | None = None
     posterior: Literal["noise-aware", "plug-in"] = "noise-aware"
+    row_laws: Breadth | Literal["model"] = "wide"
 
     def check(self) -> None:
         """Refuse shares and radii that do not go together, and a centre without a radius."""
@@ -119,15 +156,64 @@ class NoisyStatistics(OneShot):
         scale = self.scale(model)
         whiten = np.linalg.inv(scale)
         centre, _ = self.first_ball(model, whiten)
-        num_clipped = 0
-        for share, radius in self.plan(model):
-            ball = Ball(centre, whiten, radius)
-            sensitivity = 2 * radius
-            sd = sensitivity * self.noise / math.sqrt(share)
-            z, num_clipped = target.clipped_statistics(*ball)
-            released = Released(rng.add_noise(z, sensitivity, sd), ball, sd)
+        plan = self.plan(model)
+        *locating, last = plan.rounds
+        for share, radius in locating:
+            released, _ = self.measure(rng, target, Ball(centre, whiten, radius), share)
             centre = centre + scale @ self.offset(model, released)
-        return self.next_draw(rng, model, released, []), Info(True, num_clipped / target.num_rows)
+        if plan.is_safe:
+            s = math.sqrt(1 + plan.error)
+            released, info = self.measure_safely(rng, target, centre, whiten, s, last.share)
+        else:
+            ball = Ball(centre, whiten, last.radius)
+            released, num_clipped = self.measure(rng, target, ball, last.share)
+            info = Info(True, num_clipped / target.num_rows)
+        return self.next_draw(rng, model, released, []), info
+
+    def measure(
+        self, rng: Streams, target: Target, ball: Ball, share: float
+    ) -> tuple[Released, int]:
+        """The clipped sum at a share of mu^2, and how many rows were clipped."""
+        sensitivity = 2 * ball.radius
+        sd = sensitivity * self.noise / math.sqrt(share)
+        z, num_clipped = target.clipped_statistics(*ball)
+        return Released(rng.add_noise(z, sensitivity, sd), ball, sd), num_clipped
+
+    def measure_safely(
+        self,
+        rng: Streams,
+        target: Target,
+        centre: np.ndarray,
+        whiten: np.ndarray,
+        s: float,
+        share: float,
+    ) -> tuple[Released, Info]:
+        """The last sum, with a radius and a correction by how skewed and how far rows are."""
+        model, n, m = target.model, target.num_rows, len(centre)
+        far = self.measure_far_rows(rng, target, centre, whiten, s)
+        noise = self.noise / math.sqrt(share)
+        power = model.likelihood_power
+        found = safe_radius(far, laws(m, cast(Breadth, self.row_laws)), n, power, noise)
+        ball = Ball(centre, whiten, s * found.radius)
+        released, num_clipped = self.measure(rng, target, ball, share)
+        offset = released.total / (n * found.slope) - found.ratio * s * far.skew
+        rows = max(s * s * found.rows_variance - (s * s - 1) / power, 1 / power) / n
+        of_ratio, of_bias = s * s * found.ratio_variance, (s * found.bias) ** 2
+        mean = Mean(offset, rows + (released.sd / (n * found.slope)) ** 2 + of_ratio + of_bias)
+        info = Info(True, num_clipped / n, misfit=found.misfit)
+        return released._replace(mean=mean), info
+
+    def measure_far_rows(
+        self, rng: Streams, target: Target, centre: np.ndarray, whiten: np.ndarray, s: float
+    ) -> FarRows:
+        """How skewed the rows are about a centre, and how many are far from it."""
+        skew, shells = sums_of_far_rows(target.data, centre, whiten, s)
+        n = target.num_rows
+        skew_sd = SKEW_SENSITIVITY * self.noise / math.sqrt(SKEW_SHARE)
+        shell_sd = SHELLS_SENSITIVITY * self.noise / math.sqrt(TAILS_SHARE)
+        skew = rng.add_noise(skew, SKEW_SENSITIVITY, skew_sd) / n
+        shells = rng.add_noise(shells, SHELLS_SENSITIVITY, shell_sd) / n
+        return FarRows(skew, skew_sd / n, np.cumsum(shells[::-1])[::-1], shell_sd / n, s * s - 1)
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
@@ -149,32 +235,45 @@ class NoisyStatistics(OneShot):
     # -- What is chosen by public numbers ----------------------------------------------------------
 
     def chosen_settings(self, model: Model) -> dict[str, Any]:
-        """Shares of mu^2 and radii of all rounds, by name."""
+        """Shares of mu^2 and radii of all rounds, by name; no radius that the rows decide."""
         plan = self.plan(cast(ExponentialFamily, model))
+        if plan.is_safe:
+            shares = [one.share / SAFE_ROUNDS for one in plan.rounds]
+            return {"shares": shares, "row_laws": self.row_laws}
         return {
-            "shares": [one.share for one in plan],
-            "radii": [one.radius for one in plan],
+            "shares": [one.share for one in plan.rounds],
+            "radii": [one.radius for one in plan.rounds],
         }
 
-    def plan(self, model: ExponentialFamily) -> list[Round]:
+    def plan(self, model: ExponentialFamily) -> Plan:
         """All rounds: of those that are tried, the ones with the least error at the end.
 
         Errors follow round by round from the prior's, without a row.
         """
         if self.shares is not None and self.radii is not None:
-            return [Round(*one) for one in zip(self.shares, self.radii, strict=True)]
+            return Plan([Round(*one) for one in zip(self.shares, self.radii, strict=True)])
+        is_wanted = self.row_laws != "model" and self.posterior == "noise-aware"
+        if is_wanted and self.row_radius is None and is_mean(model):
+            rounds, errors = self.best_rounds(model, ROW_MARGIN, SAFE_ROUNDS)
+            if errors[-2] <= NEAR:
+                return Plan(rounds, True, errors[-2])
+        is_trusted = self.row_laws == "model" and is_mean(model)
+        margin = ROW_MARGIN if is_trusted else HELD_MARGIN
+        return Plan(self.best_rounds(model, margin)[0])
+
+    def best_rounds(
+        self, model: ExponentialFamily, margin: float, of_budget: float = 1.0
+    ) -> tuple[list[Round], list[float]]:
+        """Rounds with a part of mu^2, and the errors of `planned`."""
         whiten = np.linalg.inv(self.scale(model))
         _, reach = self.first_ball(model, whiten)
-        row_radius, first = self.least_radius(model), self.first_radius
-        key = len(whiten), model.num_rows, self.noise, reach, row_radius
+        row_radius = self.row_radius or math.sqrt(len(whiten)) + margin
+        key = len(whiten), model.num_rows, self.noise / math.sqrt(of_budget), reach, row_radius
         tried = SHARES if self.shares is None else [tuple(self.shares)]
-        plans = [planned(*key, first, shares, is_clip_known(model)) for shares in tried]
-        return min(plans, key=lambda plan: plan[1])[0]
-
-    def least_radius(self, model: ExponentialFamily) -> float:
-        """Least radius of balls after the first."""
-        margin = ROW_MARGIN if is_clip_known(model) else HELD_MARGIN
-        return self.row_radius or math.sqrt(len(self.scale(model))) + margin
+        known = self.first_radius, is_clip_known(model)
+        plans = [planned(*key, shares, *known) for shares in tried]
+        rounds, errors = min(plans, key=lambda plan: plan[1][-1])
+        return [Round(of_budget * share, radius) for share, radius in rounds], errors
 
     def scale(self, model: ExponentialFamily) -> np.ndarray:
         """Lower triangular factor (m, m) of the public covariance of t(x): the inverse of W."""
@@ -233,6 +332,12 @@ class NoisyStatistics(OneShot):
         def sum_of(offset: np.ndarray) -> np.ndarray:
             return n * (ball.centre + scale @ offset)
 
+        if released.mean is not None:
+            offset, variance = released.mean
+            if is_exact:
+                return model.sample_given_total(rng, sum_of(offset), size, 1 / (n * variance))
+            more = math.sqrt(max(n * n * variance - n / T, 0.0)) * scale
+            return GivenTotal(model, sum_of(offset), more).sample(rng, size)
         if self.posterior == "plug-in" and is_exact:
             return model.sample_given_total(rng, sum_of(self.offset(model, released)), size, T)
         if self.posterior == "plug-in":
@@ -296,6 +401,11 @@ class NoisyStatistics(OneShot):
         return given.sample(rng, size)
 
 
+def is_mean(model: ExponentialFamily) -> bool:
+    """True if t(x) is normal with a known covariance: its mean is all that is asked for."""
+    return model.has_constant_covariance and is_clip_known(model)
+
+
 def is_clip_known(model: ExponentialFamily) -> bool:
     """True if the law of clipped rows is known, because the model says what rows are like."""
     return model.is_generative and type(model).simulate is not Model.simulate
@@ -308,11 +418,11 @@ def planned(
     noise: float,
     reach: float,
     row_radius: float,
-    first_radius: float | None,
     shares: tuple[float, ...],
+    first_radius: float | None,
     is_known: bool,
-) -> tuple[list[Round], float]:
-    """Rounds, and the error (a variance, in public units) that the last of them leaves.
+) -> tuple[list[Round], list[float]]:
+    """Rounds, and the error (a mean variance, in public units) before them and after each.
 
     The centre of a ball is off by the prior's spread, then by the error of the round before. A
     later ball has the radius with the least error: a larger one has more noise, a smaller one clips
@@ -328,14 +438,15 @@ def planned(
     reach : float
         How far the mean may be from the first centre.
     row_radius : float
+    shares : tuple of float
     first_radius : float or None
         None: as far as the mean and the rows reach.
-    shares : tuple of float
     is_known : bool
         Whether the clip is accounted for; otherwise balls hold the rows.
     """
     rounds, radius, off = [], first_radius or reach + row_radius, reach
     before = reach**2 / size
+    errors = [before]
     for i, share in enumerate(shares):
         if i:
             farthest = off * (1 + CENTRE_MARGIN / math.sqrt(size))
@@ -343,13 +454,14 @@ def planned(
             radii = np.linspace(row_radius, held, RADII) if is_known else np.array([held])
             radii = np.maximum(radii, farthest)
             radii = np.minimum(radii, radius)
-            errors = [error(size, num_rows, noise, share, R, off, is_known) for R in radii]
-            radius = float(radii[int(np.argmin(errors))])
+            of_radii = [error(size, num_rows, noise, share, R, off, is_known) for R in radii]
+            radius = float(radii[int(np.argmin(of_radii))])
         rounds.append(Round(share, radius))
         found = error(size, num_rows, noise, share, radius, off, is_known)
+        errors.append(found)
         before = min(before, found)
         off = math.sqrt(size * before)
-    return rounds, found
+    return rounds, errors
 
 
 def error(
