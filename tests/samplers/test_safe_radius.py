@@ -87,7 +87,7 @@ def test_what_finds_the_radius_is_paid_for():
 @pytest.mark.parametrize("d", [2, 10])
 @pytest.mark.parametrize("epsilon", [0.25, 1.0])
 def test_skewed_rows_are_covered_as_often_as_stated(d, epsilon):
-    """90 % intervals of the mean of exponential rows; a radius that trusts the model covers less."""
+    """90 % intervals of the mean of exponential rows; one that trusts the model covers less."""
     covered = {}
     for row_laws in ("wide", "model"):
         sampler = dpmcmc.NoisyStatistics(row_laws=row_laws)

@@ -124,8 +124,7 @@ class NoisyStatistics(OneShot):
         some 350 public laws, skewed ones and counts among them; "narrow", of some 250; "model",
         of the model's law alone. The first two spend a tenth of mu^2 to find the last radius, and
         widen the answer by the bias that may be left. They are not used where `row_radius` or
-        `radii` say how rows are clipped, where the budget is too small to find the rows, nor for a
-        plug-in posterior.
+        `radii` say how rows are clipped, nor where the budget is too small to find the rows.
     statistic_scale : float or list of float, optional
         Public standard deviations of t(x), (m,), for models whose covariance depends on theta.
     posterior : str
@@ -252,8 +251,8 @@ class NoisyStatistics(OneShot):
         """
         if self.shares is not None and self.radii is not None:
             return Plan([Round(*one) for one in zip(self.shares, self.radii, strict=True)])
-        is_wanted = self.row_laws != "model" and self.posterior == "noise-aware"
-        if is_wanted and self.row_radius is None and is_mean(model):
+        is_wanted = self.row_laws != "model" and self.row_radius is None
+        if is_wanted and is_mean(model):
             rounds, errors = self.best_rounds(model, ROW_MARGIN, SAFE_ROUNDS)
             if errors[-2] <= NEAR:
                 return Plan(rounds, True, errors[-2])
@@ -334,6 +333,8 @@ class NoisyStatistics(OneShot):
 
         if released.mean is not None:
             offset, variance = released.mean
+            if self.posterior == "plug-in":
+                variance = 1 / (n * T)
             if is_exact:
                 return model.sample_given_total(rng, sum_of(offset), size, 1 / (n * variance))
             more = math.sqrt(max(n * n * variance - n / T, 0.0)) * scale
