@@ -11,7 +11,7 @@ from test_samplers import streams
 import dpmcmc
 from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.models.exponential_family import ExponentialFamily
-from dpmcmc.samplers.row_laws import EDGES, OFFSETS, laws, skew_switch
+from dpmcmc.samplers.row_laws import EDGES, ENTRIES, OFFSETS, laws, skew_switch
 from dpmcmc.samplers.safe_radius import (
     SHELLS_SENSITIVITY,
     SKEW_SENSITIVITY,
@@ -136,7 +136,7 @@ def test_small_skewness_biases_as_its_expansion_says(d):
         beta = r(lambda x, R=radius: min(x, R) * x**3) / r(lambda x, R=radius: min(x, R) * x)
         beta = (beta / (d + 2) - 1) / 2
         assert radii[j].expanded == pytest.approx(beta / alpha, rel=2e-3)
-        error = 4 * math.sqrt(1 / 200_000)
+        error = 4 * math.sqrt(1 / ENTRIES)
         assert known.biases[4, j] == pytest.approx(beta * skewness, rel=0.15, abs=error)
     assert (laws(d, "narrow").skew[:5] == known.skew[:5]).all()
 

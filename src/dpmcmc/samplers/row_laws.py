@@ -23,7 +23,7 @@ Breadth = Literal["wide", "narrow"]
 OFFSETS = np.array([0, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16.0])
 EDGES = np.array([1.0, 2.0, 4.0])  # of shells of far rows, beyond sqrt(m)
 BETWEEN = 4  # laws from one of a family to the next, which are mixed
-ENTRIES, LEAST_ROWS = 200_000, 10_000  # that are drawn of a law
+ENTRIES, LEAST_ROWS = 60_000, 6_000  # that are drawn of a law
 BEFORE = 1.0  # radius beyond sqrt(m) of the ball by which the centre was found
 SEED = 17
 WIDEST_SHIFT = 1.6  # of a tenth of the rows, over sqrt(m): farther ones bias the exact answer
@@ -42,30 +42,30 @@ class Laws(NamedTuple):
 class Family(NamedTuple):
     """Laws that grow from the normal one, or near each other."""
 
-    draws: list[Draw]  # (k, m) rows
+    draws: list[Draw]  # (m, k) rows
     has_unit_variance: bool = True  # its rows are scaled to it
     is_symmetric: bool = False
     has_normal: bool = True  # the normal law is its first
 
 
-def normal(rng: np.random.Generator, k: int, m: int) -> np.ndarray:
-    """Rows (k, m) of variance 1."""
-    return rng.standard_normal((k, m))
+def normal(rng: np.random.Generator, m: int, k: int) -> np.ndarray:
+    """Rows (m, k) of variance 1."""
+    return rng.standard_normal((m, k))
 
 
-def flags(rng: np.random.Generator, k: int, m: int, p: float) -> np.ndarray:
-    """1 with probability p, else 0: (k, m)."""
-    return (rng.random((k, m)) < p).astype(float)
+def flags(rng: np.random.Generator, m: int, k: int, p: float) -> np.ndarray:
+    """1 with probability p, else 0: (m, k)."""
+    return (rng.random((m, k)) < p).astype(float)
 
 
 def shifted(p: float, by: float) -> Draw:
     """A share p of the entries lies farther out."""
-    return lambda rng, k, m: normal(rng, k, m) + by * flags(rng, k, m, p)
+    return lambda rng, m, k: normal(rng, m, k) + by * flags(rng, m, k, p)
 
 
 def rows_shifted(by: float) -> Draw:
     """A tenth of the rows lies farther out, along the diagonal."""
-    return lambda rng, k, m: normal(rng, k, m) + by / math.sqrt(m) * flags(rng, k, 1, 0.1)
+    return lambda rng, m, k: normal(rng, m, k) + by / math.sqrt(m) * flags(rng, 1, k, 0.1)
 
 
 def families(size: int, breadth: Breadth) -> list[Family]:
@@ -75,32 +75,32 @@ def families(size: int, breadth: Breadth) -> list[Family]:
         return [make(value) for value in values]
 
     def gamma(shape: float) -> Draw:
-        return lambda rng, k, m: rng.standard_gamma(shape, (k, m))
+        return lambda rng, m, k: rng.standard_gamma(shape, (m, k))
 
     def lognormal(sd: float) -> Draw:
-        return lambda rng, k, m: np.exp(sd * normal(rng, k, m))
+        return lambda rng, m, k: np.exp(sd * normal(rng, m, k))
 
     def skew_normal(weight: float) -> Draw:
-        return lambda rng, k, m: weight * np.abs(normal(rng, k, m)) + normal(rng, k, m)
+        return lambda rng, m, k: weight * np.abs(normal(rng, m, k)) + normal(rng, m, k)
 
     def blurred_binary(p: float) -> Draw:
         sd = 0.3 * math.sqrt(p * (1 - p))
-        return lambda rng, k, m: flags(rng, k, m, p) + sd * normal(rng, k, m)
+        return lambda rng, m, k: flags(rng, m, k, p) + sd * normal(rng, m, k)
 
     def binary(p: float) -> Draw:
-        return lambda rng, k, m: flags(rng, k, m, p)
+        return lambda rng, m, k: flags(rng, m, k, p)
 
     def scaled(sd: float) -> Draw:
-        return lambda rng, k, m: sd * normal(rng, k, m)
+        return lambda rng, m, k: sd * normal(rng, m, k)
 
     def student(df: float) -> Draw:
-        return lambda rng, k, m: math.sqrt((df - 2) / df) * rng.standard_t(df, (k, m))
+        return lambda rng, m, k: math.sqrt((df - 2) / df) * rng.standard_t(df, (m, k))
 
     def poisson(mean: float) -> Draw:
-        return lambda rng, k, m: rng.poisson(mean, (k, m)).astype(float)
+        return lambda rng, m, k: rng.poisson(mean, (m, k)).astype(float)
 
     def beta(b: float) -> Draw:
-        return lambda rng, k, m: rng.beta(1, b, (k, m))
+        return lambda rng, m, k: rng.beta(1, b, (m, k))
 
     shifts = [a for a in (0.5, 1, 1.5, 2, 2.25, 3, 4, 5) if a <= WIDEST_SHIFT * math.sqrt(size)]
     found = [
@@ -135,27 +135,28 @@ def laws(size: int, breadth: Breadth) -> Laws:
     rng = np.random.default_rng(SEED)
 
     def known(rows: np.ndarray, family: Family) -> tuple[Any, ...]:
-        """Skew, tails and biases of a law by its rows."""
-        rows = rows - rows.mean(axis=0)
+        """Skew, tails and biases of a law by its rows (m, k)."""
+        rows -= rows.mean()
         if family.has_unit_variance:
-            rows = rows / rows.std()
-        centre = 0.0  # of each component: as the last ball before would find it
-        if not family.is_symmetric:
-            lengths, along = polar(rows)
-            centre = (along * np.minimum(lengths, before)).mean() / slope(size, before)
-        lengths, along = polar(rows - centre)
-        tails = (lengths[:, None] > edges).mean(axis=0)
+            rows /= rows.std()
         if family.is_symmetric:
-            return 0.0, tails, np.zeros(len(radii))
+            lengths, _ = polar(rows)
+            return 0.0, shares_beyond(lengths, edges), np.zeros(len(radii))
+        lengths, along = polar(rows)  # about the centre that the last ball before would find
+        centre = (along * np.minimum(lengths, before)).mean() / slope(size, before)
+        lengths, along = polar(rows - centre)
         skew = abs((along * np.where(lengths > switch, 1, -1)).mean())
-        clipped = np.array([(along * np.minimum(lengths, radius)).mean() for radius in radii])
-        return skew, tails, centre + clipped / slopes
+        shell = np.searchsorted(radii, lengths)
+        inside = np.cumsum(np.bincount(shell, along * lengths, len(radii) + 1))[:-1]
+        outside = along.sum() - np.cumsum(np.bincount(shell, along, len(radii) + 1))[:-1]
+        clipped = (inside + radii * outside) / k
+        return skew, shares_beyond(lengths, edges), centre + clipped / slopes
 
-    of_normal = known(normal(rng, k, size), Family([], is_symmetric=True))
+    of_normal = known(normal(rng, size, k), Family([], is_symmetric=True))
     found: list[tuple[Any, ...]] = []
     for family in families(size, breadth):
         members = [of_normal] if family.has_normal else []
-        members += [known(draw(rng, k, size), family) for draw in family.draws]
+        members += [known(draw(rng, size, k), family) for draw in family.draws]
         for one, other in pairwise(members):
             for w in np.arange(BETWEEN) / BETWEEN:
                 found.append(tuple((1 - w) * a + w * b for a, b in zip(one, other, strict=True)))
@@ -164,9 +165,14 @@ def laws(size: int, breadth: Breadth) -> Laws:
 
 
 def polar(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths of rows (k, m), and the mean component of each row's direction: both (k,)."""
-    lengths = np.sqrt((rows * rows).sum(axis=1))
-    return lengths, rows.mean(axis=1) / np.maximum(lengths, 1e-300)
+    """Lengths of rows (m, k), and the mean component of each row's direction: both (k,)."""
+    lengths = np.sqrt((rows * rows).sum(axis=0))
+    return lengths, rows.mean(axis=0) / np.maximum(lengths, 1e-300)
+
+
+def shares_beyond(lengths: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Share of the rows that are longer than each edge."""
+    return np.array([(lengths > edge).mean() for edge in edges])
 
 
 def slope(size: int, radius: float) -> float:
