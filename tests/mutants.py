@@ -505,9 +505,30 @@ MUTANTS = [
     Mutant(
         "noisy statistics: B for 2 B",
         "dpmcmc/samplers/noisy_statistics.py",
-        "sensitivity = 2 * radius",
-        "sensitivity = radius",
+        "sensitivity = 2 * ball.radius",
+        "sensitivity = ball.radius",
         "samplers/test_noisy_statistics.py",
+    ),
+    Mutant(
+        "the last radius: what finds it is not paid for",
+        "dpmcmc/samplers/noisy_statistics.py",
+        "SAFE_ROUNDS = 1 - SKEW_SHARE - TAILS_SHARE",
+        "SAFE_ROUNDS = 1.0",
+        "samplers/test_safe_radius.py",
+    ),
+    Mutant(
+        "the last radius: the skew vector is not taken off",
+        "dpmcmc/samplers/noisy_statistics.py",
+        "- found.ratio * s * far.skew",
+        "- 0 * found.ratio * s * far.skew",
+        "samplers/test_safe_radius.py",
+    ),
+    Mutant(
+        "far rows: directions of length up to sqrt(m)",
+        "dpmcmc/samplers/safe_radius.py",
+        "unit / np.maximum(lengths, 1.0)",
+        "unit",
+        "samplers/test_safe_radius.py",
     ),
     Mutant(
         "noise-aware posterior without the noise",

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from dpmcmc import registry
 from dpmcmc.kernels.library import library_path
-from dpmcmc_studies.study.sources import imports, without_types
+from dpmcmc_studies.study.sources import as_it_runs, imports
 
 SOURCE = ROOT / "src"
 # What the modules of a package may import of others; single modules of dpmcmc are packages here,
@@ -93,7 +93,7 @@ def module_names():
 
 def imported_by(node):
     """Names that a module's code imports, at its top or in its functions, when it runs."""
-    for part in ast.walk(without_types(node)):
+    for part in as_it_runs(node):
         if isinstance(part, ast.Import):
             yield from (alias.name for alias in part.names)
         elif isinstance(part, ast.ImportFrom):

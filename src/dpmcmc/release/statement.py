@@ -180,14 +180,15 @@ def spread(facts):
             "  Their spread may be far from the posterior's: a chain may not have mixed, and a\n"
             "  clip may bias it. A rehearsal on simulated data shows how often its intervals cover."
         )
-    settings = facts["settings"]
-    if "row_laws" in (facts["chosen"] or {}):
+    row_laws = facts["chosen"].get("row_laws")
+    is_aware = facts["settings"].get("posterior") != "plug-in"
+    if row_laws and is_aware:
         return (
             "  Their spread includes what the noise adds, and the bias that may be left where the\n"
             "  rows are skewed or heavy-tailed: for the laws of rows that docs/release.md calls "
-            f"{facts['chosen']['row_laws']}."
+            f"{row_laws}."
         )
-    if facts["algorithm"] in NOISE_AWARE and settings.get("posterior") != "plug-in":
+    if facts["algorithm"] in NOISE_AWARE and is_aware:
         return (
             "  Their spread includes what the noise of the method adds, if the rows follow the "
             "model."

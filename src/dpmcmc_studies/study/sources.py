@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[2]  # with both packages
 # What code that is no Python raises: a cell in another language, or a file that others import if
 # they can. It imports nothing; whoever runs it gets the error.
 BROKEN = (SyntaxError, ValueError)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 def digest(*modules):
@@ -60,9 +61,7 @@ def without_prose(text):
         if token.type == tokenize.COMMENT
     ]
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             prose = node.body[0]
             spans.append(((prose.lineno, prose.col_offset), (prose.end_lineno, None)))
     for (first, start), (last, end) in spans:
@@ -127,13 +126,13 @@ def imports(file):
     Imports that only type checkers read are left out, as they change no result.
     """
     names = set()
-    for node in (node for tree in code_of(file) for node in ast.walk(without_types(tree))):
+    for node in (node for tree in code_of(file) for node in as_it_runs(tree)):
         if isinstance(node, ast.Import):
             names.update((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             start = f"{node.module}." if node.module else ""
             names.update((node.level, f"{start}{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "dpmcmc":
+        elif isinstance(node, ast.Attribute) and is_name(node.value, "dpmcmc"):
             names.add((0, f"dpmcmc.{node.attr}"))
     return {
         (level, ".".join(name.split(".")[:length]))
@@ -142,18 +141,19 @@ def imports(file):
     }
 
 
-class WithoutTypes(ast.NodeTransformer):
-    """Leaves out of a syntax tree what stands under `if TYPE_CHECKING`."""
+def as_it_runs(tree):
+    """Nodes of a syntax tree, but for what stands under `if TYPE_CHECKING`."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        is_of_types = isinstance(node, ast.If) and is_name(node.test, "TYPE_CHECKING")
+        waiting += node.orelse if is_of_types else ast.iter_child_nodes(node)
 
-    def visit_If(self, node):
-        """An `if`; in place of one of types its `else`."""
-        self.generic_visit(node)
-        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
 
-
-def without_types(tree):
-    """A syntax tree as it runs."""
-    return WithoutTypes().visit(tree)
+def is_name(node, name):
+    """True for a node that is that name alone."""
+    return isinstance(node, ast.Name) and node.id == name
 
 
 @cache

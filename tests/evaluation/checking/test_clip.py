@@ -23,7 +23,6 @@ def rows(kind, rng, d):
     return {"normal": 1.0, "spread": 2.0, "near": 1.2}[kind] * z
 
 
-@pytest.mark.parametrize("d", [2, 10])
 @pytest.mark.parametrize(
     ("kind", "passed"),
     [
@@ -36,12 +35,11 @@ def rows(kind, rng, d):
         ("spread", [False, False, False]),
     ],
 )
-def test_rows_of_no_known_law_are_found(kind, passed, d):
+def test_rows_of_no_known_law_are_found(kind, passed):
+    d = 10
     model = Gaussian(N, 1.0, np.eye(d).tolist())
     data = rows(kind, np.random.default_rng([1, d]), d) + 3.0
-    found = [finding.passed for finding in check_clip(model, data)]
-    # In two dimensions rows of twice the spread are off by less than the answer's sd.
-    assert found[d == 2 and kind == "spread" :] == passed[d == 2 and kind == "spread" :]
+    assert [finding.passed for finding in check_clip(model, data)] == passed
 
 
 def test_nothing_is_said_of_models_whose_clip_is_not_accounted_for():

@@ -3,6 +3,7 @@
 docs/own.md has a table of them.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from dpmcmc.samplers.dp_sgld import DPSGLD
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
+from dpmcmc.samplers.safe_radius import sums_of_far_rows
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.sghmc import DPSGHMC
 from dpmcmc.settings import Rows
@@ -307,6 +309,23 @@ class HalfTheSensitivity(NoisyStatistics):
         return super().prepare(Half(), target)
 
 
+class UnpricedCounts(NoisyStatistics):
+    """Far rows are counted with less noise than is paid for."""
+
+    def measure_far_rows(self, rng, *arguments):
+        cheap = dataclasses.replace(self, noise_scale=self.noise / 3)
+        return super(UnpricedCounts, cheap).measure_far_rows(rng, *arguments)
+
+
+class ReadsTheCounts(NoisyStatistics):
+    """The last radius follows from the counts themselves, not from what was released of them."""
+
+    def measure_far_rows(self, rng, target, centre, whiten, s):
+        far = super().measure_far_rows(rng, target, centre, whiten, s)
+        _, shells = sums_of_far_rows(target.data, centre, whiten, s)
+        return far._replace(tails=np.cumsum(shells[::-1])[::-1] / target.num_rows)
+
+
 OF_SAMPLERS = [
     (TemperedAtHalf(), RATIO),
     (PowerInTheNoise(), COST),
@@ -328,6 +347,8 @@ OF_SAMPLERS = [
     (TwiceTheBatch(0.006, 50, 1), SMALL_STEPS),
     (OneDirection(), AWAY),
     (UnpricedRound(noise_scale=10.0), PREPARED),
+    (UnpricedCounts(noise_scale=1.0), PREPARED),
+    (ReadsTheCounts(noise_scale=1.0), STATE),
     (CentreOfTheRows(noise_scale=10.0), STATE),
     (LooksAgain(noise_scale=10.0), STATE),
     (HalfTheSensitivity(noise_scale=10.0), RATIO),
@@ -338,7 +359,8 @@ OF_SAMPLERS = [
 # One of each kind; the others are other ways to make the same mistake.
 KEPT = (WithoutScale, PartOfTheVariance, TellingInfo, AfterTenRejections, SpellsTheBatch)
 KEPT += (NextRows, BatchForAll, OneDirection)
-KEPT += (UnpricedRound, CentreOfTheRows, LooksAgain, HalfTheSensitivity)
+KEPT += (UnpricedCounts, ReadsTheCounts, UnpricedRound, CentreOfTheRows, LooksAgain)
+KEPT += (HalfTheSensitivity,)
 
 
 @pytest.mark.parametrize(
