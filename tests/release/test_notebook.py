@@ -91,10 +91,12 @@ def test_an_interrupt_is_passed_on_and_the_command_says_what_is_spent(monkeypatc
         "    sys.exit(3)\n",
     )
 
+    here = threading.get_ident()  # a signal to the process may reach another thread
+
     def interrupt():
         while not began.exists():
             time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(here, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
