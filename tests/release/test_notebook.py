@@ -1,6 +1,5 @@
 """Releases, rehearsals and ledgers from Python."""
 
-import os
 import signal
 import subprocess
 import sys
