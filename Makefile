@@ -42,7 +42,7 @@ study: .venv/ready
 # As many at a time as there are cores; `.venv/bin/pytest` alone takes them one by one.
 test: .venv/ready .venv/tests
 	.venv/bin/pytest --numprocesses logical --maxprocesses 8 --dist load \
-	    --maxschedchunk 1 --durations 20
+	    --maxschedchunk 1 --durations 60
 
 test-slow: .venv/ready .venv/tests
 	.venv/bin/pytest -m torture

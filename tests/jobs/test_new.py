@@ -146,6 +146,7 @@ def test_a_model_is_checked_and_its_study_runs_as_it_stands(fresh):
     assert (fresh / "results/regress/figures/figure-6.3.png").stat().st_size > 10_000
 
 
+@pytest.mark.torture
 def test_an_algorithm_is_checked_and_its_study_has_it_beside_the_six(fresh):
     python = [sys.executable, "-m", "dpmcmc"]
     run(fresh, *python, "new", "algorithm", "mine/own_walk.py")

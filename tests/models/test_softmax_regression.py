@@ -64,6 +64,7 @@ def test_extreme_thetas_do_not_overflow(rows, size):
     assert np.isfinite(gradients).all()
 
 
+@pytest.mark.torture
 def test_it_passes_its_check():
     findings = list(check_model(MODEL))
     assert not [finding for finding in findings if finding.passed is False]

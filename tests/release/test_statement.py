@@ -67,6 +67,12 @@ def test_the_page_says_of_the_spread_what_is_known(algorithm, is_free, settings,
     assert said in statement.spread(facts)
 
 
+def test_chosen_settings_are_one_line():
+    chosen = {"shares": [0.05, 0.95], "row_laws": "wide", "gradient_clip_bound": 1.23456}
+    said = "shares 0.05, 0.95; row_laws wide; gradient_clip_bound 1.235"
+    assert command.in_words(chosen) == said
+
+
 @pytest.mark.parametrize(
     ("misfit", "is_good", "said"),
     [

@@ -116,10 +116,16 @@ def test_normal_rows_are_worth_nearly_what_they_are_without_other_laws():
     assert max(misfit for *_, misfit in answers) < 5
 
 
-def test_rows_that_are_ten_times_as_wide_do_not_fit():
+@pytest.mark.parametrize("variances", [[100.0] * 10, [0.5, 4.0, 100.0]], ids=["all", "some"])
+def test_rows_of_another_spread_than_the_model_says_do_not_fit(variances):
     sampler = dpmcmc.for_budget(dpmcmc.NoisyStatistics(), NUM_ROWS, 1.0)
-    wide = [answered(sampler, lambda *size: 10 * normal(*size), 10, seed)[2] for seed in range(5)]
-    assert min(wide) > 20
+    sds = np.sqrt(variances)[:, None]
+
+    def wide(rng, d):
+        return sds * normal(rng, d)
+
+    misfits = [answered(sampler, wide, len(sds), seed)[2] for seed in range(5)]
+    assert min(misfits) > 20
 
 
 @pytest.mark.parametrize("d", [1, 10])

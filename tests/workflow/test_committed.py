@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, chosen, once
+from conftest import ROOT, once
 from running import copy_tree, jobs, run, snakemake
 
 from dpmcmc_studies.jobs.parts import read_parts
@@ -69,6 +69,7 @@ def tables(directory):
     return {path.name: path.read_bytes() for path in directory.glob("tables/*.csv")}
 
 
+@pytest.mark.torture
 def test_a_changed_label_renders_pages_and_runs_nothing(copy):
     before = tables(copy / "docs/mini")
     change(copy / "src/dpmcmc/catalogue.yaml", "label: DP penalty\n", "label: Another label\n")
@@ -174,6 +175,7 @@ def test_a_number_changed_by_hand_is_found(copy):
     assert "chains.csv: acceptance_rate differs in 4 of 4 rows" in found.stdout
 
 
+@pytest.mark.torture
 def test_fingerprints_are_renewed_after_a_refactoring_and_not_after_a_changed_digit(copy):
     moves = copy / "src/dpmcmc/samplers/moves.py"
     moves.write_text(moves.read_text() + "\nUNUSED = 1\n")
@@ -188,7 +190,8 @@ def test_fingerprints_are_renewed_after_a_refactoring_and_not_after_a_changed_di
     assert jobs(copy, *RENEW_ALL)["chain"] == 4
 
 
-@pytest.mark.parametrize("name", chosen(STUDIES, "noisy-statistics"))
+@pytest.mark.torture
+@pytest.mark.parametrize("name", STUDIES)
 def test_pages_of_a_study_from_what_is_committed(fresh, name):
     shutil.copytree(ROOT / "docs" / name, fresh / "docs" / name)
     shutil.copytree(ROOT / "examples", fresh / "examples")  # some studies have data there

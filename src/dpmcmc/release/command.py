@@ -371,13 +371,13 @@ def describe(planned, found):
 
 def in_words(settings):
     """Settings in one line."""
-    texts = (
-        [f"{number:g}" for number in value] if isinstance(value, list) else [f"{value:.4g}"]
-        for value in settings.values()
-    )
-    return "; ".join(
-        f"{name} {', '.join(text)}" for name, text in zip(settings, texts, strict=True)
-    )
+
+    def text_of(value):
+        if isinstance(value, list):
+            return ", ".join(f"{number:g}" for number in value)
+        return value if isinstance(value, str) else f"{value:.4g}"
+
+    return "; ".join(f"{name} {text_of(value)}" for name, value in settings.items())
 
 
 # -- A rehearsal -----------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ def rows(kind, rng, d):
         ("heavy", [True, True, True]),
         ("near", [True, True, True]),
         ("skewed", [True, True, True]),
-        ("outliers", [False, False, True]),
-        ("rare", [False, False, False]),
+        ("outliers", [False, False, False]),
+        ("rare", [False, False, True]),
         ("spread", [False, False, False]),
     ],
 )
@@ -40,6 +40,12 @@ def test_rows_of_no_known_law_are_found(kind, passed):
     model = Gaussian(N, 1.0, np.eye(d).tolist())
     data = rows(kind, np.random.default_rng([1, d]), d) + 3.0
     assert [finding.passed for finding in check_clip(model, data)] == passed
+
+
+def test_rows_too_few_to_find_the_radius_have_their_spread_looked_at_alone():
+    model = Gaussian(100, 1e6, np.eye(4).tolist())
+    data = np.random.default_rng(1).standard_normal((4, 100))
+    assert [finding.passed for finding in check_clip(model, data)] == [True]
 
 
 def test_nothing_is_said_of_models_whose_clip_is_not_accounted_for():
