@@ -90,7 +90,9 @@ class DataFile:
             is_bad = is_text | ~np.isfinite(values)
             if is_bad.any():
                 first = int(is_bad.argmax())
-                what = "is no number" if is_text[first] else "is missing, NaN or infinite"
+                what = (
+                    "is no number; recode it" if is_text[first] else "is missing, NaN or infinite"
+                )
                 more = f" (and {is_bad.sum() - 1} more)" if is_bad.sum() > 1 else ""
                 raise DataError(f"{self.path.name}: row {first + 1} of column {name} {what}{more}")
             rows[:, i] = values

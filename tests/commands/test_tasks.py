@@ -151,7 +151,11 @@ def write(text):
     ("name", "harm", "line"),
     [
         ("3.csv", lambda file: file.unlink(), "has draws for 19 of 20 data sets; missing: 3"),
-        ("3.csv", write("theta_1,theta_2\n1,x\n"), "3.csv: row 1 of column theta_2 is no number"),
+        (
+            "3.csv",
+            write("theta_1,theta_2\n1,x\n"),
+            "3.csv: row 1 of column theta_2 is no number; recode it",
+        ),
         ("3.csv", write("theta_1,theta_2\n1,nan\n"), "column theta_2 is missing, NaN or infinite"),
         ("3.csv", write("a,b\n1,2\n"), "no column theta_1 and no column theta_2"),
         ("3.csv", write("theta_1,theta_2\n1,2,3\n"), "more entries than there are names"),

@@ -46,7 +46,7 @@ def test_a_method_that_knows_its_noise_is_honest_and_worth_what_its_noise_leaves
     assert (much["rows"], much["epsilon"], much["draws"]) == (2000, 2, 400)
 
 
-@pytest.mark.parametrize(("epsilon", "coverage"), [(0.05, 0.28), (0.5, 0.75)])
+@pytest.mark.parametrize(("epsilon", "coverage"), [(0.05, 0.19), (0.5, 0.75)])
 def test_one_that_does_not_is_never_honest(plans, epsilon, coverage):
     [row] = rehearsal(plans("plug-in", epsilon), twins=30)
     assert abs(row["coverage"] - coverage) < 0.12
@@ -65,7 +65,7 @@ def test_few_twins_call_nothing_honest(plans):
 def test_other_numbers_of_rows_are_worth_more(plans):
     few, many = (rehearsal(plans("noisy-statistics", 1, rows=n), 20)[0] for n in (300, 100_000))
     assert (few["rows"], many["rows"]) == (300, 100_000)
-    assert few["worth"] + 2 * few["worth_se"] < 0.9 < 0.97 < many["worth"]
+    assert few["worth"] + 2 * few["worth_se"] < 0.9 < 0.95 < many["worth"]
 
 
 def test_a_chain_without_intervals_counts_as_the_prior_and_says_so(plans):

@@ -10,6 +10,11 @@ from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.release.rows import RowByRow, in_file_order
 from dpmcmc.release.streams import widening
+from dpmcmc.samplers.safe_radius import (
+    SHELLS_SENSITIVITY,
+    SKEW_SENSITIVITY,
+    sums_of_far_rows,
+)
 
 ROWS = 5000
 HOSTILE = (np.nan, np.inf, -np.inf, 1e300, -1e300, 1e6, 0.0)
@@ -50,6 +55,9 @@ def sums(target, theta, theta_new, bound, batch):
     if hasattr(target.likelihood, "statistic_sum"):
         whiten = np.array([[2.0, 0.3], [0.0, 1.0]])
         yield target.clipped_statistics(theta, whiten, bound)[0], 2 * bound
+        skew, shells = sums_of_far_rows(target.data, theta, whiten, 1.0)
+        yield skew, SKEW_SENSITIVITY
+        yield shells, SHELLS_SENSITIVITY
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -1,5 +1,7 @@
 """A private answer is that of the sampler for the kind of model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from test_private_start import BANANA
@@ -33,3 +35,10 @@ def test_it_chooses_as_that_sampler():
     assert answer.chosen_settings(LOGISTIC) == newton.chosen_settings(LOGISTIC)
     statistics = dpmcmc.NoisyStatistics(noise_scale=3.0)
     assert answer.chosen_settings(BANANA) == statistics.chosen_settings(BANANA)
+
+
+def test_what_it_chooses_are_settings_of_its_own():
+    answer, mean = dpmcmc.AutoOneShot(noise_scale=1.0), dpmcmc.Gaussian(10_000, 1.0, [[1.0]])
+    chosen = answer.chosen_settings(mean)
+    assert chosen["row_laws"] == "wide"
+    assert replace(answer, **chosen).chosen_settings(mean)["row_laws"] == "wide"

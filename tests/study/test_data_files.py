@@ -111,7 +111,7 @@ def refusal(path, columns=None, **options):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x,y\n1,2\n3,secret\n", "data.csv: row 2 of column y is no number"),
+        ("x,y\n1,2\n3,secret\n", "data.csv: row 2 of column y is no number; recode it"),
         ("x,y\n1,2\n3,\n", "data.csv: row 2 of column y is missing, NaN or infinite"),
         ("x,y\n1,2\n3\n", "data.csv: row 2 of column y is missing, NaN or infinite"),
         ("x,y\n1,2\n\n3,4\n", "data.csv: row 2 of column x is missing, NaN or infinite"),
@@ -152,7 +152,7 @@ def test_numbers_of_csv_are_those_of_python(tmp_path):
 @pytest.mark.parametrize("text", ["1_000", "\u0663", "0x10", "True", "1e", "yes"])
 def test_what_python_or_others_might_read_is_no_number(tmp_path, text):
     (tmp_path / "data.csv").write_text(f"x,y\n1,2\n{text},4\n", encoding="utf-8")
-    assert refusal(tmp_path / "data.csv") == "data.csv: row 2 of column x is no number"
+    assert refusal(tmp_path / "data.csv") == "data.csv: row 2 of column x is no number; recode it"
 
 
 @pytest.mark.parametrize("text", ["NA", "nan", "NULL", "N/A", "#N/A", "None"])
@@ -207,8 +207,11 @@ def test_a_pickle_is_not_opened(tmp_path):
     [
         (np.ones((4, 3)), "data.npy: has 3 columns, and the model takes 2: x, y"),
         (np.ones((4, 2, 1)), "data.npy: must be an array (n, p) or (n,), not (4, 2, 1)"),
-        (np.array([["secret", "2"], ["3", "4"]]), "data.npy: row 1 of column x is no number"),
-        (np.ones((4, 2), complex), "data.npy: row 1 of column x is no number"),
+        (
+            np.array([["secret", "2"], ["3", "4"]]),
+            "data.npy: row 1 of column x is no number; recode it",
+        ),
+        (np.ones((4, 2), complex), "data.npy: row 1 of column x is no number; recode it"),
         (np.float64(3), "data.npy: must be an array (n, p) or (n,), not ()"),
         (
             np.zeros(4, [("x", float), ("secret", float)]),
@@ -260,21 +263,27 @@ def test_decimals_of_parquet_are_the_numbers_of_the_same_csv(tmp_path):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", "b", "3"], "row 1 of column y is no number (and 1 more)"),
+        (["a", "b", "3"], "row 1 of column y is no number; recode it (and 1 more)"),
         (
             pyarrow.array(["secret", None, "3"]).dictionary_encode(),
-            "row 1 of column y is no number",
+            "row 1 of column y is no number; recode it",
         ),
-        (pyarrow.array([1, 2, 3], pyarrow.timestamp("s")), "row 1 of column y is no number"),
-        (pyarrow.array([1, 2, 3], pyarrow.duration("s")), "row 1 of column y is no number"),
+        (
+            pyarrow.array([1, 2, 3], pyarrow.timestamp("s")),
+            "row 1 of column y is no number; recode it",
+        ),
+        (
+            pyarrow.array([1, 2, 3], pyarrow.duration("s")),
+            "row 1 of column y is no number; recode it",
+        ),
         (
             pyarrow.array([1, None, 3], pyarrow.date32()),
-            "row 1 of column y is no number (and 2 more)",
+            "row 1 of column y is no number; recode it (and 2 more)",
         ),
         ([True, None, False], "row 2 of column y is missing, NaN or infinite"),
         ([1, None, 3], "row 2 of column y is missing, NaN or infinite"),
         ([None, None, None], "row 1 of column y is missing, NaN or infinite (and 2 more)"),
-        ([[1], [2], [3]], "row 1 of column y is no number"),
+        ([[1], [2], [3]], "row 1 of column y is no number; recode it"),
     ],
 )
 def test_what_is_no_number_in_parquet(tmp_path, column, message):

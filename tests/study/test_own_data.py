@@ -182,7 +182,7 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ),
         (
             {"data": "line.csv", "columns": ["x", "name"]},
-            r"models.line.data: line.csv: row 1 of column name is no number \(and 49 more\)",
+            r"models.line.data: line.csv: row 1 of column name is no number; recode it \(and 49",
         ),
         (
             {"data": "line.csv", "columns": ["x"]},

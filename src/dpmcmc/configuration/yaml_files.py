@@ -194,7 +194,8 @@ def in_words(problem, value, kind):
     if not expected:
         return problem
     words = " or ".join(WORDS.get(name, name) for name in expected[1].split(" | "))
-    return f"must be {words}{expected[2]}, not {short(value)}"
+    hint = " (YAML reads yes, no, on and off so)" if isinstance(value, bool) else ""
+    return f"must be {words}{expected[2]}, not {short(value)}{hint}"
 
 
 def check_known(names, known, where, what):

@@ -10,6 +10,7 @@ from dpmcmc.models.model import Model
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.row_laws import RowLaws
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Number, Numbers, Positive, Positives, Shares
@@ -30,7 +31,7 @@ class AutoOneShot(OneShot):
         Share of mu^2 of each step or round.
     gradient_clip_bound, information_ratio, start : optional
         Those of `NoisyNewton`.
-    radii, first_radius : optional
+    radii, first_radius, row_laws : optional
         Those of `NoisyStatistics`.
     """
 
@@ -41,6 +42,7 @@ class AutoOneShot(OneShot):
     start: Number | Numbers = 0.0
     radii: Positives | None = None
     first_radius: Positive | None = None
+    row_laws: RowLaws = "wide"
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Same as in the sampler for the model."""
@@ -61,7 +63,11 @@ class AutoOneShot(OneShot):
     @cached_property
     def _statistics(self) -> NoisyStatistics:
         return NoisyStatistics(
-            self.noise_scale, self.shares, self.radii, first_radius=self.first_radius
+            self.noise_scale,
+            self.shares,
+            self.radii,
+            first_radius=self.first_radius,
+            row_laws=self.row_laws,
         )
 
     @cached_property

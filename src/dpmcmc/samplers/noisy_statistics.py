@@ -24,7 +24,7 @@ from dpmcmc.models.model import Model
 from dpmcmc.samplers.clipped_law import FAR, Ball, DrawnLaw, NormalLaw, mixtures, normal_moments
 from dpmcmc.samplers.given_total import GivenTotal
 from dpmcmc.samplers.one_shot import OneShot, check_shares
-from dpmcmc.samplers.row_laws import Breadth, laws
+from dpmcmc.samplers.row_laws import RowLaws, laws
 from dpmcmc.samplers.safe_radius import (
     SHELLS_SENSITIVITY,
     SKEW_SENSITIVITY,
@@ -60,20 +60,20 @@ WIDER = (1.0, 4.0, 16.0, 64.0, 1e4)  # variances of proposals, the last nearly t
 LAWS = 4  # times that public draws are made at the mode, from the mode before
 
 
+class Mean(NamedTuple):
+    """What the rows say of the mean of z, in all."""
+
+    offset: np.ndarray  # (m,)
+    variance: float  # of a component: of the rows, the noise, and the bias that may be left
+
+
 class Released(NamedTuple):
     """Knowledge of the rows after the release."""
 
     total: np.ndarray  # (m,): sum of the clipped z, with noise
     ball: Ball
     sd: float  # standard deviation of that noise
-    mean: "Mean | None" = None  # where more is known than the sum
-
-
-class Mean(NamedTuple):
-    """What the rows say of the mean of z, in all."""
-
-    offset: np.ndarray  # (m,)
-    variance: float  # of a component: of the rows, the noise, and the bias that may be left
+    mean: Mean | None = None  # where more is known than the sum
 
 
 class Round(NamedTuple):
@@ -139,7 +139,7 @@ class NoisyStatistics(OneShot):
     row_radius: Positive | None = None
     statistic_scale: Positive | Positives | None = None
     posterior: Literal["noise-aware", "plug-in"] = "noise-aware"
-    row_laws: Breadth | Literal["model"] = "wide"
+    row_laws: RowLaws = "wide"
 
     def check(self) -> None:
         """Refuse shares and radii that do not go together, and a centre without a radius."""
@@ -192,7 +192,7 @@ class NoisyStatistics(OneShot):
         far = self.measure_far_rows(rng, target, centre, whiten, s)
         noise = self.noise / math.sqrt(share)
         power = model.likelihood_power
-        found = safe_radius(far, laws(m, cast(Breadth, self.row_laws)), n, power, noise)
+        found = safe_radius(far, laws(m, self.row_laws), n, power, noise)
         ball = Ball(centre, whiten, s * found.radius)
         released, num_clipped = self.measure(rng, target, ball, share)
         offset = released.total / (n * found.slope) - found.ratio * s * far.skew

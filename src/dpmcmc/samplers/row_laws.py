@@ -18,7 +18,7 @@ import numpy as np
 
 from dpmcmc.samplers.clipped_law import mixtures
 
-Breadth = Literal["wide", "narrow"]
+RowLaws = Literal["wide", "narrow", "model"]  # that an answer holds for; the last is no set of laws
 
 OFFSETS = np.array([0, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16.0])
 EDGES = np.array([1.0, 2.0, 4.0])  # of shells of far rows, beyond sqrt(m)
@@ -68,7 +68,7 @@ def rows_shifted(by: float) -> Draw:
     return lambda rng, m, k: normal(rng, m, k) + by / math.sqrt(m) * flags(rng, 1, k, 0.1)
 
 
-def families(size: int, breadth: Breadth) -> list[Family]:
+def families(size: int, breadth: RowLaws) -> list[Family]:
     """Families of laws of rows with m = `size` entries; each has its mildest law first."""
 
     def each(make: Callable[[float], Draw], *values: float) -> list[Draw]:
@@ -126,7 +126,7 @@ def families(size: int, breadth: Breadth) -> list[Family]:
 
 
 @cache
-def laws(size: int, breadth: Breadth) -> Laws:
+def laws(size: int, breadth: RowLaws) -> Laws:
     """Laws of rows with m = `size` entries: families, with mixtures between neighbours."""
     radii, edges, switch = math.sqrt(size) + OFFSETS, math.sqrt(size) + EDGES, skew_switch(size)
     slopes = np.array([slope(size, radius) for radius in radii])

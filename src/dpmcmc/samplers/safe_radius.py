@@ -82,7 +82,7 @@ def sums_of_far_rows(
     for first in range(0, data.shape[1], ROWS_AT_ONCE):
         with np.errstate(all="ignore"):
             z = whiten @ (data[:, first : first + ROWS_AT_ONCE] - centre[:, None])
-            lengths, directions = polar(z[:, np.isfinite(z).all(axis=0)])
+            lengths, directions = polar(np.where(np.isfinite(z).all(axis=0), z, 0.0))
         total += directions @ np.where(lengths > switch, 1.0, -1.0)
         beyond += (lengths > edges[:, None]).sum(axis=1)
     return total, -np.diff([*beyond, 0.0])
