@@ -414,8 +414,8 @@ MUTANTS = [
     Mutant(
         "digests: imports in functions are not followed",
         "dpmcmc_studies/study/sources.py",
-        "for node in ast.walk(without_types(tree))):",
-        "for node in without_types(tree).body):",
+        "for node in as_it_runs(tree)):",
+        "for node in tree.body):",
         "study/test_sources.py",
     ),
     Mutant(
