@@ -16,7 +16,7 @@ import pandas as pd
 
 import dpmcmc
 from dpmcmc.evaluation import scores
-from dpmcmc.release.statement import MOST_MISFIT
+from dpmcmc.samplers.one_shot import MOST_MISFIT
 
 FILE = Path(__file__).with_suffix(".csv")
 CELL = ["law", "d", "n", "epsilon"]

@@ -22,6 +22,7 @@ from dpmcmc.release.code import digest_of_package, digests_of, settings_of
 from dpmcmc.release.ledger import RELATION
 from dpmcmc.release.lines import fsync_folder, printable
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
+from dpmcmc.samplers.one_shot import MOST_MISFIT
 
 FORMAT = 2
 PACKAGES = ("dpmcmc", "numpy", "opendp", "randomgen")
@@ -31,7 +32,6 @@ UNFINISHED = ".partial"  # ends the names of files and folders until all files a
 PRIORS = (0.01, 0.5)  # of a reader, in the page
 # Their posteriors are given the noisy answer, so they have its noise; not so a plug-in posterior.
 NOISE_AWARE = ("NoisyStatistics", "NoisyNewton", "NoisyHistogram", "AutoOneShot")
-MOST_MISFIT = 5.0  # of an answer that fits, in standard deviations
 RARE = 100  # times delta: results with so large a chance bear what the page says
 
 

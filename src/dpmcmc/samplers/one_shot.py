@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Self
 from dpmcmc.accounting.mechanisms import GaussianMechanism, Releases
 from dpmcmc.samplers.sampler import Sampler
 
+MOST_MISFIT = 5.0  # `Info.misfit` of an answer that fits, in standard deviations
+
 
 class OneShot(Sampler):
     """A sampler with a field `noise_scale`, whose steps read no row.

@@ -1,6 +1,6 @@
 """Whether noisy statistics would give the mean of data of one's own, but for their noise.
 
-Rows that are like none of the laws that the method knows can bias its answer. For the owner, who
+Rows that are unlike all laws that the method knows can bias its answer. For the owner, who
 may see the data: findings have shares and ratios, and no value.
 """
 
@@ -16,13 +16,13 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics, is_mean
+from dpmcmc.samplers.one_shot import MOST_MISFIT
 from dpmcmc.samplers.streams import Streams
 
 EPSILON = 1.0
 MOST_OFF = 1.0  # standard deviations that the answer states, of a component
-MOST_MISFIT = 5.0  # standard deviations from the nearest law
 MOST_SPREAD = 1.5  # standard deviation of the rows over the model's, or the reverse
-ADVICE = "; the rows are like none of the laws that it knows"
+ADVICE = "; the rows are unlike all laws that the method knows"
 
 
 class Noiseless(Streams):
