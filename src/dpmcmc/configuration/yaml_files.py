@@ -194,7 +194,7 @@ def in_words(problem, value, kind):
     if not expected:
         return problem
     words = " or ".join(WORDS.get(name, name) for name in expected[1].split(" | "))
-    hint = " (YAML reads yes, no, on and off so)" if isinstance(value, bool) else ""
+    hint = " (YAML reads yes, no, on and off as true and false)" if isinstance(value, bool) else ""
     return f"must be {words}{expected[2]}, not {short(value)}{hint}"
 
 

@@ -29,8 +29,8 @@ from dpmcmc.release.reading import data_of, read_part
 REFUSED, SPENT, PUBLISHED = 1, 3, 4
 FAR = 2.0  # factor by which a setting may differ from the one that would be chosen
 DOES_NOT_FIT = (
-    "release: it does not fit, so its intervals do not hold: it did not converge, or the rows are "
-    "unlike those of the model; statement.txt says by how much"
+    "release: it does not fit, so its intervals do not hold: the method did not converge, or the "
+    "rows are unlike those of the model. statement.txt says by how much"
 )
 IS_SPENT = "Its planned cost is spent."
 MAY_BE = "`ledger show` says what is spent."

@@ -73,7 +73,7 @@ class PrivateStart(Sampler):
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Prepare the start, learn its scale from draws, which are free, and start at another.
 
-        Whether the start fits says nothing of the chain, so there is no misfit.
+        The misfit of the start says nothing of the chain, so it is left out.
         """
         answer, info = self.start.prepare(rng, target)
         draws = np.empty((DRAWS + 1, target.model.dimension))
