@@ -17,7 +17,10 @@ from running import QUICK, TINY, environment, snakemake, tables
 pytestmark = pytest.mark.skipif(bool(cluster.missing()), reason=cluster.missing())
 # Of the test: its one node is as good as idle, and shares its disk.
 PATIENCE = ["--latency-wait", "5", "--seconds-between-status-checks", "2"]
-SLURM = ["--workflow-profile", "slurm", *PATIENCE, "--slurm-init-seconds-before-status-checks", "2"]
+# The pause between two looks at the queue begins at this and grows by 10 s while no job ends; a job
+# takes about as long.
+LOOK = ["--slurm-init-seconds-before-status-checks", "15"]
+SLURM = ["--workflow-profile", "slurm", *PATIENCE, *LOOK]
 SBATCH = "sbatch --parsable --output=/dev/null --mem={resources.mem_mb} --time={resources.runtime}"
 GENERIC = ["--workflow-profile", "cluster", *PATIENCE, "--cluster-generic-submit-cmd", SBATCH]
 
