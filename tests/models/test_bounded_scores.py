@@ -34,7 +34,11 @@ def theta_of(model):
 def simulated(name, n, law, seed=0):
     model, rng = models(n)[name], np.random.default_rng(seed)
     theta = theta_of(model)
-    rows = model.simulate_rare(rng, theta) if law == "rare" else model.simulate(rng, theta)
+    rows = (
+        model.simulate_as("rare covariates", rng, theta)
+        if law == "rare"
+        else model.simulate(rng, theta)
+    )
     return model, theta, rows
 
 

@@ -30,7 +30,7 @@ class ModelEntry(NamedTuple):
     model: object  # made of its settings
     spec: dict  # for `dpmcmc.registry.build`
     data: dict | None  # file, columns, digest of its bytes, share held_out; None: simulated
-    reference: str  # how its reference sample is drawn: exact, grid, long-run or normal
+    reference: str | None  # how its reference is drawn: exact, grid, long-run or normal
     data_sets: int | None  # how many are simulated; None: as the study says
     same_settings_as: str | None  # the model whose settings algorithms have here, carried to its n
 

@@ -281,3 +281,20 @@ def honesty(coverage, error, count, samples=None):
         return "not honest"
     is_sure = (samples or count) >= LEAST_SAMPLES and coverage - half >= LEAST_COVERAGE
     return "honest" if is_sure else "undecided"
+
+
+def deciding_count(coverage, error, count):
+    """Independent samples that would decide on `honesty`, if mean and spread stay; may be inf.
+
+    Parameters
+    ----------
+    coverage, error : float
+        Mean and standard error.
+    count : int
+        Samples that they are of.
+    """
+    gap = abs(coverage - LEAST_COVERAGE)
+    if not gap or math.isinf(error):
+        return math.inf
+    needed = (stdtrit(max(count, LEAST_SAMPLES) - 1, CONFIDENCE) * error / gap) ** 2 * count
+    return max(math.ceil(needed), LEAST_SAMPLES)

@@ -11,6 +11,7 @@ from msgspec import Meta
 from dpmcmc.arrays import read_only
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.filled import check_lengths, fill
+from dpmcmc.models.laws import ERRORS, Law, in_words, normal
 from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.settings import Dimension, Numbers, Positive, Rows, Seed
 
@@ -25,6 +26,7 @@ class GaussianMean(NormalPrior, ExponentialFamily):
     """
 
     has_constant_covariance = True
+    other_laws = in_words(*ERRORS)
 
     if TYPE_CHECKING:
 
@@ -37,14 +39,22 @@ class GaussianMean(NormalPrior, ExponentialFamily):
         """Inverse of the covariance, (d, d)."""
         return read_only(np.linalg.inv(self.covariance_matrix))
 
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
+        """Statistics of a data set at theta, by default the true position, (d, n)."""
+        return self.statistics(self.simulate_rows(rng, theta).T)
+
+    def simulate_as(self, law: str, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
+        """Statistics of a data set whose errors have another law, (d, n)."""
+        return self.statistics(self.simulate_rows(rng, theta, ERRORS[law][0]).T)
+
     def simulate_rows(
-        self, rng: np.random.Generator, theta: np.ndarray | None = None
+        self, rng: np.random.Generator, theta: np.ndarray | None = None, law: Law = normal
     ) -> np.ndarray:
         """Rows at theta, by default the true position, else a draw of the prior, (d, n)."""
         mean = self.true_theta if theta is None else theta
         mean = self.sample_prior(rng) if mean is None else mean
         factor = np.linalg.cholesky(self.covariance_matrix)
-        noise = factor @ rng.standard_normal((self.dimension, self.num_rows))
+        noise = factor @ law(rng, (self.dimension, self.num_rows))
         return mean[:, None] + noise
 
     def posterior_draws(
@@ -104,10 +114,6 @@ class Gaussian(GaussianMean):
     def covariance_matrix(self) -> np.ndarray:
         """Covariance of a row, (d, d)."""
         return read_only(np.array(self.covariance, dtype=float))
-
-    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
-        """A data set at theta, by default the true position, (d, n)."""
-        return self.simulate_rows(rng, theta)
 
     def ratio_coefficients(
         self, theta: np.ndarray, theta_new: np.ndarray
@@ -188,10 +194,6 @@ class RandomGaussian(GaussianMean):
     def statistics(self, rows: np.ndarray) -> np.ndarray:
         """t(x) of rows (n, d): C^-1 x, (d, n)."""
         return self.precision @ rows.T
-
-    def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
-        """Statistics of a data set at theta, by default the true position, (d, n)."""
-        return self.precision @ self.simulate_rows(rng, theta)
 
     def ratio_coefficients(
         self, theta: np.ndarray, theta_new: np.ndarray

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import erf
 
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
+from dpmcmc.models.laws import ERRORS, in_words
 from dpmcmc.models.regression import Regression
 
 MOST = 10.0  # standard deviations of an error: what is clipped there is clipped nowhere
@@ -33,12 +34,20 @@ class LinearRegression(Regression):
     """
 
     further_names = ("log_sigma",)
+    other_outcomes = in_words("skewed errors", "heavy tails")
 
     def outcomes_at(
         self, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
     ) -> np.ndarray:
         """Outcomes (n,) at theta of rows with some covariates (n, d - 1)."""
         errors = rng.standard_normal(len(covariates))
+        return covariates @ theta[:-1] + math.exp(theta[-1]) * errors
+
+    def outcomes_as(
+        self, law: str, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
+    ) -> np.ndarray:
+        """Outcomes (n,) with errors of another law and the same variance."""
+        errors = ERRORS[law][0](rng, (1, len(covariates)))[0]
         return covariates @ theta[:-1] + math.exp(theta[-1]) * errors
 
     def log_likelihood_ratio(

@@ -1,7 +1,7 @@
 """Base of all models, whatever the kind of likelihood."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class Model(Settings, ABC):
     is_generative = True  # False where the likelihood is no density, so that no theta makes data
     # Names of the columns of a file that a row is made of, in their order.
     columns: tuple[str, ...] = ()
+    # Laws of rows that leave the model, for `simulate_as`: names, and what they are, in words.
+    other_laws: Mapping[str, str] = {}
 
     if TYPE_CHECKING:  # which a class may define as a setting, a constant or a property
 
@@ -176,18 +178,17 @@ class Model(Settings, ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no simulate: it cannot make data")
 
-    def simulate_rare(self, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
-        """A data set at theta whose covariates have another law than those of `simulate`.
+    def simulate_as(self, law: str, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
+        """A data set at theta with one of `other_laws`, in any order of its rows.
 
-        `rehearse` tries a release on both. Rare binary covariates and heavy tails are what releases
-        withstand least.
+        Data seldom follow a model. `rehearse` tries a release on these laws, too.
 
         Raises
         ------
         NotImplementedError
-            Unless the model defines it.
+            Unless the model has other laws.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no simulate_rare")
+        raise NotImplementedError(f"{type(self).__name__} has no simulate_as")
 
     def sample_prior(self, rng: np.random.Generator) -> np.ndarray:
         """A draw of the prior, (d,); only for models that have a proper one.

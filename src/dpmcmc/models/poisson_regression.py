@@ -1,7 +1,9 @@
 """Poisson regression of counts."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaincc
@@ -9,6 +11,7 @@ from scipy.special import gammaincc
 from dpmcmc.likelihoods.bounded_scores import Scores
 from dpmcmc.models.regression import Regression
 
+SHAPE = 2.0  # of the gamma factors that make counts overdispersed
 MOST = 1e15  # of a simulated mean: above it a count has no room in 64 bits
 
 
@@ -28,6 +31,9 @@ class PoissonRegression(Regression):
     """
 
     outcome_values = "whole numbers from 0 on"
+    other_outcomes: ClassVar[Mapping[str, str]] = {
+        "overdispersed counts": f"negative binomial, of variance mean + mean^2 / {SHAPE:g}"
+    }
 
     def is_outcome(self, outcomes: np.ndarray) -> np.ndarray:
         """Mask (k,) of outcomes that are counts."""
@@ -36,6 +42,13 @@ class PoissonRegression(Regression):
     def outcomes(self, rng: np.random.Generator, means: np.ndarray) -> np.ndarray:
         """Counts for values (n,) of x . theta."""
         return rng.poisson(np.exp(np.minimum(means, math.log(MOST))))
+
+    def outcomes_as(
+        self, law: str, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
+    ) -> np.ndarray:
+        """Counts (n,) whose means have gamma factors of mean 1."""
+        factors = rng.gamma(SHAPE, 1 / SHAPE, len(covariates))
+        return self.outcomes(rng, covariates @ theta + np.log(factors))
 
     def log_likelihood_ratio(
         self, theta: np.ndarray, theta_new: np.ndarray, rows: np.ndarray

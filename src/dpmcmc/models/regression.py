@@ -2,9 +2,9 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from msgspec import Meta
 from scipy.special import gammaln
 
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
+from dpmcmc.models.laws import SPREAD, Law, in_words, normal, rare, skewed
 from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Bound, Dimension, Number, Numbers, Positive, Positives, Rows
@@ -24,23 +25,15 @@ Scales = Positive | Positives | dict[str, Positive]
 TwoLabels = Annotated[list[Number], Meta(min_length=2, max_length=2)]
 Labels = Annotated[list[Number], Meta(min_length=2)]
 
-RARE = 0.05  # share of ones of a rare covariate
-HEAVY = 3  # degrees of freedom of a covariate with heavy tails
+# Names of laws of rows that every regression has beside its own.
+RARE, LEVELLED = "rare covariates", "effects that level off"
+OTHER_LAWS = {
+    RARE: "by turns rare binary and of heavy tails",
+    LEVELLED: "tanh(z) stands for each covariate z in the law of the outcome",
+}
 CLIPS = 400  # in tables of the slope of a clipped score
 FACTORS = 16  # of a product, which is a number if each is between 1e-19 and 1e19
-Law = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
-
-
-def normal(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """N(0, 1)."""
-    return rng.standard_normal(shape)
-
-
-def rare(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Columns of mean 0 and variance 1, by turns rare binary and of heavy tails."""
-    ones = (rng.random(shape) < RARE) - RARE
-    heavy = rng.standard_t(HEAVY, shape) / math.sqrt(HEAVY / (HEAVY - 2))
-    return np.where(np.arange(shape[1]) % 2 == 0, ones / math.sqrt(RARE * (1 - RARE)), heavy)
+Outcomes = Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -87,6 +80,7 @@ class CovariateModel(NormalPrior, RowsModel):
 
     num_responses = 1  # coefficients of a covariate
     further_names: ClassVar[tuple[str, ...]] = ()  # of what theta has after them
+    other_outcomes: ClassVar[Mapping[str, str]] = {}  # `other_laws` of its outcomes
 
     # -- Settings ----------------------------------------------------------------------------------
 
@@ -209,24 +203,47 @@ class CovariateModel(NormalPrior, RowsModel):
 
     def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """Rows at theta, by default a draw of the prior; standardised covariates are N(0, I)."""
-        return self._rows_of(rng, theta, normal)
+        return self._rows_of(rng, theta, normal, self.outcomes_at)
 
-    def simulate_rare(self, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
-        """Rows at theta with covariates that are rare binary, or of heavy tails."""
-        if type(self).simulate is not CovariateModel.simulate:  # of other columns
-            return super().simulate_rare(rng, theta)
-        return self._rows_of(rng, theta, rare)
+    @property
+    def other_laws(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Of covariates, of effects and of outcomes; none where rows are simulated otherwise."""
+        is_own = type(self).simulate is not CovariateModel.simulate
+        return {} if is_own else {**OTHER_LAWS, **self.other_outcomes}
+
+    def simulate_as(self, law: str, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
+        """Rows at theta with one of `other_laws`; covariates but the rare ones are N(0, I)."""
+        if law == RARE:
+            return self._rows_of(rng, theta, rare, self.outcomes_at)
+        outcomes = self._levelled if law == LEVELLED else partial(self.outcomes_as, law)
+        return self._rows_of(rng, theta, normal, outcomes)
 
     def simulated_covariates(self, rng: np.random.Generator, law: Law) -> np.ndarray:
         """Standardised covariates without the 1, (n, p); a law has mean 0 and variance 1."""
         return law(rng, (self.num_rows, self.num_covariates))
 
-    def _rows_of(self, rng: np.random.Generator, theta: np.ndarray | None, law: Law) -> np.ndarray:
+    def _rows_of(
+        self, rng: np.random.Generator, theta: np.ndarray | None, law: Law, outcomes: Outcomes
+    ) -> np.ndarray:
         theta = self.sample_prior(rng) if theta is None else theta
         covariates = self.simulated_covariates(rng, law)
         rows = self._bounded(self._assembled(np.zeros(self.num_rows), covariates))
-        rows[:, 0] = self.outcomes_at(rng, theta, rows[:, 1:])
+        rows[:, 0] = outcomes(rng, theta, rows[:, 1:])
         return rows
+
+    def _levelled(
+        self, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
+    ) -> np.ndarray:
+        """Outcomes (n,) that covariates move ever less the larger these are."""
+        covariates = covariates.copy()
+        np.tanh(covariates[:, self.intercept :], out=covariates[:, self.intercept :])
+        return self.outcomes_at(rng, theta, covariates)
+
+    def outcomes_as(
+        self, law: str, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
+    ) -> np.ndarray:
+        """Outcomes (n,) at theta, as `outcomes_at`, with one of the laws in `other_outcomes`."""
+        raise NotImplementedError
 
     @abstractmethod
     def outcomes_at(
@@ -423,9 +440,20 @@ class RobustRegression(Regression):
     degrees: Positive = 4.0
     scale: Positive = 1.0
 
+    other_outcomes = in_words("skewed errors", "wide errors")
+
     def outcomes(self, rng: np.random.Generator, means: np.ndarray) -> np.ndarray:
         """Outcomes for values (n,) of x . theta."""
         return means + self.scale * rng.standard_t(self.degrees, size=len(means))
+
+    def outcomes_as(
+        self, law: str, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
+    ) -> np.ndarray:
+        """Outcomes (n,) with errors that are skewed, or wider than the model says."""
+        means = covariates @ theta
+        if law == "skewed errors":
+            return means + self.scale * skewed(rng, (1, len(means)))[0]
+        return means + SPREAD * (self.outcomes(rng, means) - means)
 
     def log_likelihood_ratio(
         self, theta: np.ndarray, theta_new: np.ndarray, rows: np.ndarray

@@ -427,9 +427,7 @@ def rehearse(
 
 def said_of(row: dict[str, Any]) -> str:
     """A row of a rehearsal in a line."""
-    from dpmcmc.release.rehearsal import NAMES
-
-    what = f"Rehearsed with {NAMES[row['law']]}"
+    what = f"Rehearsed with {row['law']}"
     if row["not_scored"] == row["samples"]:
         return f"{what}: no intervals"
     return (

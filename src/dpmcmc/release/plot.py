@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from dpmcmc.evaluation.scores import LEAST_COVERAGE, LEVEL
-from dpmcmc.release.rehearsal import LAWS, NAMES
 
 KEYS = {"worth": "worth, of the rows", "coverage": f"coverage of {LEVEL:.0%} intervals"}
 
@@ -20,7 +19,7 @@ def draw(rows, path):
     path : path
         Its ending says the format.
     """
-    laws = [law for law in LAWS if any(row["law"] == law for row in rows)]
+    laws = list(dict.fromkeys(row["law"] for row in rows))
     sizes = sorted({row["rows"] for row in rows})
     epsilons = sorted({row["epsilon"] for row in rows})
     figure = Figure(figsize=(8, 0.6 + 2.8 * len(laws)), layout="constrained")
@@ -33,7 +32,7 @@ def draw(rows, path):
                 of_size = [row for row in rows if (row["law"], row["rows"]) == (law, size)]
                 draw_line(axes, of_size, key, f"C{i}", shift)
             if len(laws) > 1:
-                axes.set_title(NAMES[law], fontsize="medium", loc="left")
+                axes.set_title(law, fontsize="medium", loc="left")
             axes.set_ylabel(label)
             axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_formatter(PercentFormatter(1))

@@ -17,6 +17,7 @@ from dpmcmc.configuration.entries import (
     check_sizes,
     load_class,
     read_algorithm,
+    reference_kind,
 )
 from dpmcmc.configuration.keys import Entries, ModelKeys, settings_in
 from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted
@@ -164,7 +165,8 @@ def read_entry(name, keys, settings, folders, rows):
         raise ConfigError(f"{where}: {error}") from None
     check_sizes({key: value for key, value in settings.items() if key != "num_rows"}, where)
     spec = {"class": reference} | settings
-    return ModelEntry(name, keys.label or name, model, spec, path, *[None] * 3)
+    given = keys.reference and reference_kind(keys.reference, model, where)
+    return ModelEntry(name, keys.label or name, model, spec, path, given, *[None] * 2)
 
 
 def own_files(spec):

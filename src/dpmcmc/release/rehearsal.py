@@ -1,20 +1,22 @@
 """The same release on simulated twins of the data: what it will be worth, in rows.
 
 A twin has as many rows as the data, drawn at a theta of the prior. So settings, clip bounds and
-epsilon are chosen without the data, and nothing is spent. A twin is simulated from the model, so
-it lacks every feature of the data that the model does not describe: raw units, a missing
-intercept, wrong outcomes or rows that do not fit.
+epsilon are chosen without the data, and nothing is spent. Further twins leave the model, by the
+laws that it names (`Model.other_laws`): their exact posterior is still that of the model. A twin
+lacks what no law describes: raw units, a missing intercept or wrong outcomes.
 
 Worth, coverage and width are those of `dpmcmc.evaluation.scores`, by draws of the exact posterior
 of each twin. How these were made stands below the table.
 """
 
+import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 from tqdm import tqdm
 
-from dpmcmc.evaluation import importance, scores
+from dpmcmc.evaluation import grid, importance, long_run, scores
 from dpmcmc.evaluation.independence import NotNearlyNormal
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
@@ -28,9 +30,9 @@ from dpmcmc.samplers.chain import run_chain
 EXACT_DRAWS = 1000
 OF_MODEL = "the model itself"
 LEFT_OUT = "left out"  # twins whose posterior is not nearly normal
-LAWS = "simulate", "simulate_rare"  # methods that make twins
-NAMES = {LAWS[0]: "covariates of the model", LAWS[1]: "rare covariates"}
-WHAT_RARE = "by turns rare binary and of heavy tails, in place of those of the model"
+OWN_LAW = "rows of the model"
+REFERENCES = {"grid": grid.sample, "long-run": long_run.sample}
+MOST_TWINS = 1000  # that a rehearsal is advised to take
 BAR_AFTER = 2  # seconds: then a bar shows how many twins are done, if a terminal is there
 NO_INTERVALS = "no intervals"  # verdict where any twin has none of its own
 HEADER = ["rows", "epsilon", "draws", "worth", "+-", "90%_cover", "+-", "width", "verdict"]
@@ -50,10 +52,11 @@ def rehearsal(plans, twins, seed=0):
     Returns
     -------
     list of dict
-        rows, epsilon and draws of the plan; law of the covariates; exact, how many of the twins
-        have exact draws of each kind; and the `summary` of its scores over the twins. Plans are
-        there once more if the model has a second law of covariates. A twin whose posterior is not
-        nearly normal is left out, and counted in exact.
+        rows, epsilon and draws of the plan; law of the twins' rows, and what it is, in words;
+        exact, how many of the twins have exact draws of each kind; and the `summary` of its scores
+        over the twins. All plans are there once for each law. A twin whose posterior is not
+        nearly normal is drawn as the study's reference is, or, if it names none, left out, and
+        counted in exact.
 
     Raises
     ------
@@ -67,22 +70,21 @@ def rehearsal(plans, twins, seed=0):
     prior = scores.prior_draws(model)
     prior = None if prior is None else model.in_file_units(prior)
     samplers = [with_precomputed(plan.sampler) for plan in plans]
-    for law in LAWS:
+    for law, words in {OWN_LAW: "", **model.other_laws}.items():
+        simulate = model.simulate if law == OWN_LAW else partial(model.simulate_as, law)
         found, kinds = [[] for _ in plans], Counter()
-        what = f"{model.num_rows:,} rows, {NAMES[law]}"
+        what = f"{model.num_rows:,} rows, {law}"
         bar = {"leave": False, "delay": BAR_AFTER, "disable": None, "unit": "twin"}
         for twin in tqdm(range(twins), what, **bar):
             labels = seed, "rehearsal", part.model.id, twin
             rng = generator(*labels)
             try:
                 truth = model.sample_prior(rng)
-                target = Target(model, getattr(model, law)(rng, truth))
-                exact, kind = exact_draws(rng, target)
+                target = Target(model, simulate(rng, truth))
+                exact, kind = exact_draws(rng, target, part.model.reference)
                 exact = model.in_file_units(exact)
             except NotImplementedError as error:
-                if law == LAWS[0]:
-                    raise JobError(f"models.{part.model.id}: {error}") from None
-                return rows
+                raise JobError(f"models.{part.model.id}: {error}") from None
             except NotNearlyNormal as error:
                 kinds[LEFT_OUT], refusal = kinds[LEFT_OUT] + 1, error
                 continue
@@ -92,20 +94,28 @@ def rehearsal(plans, twins, seed=0):
                 of_plan.append(scores.interval_metrics(draws, exact, prior))
         if twins - kinds[LEFT_OUT] >= 2:
             both = zip(plans, found, strict=True)
-            rows += [row(plan, of_plan, law, kinds) for plan, of_plan in both]
-        elif law == LAWS[0]:
+            rows += [row(plan, of_plan, law, words, kinds) for plan, of_plan in both]
+        elif law == OWN_LAW:
             raise JobError(f"models.{part.model.id}: {refusal}") from None
         else:
             rows[-1] = rows[-1] | {"exact": rows[-1]["exact"] + kinds}
     return rows
 
 
-def exact_draws(rng, target):
-    """Draws of the posterior of a twin, (EXACT_DRAWS, d), and how they were made."""
+def exact_draws(rng, target, reference=None):
+    """Draws of the posterior of a twin, (EXACT_DRAWS, d), and how they were made.
+
+    A reference of the study, grid or long-run, is for a posterior that is not nearly normal.
+    """
     model = target.model
     if type(model).sample_posterior is not Model.sample_posterior:
         return model.sample_posterior(rng, target.data, EXACT_DRAWS), OF_MODEL
-    return importance.sample(rng, target, EXACT_DRAWS)
+    try:
+        return importance.sample(rng, target, EXACT_DRAWS)
+    except NotNearlyNormal:
+        if reference not in REFERENCES:
+            raise
+        return REFERENCES[reference](rng, target, EXACT_DRAWS), f"reference: {reference}"
 
 
 def released(plan, sampler, target, labels):
@@ -122,7 +132,7 @@ def released(plan, sampler, target, labels):
     return np.concatenate(parts)
 
 
-def row(plan, found, law, kinds):
+def row(plan, found, law, words, kinds):
     """A row of the table."""
     metrics = {name: [one[name] for one in found] for name in found[0]}
     of_all = scores.summary(metrics)
@@ -133,6 +143,7 @@ def row(plan, found, law, kinds):
         "epsilon": plan.epsilon,
         "draws": plan.chains * plan.kept,
         "law": law,
+        "law_in_words": words,
         "exact": kinds,
     } | of_all
 
@@ -146,8 +157,7 @@ def table(rows):
         + f"  {line[-1]}"
         for line in texts
     ]
-    by_law = {row["law"]: Counter(row["exact"]) for row in rows}
-    return "\n".join([*lines, explained(rows[0]["samples"], by_law)])
+    return "\n".join([*lines, explained(rows)])
 
 
 def texts_of(row):
@@ -159,28 +169,41 @@ def texts_of(row):
     if verdict != "honest":
         worth = f"({worth})"
     if verdict == "undecided":
-        verdict += ": take more --twins"
+        verdict += f": {how_to_decide(row)}"
     if row["not_scored"]:
         verdict = f"{NO_INTERVALS} in {row['not_scored']} of {row['samples']} twins"
-    if row["law"] != LAWS[0]:
-        verdict += f"; {NAMES[row['law']]}"
+    if row["law"] != OWN_LAW:
+        verdict += f"; {row['law']}"
     others = f"{row['worth_se']:.0%}", f"{row['coverage']:.0%}", f"{row['coverage_se']:.0%}"
     return [*keys, worth, *others, f"{row['width']:.2f}", verdict]
 
 
-def explained(twins, by_law):
-    """Meaning of the columns, and limits of twins; by law, the exact draws of twins by kind."""
-    kinds = sum(by_law.values(), Counter())
+def how_to_decide(row):
+    """What would decide on a row: so many twins, or nothing."""
+    count = row["samples"]
+    needed = scores.deciding_count(row["coverage"], row["coverage_se"], count)
+    if needed > MOST_TWINS:
+        return f"too near {scores.LEAST_COVERAGE:.0%}"
+    return f"take --twins {max(math.ceil(needed / 10) * 10, 2 * count)}"
+
+
+def explained(rows):
+    """Meaning of the columns and of the laws, and limits of twins."""
+    laws = {row["law"]: row["law_in_words"] for row in rows}
+    kinds = sum(({row["law"]: Counter(row["exact"]) for row in rows}).values(), Counter())
     left_out = ""
     if kinds[LEFT_OUT]:
         left_out = f"\nTwins left out, as their posterior is not nearly normal: {kinds[LEFT_OUT]}."
-    rare = f"{NAMES[LAWS[1]]}: {WHAT_RARE}\n" if LAWS[1] in by_law else ""
+    others = [f"{law}: {words}" for law, words in laws.items() if words]
+    if others:
+        others.insert(0, "After a verdict, laws of rows that do not follow the model:")
+    others = "".join(f"{line}\n" for line in others)
     return f"""
-Means over {twins} twins, with their standard errors (+-).
+Means over {rows[0]["samples"]} twins, with their standard errors (+-).
 worth:     an exact posterior of so many of the rows is as good; in brackets unless honest
 90%_cover: mass of the exact posterior in the 90 % intervals
 width:     of these intervals, in widths of the exact posterior's
 honest:    they cover at least {scores.LEAST_COVERAGE:.0%}, with {scores.CONFIDENCE:.0%} confidence
-{rare}Exact draws by {"; by ".join(kind for kind in kinds if kind != LEFT_OUT)}.{left_out}
-A twin is simulated from the model, so it lacks what the model does not describe, such as raw units
-or wrong outcomes. The owner checks the data by `python -m dpmcmc check STUDY MODEL`."""
+{others}Exact draws by {"; by ".join(kind for kind in kinds if kind != LEFT_OUT)}.{left_out}
+A twin is simulated, so it lacks what no law describes, such as raw units or wrong outcomes. The
+owner checks the data by `python -m dpmcmc check STUDY MODEL`."""

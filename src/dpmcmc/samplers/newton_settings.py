@@ -29,7 +29,7 @@ RATIOS = 2.0 ** np.arange(-4.0, 2.0, 1.0)  # tried, in bounds over the trace of 
 SHARES = [0.1, 0.3, 0.6], [0.06, 0.12, 0.3, 0.52], [0.03, 0.06, 0.11, 0.3, 0.5]
 NEARER = 0.3  # way that a step leaves at least, of the way before it, as scores are not linear
 RATIO_SD = 0.02  # of a slope's ratio, by as many rows as are simulated for it
-NEAR = 0.01  # of the least width: settings that are as good
+NEAR = 0.03  # of the least width: settings that are as good
 FAR = 1e9  # a bound and a ratio at which nothing has a weight
 
 
@@ -146,8 +146,8 @@ def best_settings(
     """B, b and shares for a narrow answer on twins, as far as they are not given.
 
     Widths are those that the steps' own recursion predicts, over the exact posterior's. Of settings
-    that are nearly as good as the best, those with the smallest B are taken: rows of real data are
-    often shorter than those of twins. A model without bounded scores of its own gets a B at which
+    that are nearly as good as the best, those with the largest B are taken: then fewest rows have a
+    weight, and rows that do not follow the model bias the answer least. A model without bounded scores of its own gets a B at which
     no gradient of a twin is cut.
 
     Parameters
@@ -209,7 +209,7 @@ def best_settings(
             f"{type(model).__name__} have gradients that are too long"
         )
     near = (1 + NEAR) * min(width for width, *_ in tried)
-    _, B, b, some = min((one for one in tried if one[0] <= near), key=lambda one: (one[1], one[0]))
+    _, B, b, some = max((one for one in tried if one[0] <= near), key=lambda one: (one[1], -one[0]))
     return B, b, some
 
 
