@@ -55,7 +55,8 @@ def measured(name):
     prior = model.in_file_units(scores.prior_draws(model))
     sampler, found, errors = with_precomputed(planned.sampler), [], []
     for release in range(RELEASES):
-        draws = model.in_file_units(released(planned, sampler, target, (*labels, release)))
+        draws, _ = released(planned, sampler, target, (*labels, release))
+        draws = model.in_file_units(draws)
         found.append(scores.interval_metrics(draws, exact, prior))
         errors.append((draws.mean(axis=0) - exact.mean(axis=0)) / exact.std(axis=0))
     summary = scores.summary({key: [one[key] for one in found] for key in found[0]})

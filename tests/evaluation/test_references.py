@@ -16,6 +16,7 @@ from dpmcmc.evaluation.modes import Mode, distinct, find_modes, missed, squared_
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.rows import RowsModel
+from dpmcmc.release import rehearsal
 from dpmcmc.settings import Rows
 from dpmcmc_studies.study.study import StudyConfig
 
@@ -416,3 +417,11 @@ def test_a_posterior_that_is_not_nearly_normal_is_refused_by_independent_proposa
     target, _ = published("circle")
     with pytest.raises(JobError, match="not nearly normal, as reference: normal asks for"):
         independence.sample(rng, target, 100)
+
+
+def test_a_twin_that_is_not_nearly_normal_has_the_reference_that_the_study_names():
+    target, _ = bimodal(1.2, 200)
+    with pytest.raises(JobError, match="2 modes were found"):
+        rehearsal.exact_draws(np.random.default_rng(4), target)
+    draws, kind = rehearsal.exact_draws(np.random.default_rng(4), target, "grid")
+    assert kind == "reference: grid" and draws.shape == (rehearsal.EXACT_DRAWS, 2)

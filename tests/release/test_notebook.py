@@ -20,7 +20,7 @@ def test_from_a_file_to_what_a_notebook_shows(place):
     budget = dpmcmc.Ledger.new("data.csv", epsilon=3, delta=1e-3, rows=60, kinds="full-data")
     rehearsal = dpmcmc.rehearse(**OF, epsilon=1, twins=2, draws=200)
     (row,) = rehearsal.rows
-    assert (row["rows"], row["samples"], row["law"]) == (60, 2, "simulate")
+    assert (row["rows"], row["samples"], row["law"]) == (60, 2, "rows of the model")
     assert "Exact draws by" in repr(rehearsal) and len(rehearsal.to_frame()) == 1
     assert "verdict" in rehearsal._repr_html_() and budget.spent_epsilon == 0
     released = dpmcmc.release(
@@ -39,7 +39,7 @@ def test_from_a_file_to_what_a_notebook_shows(place):
     assert summary["low"] == pytest.approx(np.quantile(draws, 0.05))
     shown = released._repr_html_()
     assert "spent epsilon 1 at delta 0.001" in shown
-    assert "Rehearsed with covariates of the model: worth" in shown
+    assert "Rehearsed with rows of the model: worth" in shown
     assert f"<td>{draws.mean():.4g}</td>" in shown and "data:image/png" in shown
     with pytest.raises(JobError, match="does not allow it: of epsilon 3") as caught:
         dpmcmc.release(**OF, epsilon=3, output="more", unchecked=True)
@@ -90,6 +90,8 @@ def test_an_interrupt_is_passed_on_and_the_command_says_what_is_spent(monkeypatc
         "    sys.exit(3)\n",
     )
 
+    # The shell that started the tests may have it ignored, also for their children.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     here = threading.get_ident()  # a signal to the process may reach another thread
 
     def interrupt():
@@ -99,9 +101,12 @@ def test_an_interrupt_is_passed_on_and_the_command_says_what_is_spent(monkeypatc
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(dpmcmc.SpentError, match=r"interrupted\. It is spent"):
-        notebook.run("release", [])
-    thread.join()
+    try:
+        with pytest.raises(dpmcmc.SpentError, match=r"interrupted\. It is spent"):
+            notebook.run("release", [])
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_a_release_shows_has_nothing_of_other_releases(monkeypatch, tmp_path):
@@ -125,14 +130,14 @@ def test_what_was_rehearsed_stands_beside_a_release_for_each_law(tmp_path):
         '{"algorithm": "A", "rows": 9, "epsilon": 0.998, "delta": 0.1, "chains": 1,'
         ' "all_releases": {"epsilon": 3, "delta": 0.1}}'
     )
-    row = {"rows": 9, "epsilon": 1, "law": "simulate", "samples": 4, "not_scored": 0}
+    row = {"rows": 9, "epsilon": 1, "law": "rows of the model", "samples": 4, "not_scored": 0}
     row |= {"worth": 0.5, "worth_se": 0.1, "coverage": 0.9, "coverage_se": 0.01}
-    rare = row | {"law": "simulate_rare", "honest": "not honest", "worth": 0.2}
+    rare = row | {"law": "rare covariates", "honest": "not honest", "worth": 0.2}
     rows = [row | {"honest": "honest"}, rare, rare | {"epsilon": 2}, rare | {"rows": 10}]
     shown = dpmcmc.Release(tmp_path, dpmcmc.Rehearsal(rows))
     assert shown.rehearsed == rows[:2]
     text = repr(shown)
-    assert "Rehearsed with covariates of the model: worth 50% ± 10% of the rows" in text
+    assert "Rehearsed with rows of the model: worth 50% ± 10% of the rows" in text
     assert "Rehearsed with rare covariates: worth 20% ± 10% of the rows" in text
     rows[1] |= {"not_scored": 4}
     assert "Rehearsed with rare covariates: no intervals" in repr(shown)
@@ -162,7 +167,7 @@ def test_a_picture_of_a_rehearsal_shows_rare_covariates_apart(monkeypatch, tmp_p
             "coverage_se": 0.01,
             "honest": "honest",
         }
-        for law in ("simulate", "simulate_rare")
+        for law in ("rows of the model", "rare covariates")
         for size in (100, 1000)
         for epsilon in (1, 4)
     ]

@@ -105,15 +105,15 @@ def test_a_rehearsal_scores_what_a_release_gives(loans):
         part = read_part("study.yaml", "mine", "newton", ROWS)
         rows = rehearsal([plan(part, 1, DELTA)], twins=5)
         worth.append([row["worth"] for row in rows])
-        # Rare covariates have posteriors that are not nearly normal; their twins are left out.
-        counts = [row["exact"] for row in rows]
-        assert [count.total() for count in counts] == [5, 5]
-        assert not counts[0][LEFT_OUT] and 0 < counts[1][LEFT_OUT] < 4
-        assert f"nearly normal: {counts[1][LEFT_OUT]}." in table_of(rows)
-        # With two twins, fewer than two rare ones may be left: they are counted, and have no row.
-        [alone] = rehearsal([plan(part, 1, DELTA)], twins=2)
-        assert alone["exact"][LEFT_OUT] and "Means over 2 twins" in table_of([alone])
     assert worth[0] != worth[1]
+    # Rare covariates have posteriors that are not nearly normal; their twins are left out.
+    own, rare, levelled = (row["exact"] for row in rows)
+    assert own.total() == rare.total() == levelled.total() == 5
+    assert not own[LEFT_OUT] and 0 < rare[LEFT_OUT] < 4
+    assert f"nearly normal: {rare[LEFT_OUT]}." in table_of(rows)
+    # With two twins, fewer than two rare ones may be left: they are counted, and have no row.
+    own, levelled = rehearsal([plan(part, 1, DELTA)], twins=2)
+    assert own["exact"][LEFT_OUT] and "Means over 2 twins" in table_of([own, levelled])
 
 
 @pytest.mark.parametrize(

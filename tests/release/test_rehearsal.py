@@ -3,14 +3,16 @@
 import pytest
 
 from dpmcmc.files import JobError
+from dpmcmc.models.laws import ERRORS
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
-from dpmcmc.release.rehearsal import rehearsal, table
+from dpmcmc.release.rehearsal import OWN_LAW, rehearsal, table
 
 STUDY = """
 study: twins
 models:
   normal: {kind: Gaussian, num_rows: 2000, prior_variance: 1, covariance: [[1]], true_position: [0]}
+  counts: {kind: PoissonRegression, num_rows: 2000, dimension: 2, prior_variance: 0.25}
 algorithms:
   penalty:
     sampler: DPPenalty
@@ -21,6 +23,7 @@ algorithms:
     sampler: NoisyStatistics
     accountant: gaussian
     settings: {normal: {posterior: plug-in}}
+  noisy-newton: {sampler: NoisyNewton, accountant: gaussian}
 """
 
 
@@ -29,15 +32,15 @@ def plans(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text(STUDY)
 
-    def of(algorithm, *epsilons, start=None, draws=400, rows=None):
-        part = read_part("study.yaml", "normal", algorithm, rows)
+    def of(algorithm, *epsilons, start=None, draws=400, rows=None, model="normal"):
+        part = read_part("study.yaml", model, algorithm, rows)
         return [plan(part, epsilon, 5e-5, 1, start, draws) for epsilon in epsilons]
 
     return of
 
 
 def test_a_method_that_knows_its_noise_is_honest_and_worth_what_its_noise_leaves(plans):
-    little, much = rehearsal(plans("noisy-statistics", 0.05, 2), twins=60)
+    little, much = rehearsal(plans("noisy-statistics", 0.05, 2), twins=60)[:2]
     # Its posterior is a normal that has the noise in it, so worth is a ratio of variances.
     assert abs(much["worth"] - much["width"] ** -2) < 4 * much["worth_se"] < 0.2
     assert abs(much["coverage"] - 0.9) < 0.03
@@ -48,7 +51,7 @@ def test_a_method_that_knows_its_noise_is_honest_and_worth_what_its_noise_leaves
 
 @pytest.mark.parametrize(("epsilon", "coverage"), [(0.05, 0.19), (0.5, 0.75)])
 def test_one_that_does_not_is_never_honest(plans, epsilon, coverage):
-    [row] = rehearsal(plans("plug-in", epsilon), twins=30)
+    row = rehearsal(plans("plug-in", epsilon), twins=30)[0]
     assert abs(row["coverage"] - coverage) < 0.12
     assert row["honest"] == "not honest"
     worth = table([row]).splitlines()[1].split()[3]
@@ -56,10 +59,12 @@ def test_one_that_does_not_is_never_honest(plans, epsilon, coverage):
 
 
 def test_few_twins_call_nothing_honest(plans):
-    [many] = rehearsal(plans("noisy-statistics", 4), twins=20)
-    [few] = rehearsal(plans("noisy-statistics", 4), twins=9)
+    many, few = (rehearsal(plans("noisy-statistics", 4), twins)[0] for twins in (20, 9))
     assert many["honest"] == "honest" and table([many]).splitlines()[1].endswith(" honest")
-    assert table([few]).splitlines()[1].endswith("undecided: take more --twins")
+    assert table([few]).splitlines()[1].endswith("undecided: take --twins 20")
+    # A mean so near to the limit that hardly any number of twins decides.
+    near = few | {"coverage": 0.871, "coverage_se": 0.01}
+    assert table([near]).splitlines()[1].endswith("undecided: too near 87%")
 
 
 def test_other_numbers_of_rows_are_worth_more(plans):
@@ -69,7 +74,7 @@ def test_other_numbers_of_rows_are_worth_more(plans):
 
 
 def test_a_chain_without_intervals_counts_as_the_prior_and_says_so(plans):
-    [row] = rehearsal(plans("penalty", 0.25, start="prior", draws=1), twins=2)
+    row = rehearsal(plans("penalty", 0.25, start="prior", draws=1), twins=2)[0]
     assert row["not_scored"] == 2 and row["worth"] < 1e-3
     assert table([row]).splitlines()[1].endswith("-  no intervals: too few draws, or they diverge")
     assert row["honest"] == "no intervals"
@@ -85,14 +90,39 @@ def test_the_same_twins_each_time(plans):
 
 
 def test_the_table_explains_itself(plans):
-    lines = table(rehearsal(plans("noisy-statistics", 1), 3)).splitlines()
+    lines = table(rehearsal(plans("noisy-statistics", 1), 3)[:1]).splitlines()
     header = ["rows", "epsilon", "draws", "worth", "+-", "90%_cover", "+-", "width", "verdict"]
     assert lines[0].split() == header
     assert lines[1].split()[:3] == ["2,000", "1", "400"]
     text = "\n".join(lines[2:])
     assert all(name in text for name in ("3 twins", "worth:", "90%_cover:", "width:", "honest:"))
     assert "Exact draws by the model itself." in text
-    assert "such as raw units\nor wrong outcomes" in text
+    assert "such as raw units or wrong outcomes" in text and "does not fit:" not in text
+
+
+def test_rows_that_leave_the_model_are_rehearsed_by_law(plans):
+    rows = rehearsal(plans("noisy-statistics", 1), 20)
+    assert [row["law"] for row in rows] == [OWN_LAW, *ERRORS]
+    assert rows[0]["honest"] == "honest"
+    assert all(row["coverage"] > 0.8 for row in rows)  # this method allows for such rows
+    text = table(rows)
+    for law, (_, words) in ERRORS.items():
+        assert f"; {law}" in text and f"{law}: {words}\n" in text
+
+
+def test_counts_that_are_overdispersed_are_missed_and_it_is_said_beforehand(plans):
+    rows = rehearsal(plans("noisy-newton", 4, model="counts"), 10)
+    by_law = {row["law"]: row for row in rows}
+    own, counts = by_law[OWN_LAW], by_law["overdispersed counts"]
+    assert own["coverage"] > 0.85 and own["honest"] != "not honest"
+    assert counts["honest"] == "not honest" and counts["coverage"] < 0.75
+
+
+def test_twins_whose_statement_would_say_that_it_does_not_fit_are_counted(plans):
+    [row, *_] = rehearsal(plans("noisy-statistics", 4), 3)
+    assert not row["does_not_fit"]
+    text = table([row | {"does_not_fit": 2}])
+    assert "; does not fit: 2 of 3\n" in text and "intervals do not hold" in text
 
 
 def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):
@@ -103,7 +133,7 @@ def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):
     assert "--rows: must be given, because there is no ledger" in capsys.readouterr().err
     assert place.run("rehearse", *arguments, "--rows", "500", "1e3") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 14
+    assert lines[5] == "" and lines[6].startswith("Means over 3 twins")
     assert [line.split()[0] for line in lines[1:5]] == ["500", "500", "1,000", "1,000"]
 
 

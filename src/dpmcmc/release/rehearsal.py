@@ -26,6 +26,7 @@ from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.release.plan import start_position
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.one_shot import MOST_MISFIT
 
 EXACT_DRAWS = 1000
 OF_MODEL = "the model itself"
@@ -53,10 +54,10 @@ def rehearsal(plans, twins, seed=0):
     -------
     list of dict
         rows, epsilon and draws of the plan; law of the twins' rows, and what it is, in words;
-        exact, how many of the twins have exact draws of each kind; and the `summary` of its scores
-        over the twins. All plans are there once for each law. A twin whose posterior is not
-        nearly normal is drawn as the study's reference is, or, if it names none, left out, and
-        counted in exact.
+        exact, how many of the twins have exact draws of each kind; does_not_fit, how many a release
+        says that of; and the `summary` of its scores over the twins. All plans are there once for
+        each law. A twin whose posterior is not nearly normal has the reference that the study
+        names; if it names none, it is left out, and counted in exact.
 
     Raises
     ------
@@ -90,8 +91,9 @@ def rehearsal(plans, twins, seed=0):
                 continue
             kinds[kind] += 1
             for plan, sampler, of_plan in zip(plans, samplers, found, strict=True):
-                draws = model.in_file_units(released(plan, sampler, target, labels))
-                of_plan.append(scores.interval_metrics(draws, exact, prior))
+                draws, fits = released(plan, sampler, target, labels)
+                metrics = scores.interval_metrics(model.in_file_units(draws), exact, prior)
+                of_plan.append(metrics | {"fits": fits})
         if twins - kinds[LEFT_OUT] >= 2:
             both = zip(plans, found, strict=True)
             rows += [row(plan, of_plan, law, words, kinds) for plan, of_plan in both]
@@ -119,17 +121,17 @@ def exact_draws(rng, target, reference=None):
 
 
 def released(plan, sampler, target, labels):
-    """Draws of a release on a twin, without those that a chain spends on its way."""
-    parts = []
-    for chain in range(plan.chains):
-        more = plan.part.algorithm.id, plan.epsilon, chain
+    """Draws of a release on a twin, without those that a chain spends on its way; if they fit."""
+    parts, fits = [], True
+    for number in range(plan.chains):
+        more = plan.part.algorithm.id, plan.epsilon, number
         rng = three_streams(seed_sequence(*labels, *more))
         start = start_position(plan.start, target.model, rng.proposal)
-        positions = run_chain(
-            sampler, target, rng, start, plan.iterations, plan.kept or None
-        ).positions
+        chain = run_chain(sampler, target, rng, start, plan.iterations, plan.kept or None)
+        positions = chain.positions
+        fits = fits and not (chain.preparation and chain.preparation.misfit > MOST_MISFIT)
         parts.append(positions if plan.part.algorithm.has_free_steps else kept_draws(positions))
-    return np.concatenate(parts)
+    return np.concatenate(parts), fits
 
 
 def row(plan, found, law, words, kinds):
@@ -145,6 +147,7 @@ def row(plan, found, law, words, kinds):
         "law": law,
         "law_in_words": words,
         "exact": kinds,
+        "does_not_fit": metrics["fits"].count(False),
     } | of_all
 
 
@@ -174,6 +177,8 @@ def texts_of(row):
         verdict = f"{NO_INTERVALS} in {row['not_scored']} of {row['samples']} twins"
     if row["law"] != OWN_LAW:
         verdict += f"; {row['law']}"
+    if row["does_not_fit"]:
+        verdict += f"; does not fit: {row['does_not_fit']} of {row['samples']}"
     others = f"{row['worth_se']:.0%}", f"{row['coverage']:.0%}", f"{row['coverage_se']:.0%}"
     return [*keys, worth, *others, f"{row['width']:.2f}", verdict]
 
@@ -184,7 +189,7 @@ def how_to_decide(row):
     needed = scores.deciding_count(row["coverage"], row["coverage_se"], count)
     if needed > MOST_TWINS:
         return f"too near {scores.LEAST_COVERAGE:.0%}"
-    return f"take --twins {max(math.ceil(needed / 10) * 10, 2 * count)}"
+    return f"take --twins {math.ceil(max(needed, 2 * count) / 10) * 10}"
 
 
 def explained(rows):
@@ -194,6 +199,8 @@ def explained(rows):
     left_out = ""
     if kinds[LEFT_OUT]:
         left_out = f"\nTwins left out, as their posterior is not nearly normal: {kinds[LEFT_OUT]}."
+    is_unfit = any(row["does_not_fit"] for row in rows)
+    unfit = "does not fit: twins whose statement says that intervals do not hold\n" * is_unfit
     others = [f"{law}: {words}" for law, words in laws.items() if words]
     if others:
         others.insert(0, "After a verdict, laws of rows that do not follow the model:")
@@ -204,6 +211,6 @@ worth:     an exact posterior of so many of the rows is as good; in brackets unl
 90%_cover: mass of the exact posterior in the 90 % intervals
 width:     of these intervals, in widths of the exact posterior's
 honest:    they cover at least {scores.LEAST_COVERAGE:.0%}, with {scores.CONFIDENCE:.0%} confidence
-{others}Exact draws by {"; by ".join(kind for kind in kinds if kind != LEFT_OUT)}.{left_out}
+{unfit}{others}Exact draws by {"; by ".join(kind for kind in kinds if kind != LEFT_OUT)}.{left_out}
 A twin is simulated, so it lacks what no law describes, such as raw units or wrong outcomes. The
 owner checks the data by `python -m dpmcmc check STUDY MODEL`."""

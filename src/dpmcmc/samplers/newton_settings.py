@@ -29,7 +29,7 @@ RATIOS = 2.0 ** np.arange(-4.0, 2.0, 1.0)  # tried, in bounds over the trace of 
 SHARES = [0.1, 0.3, 0.6], [0.06, 0.12, 0.3, 0.52], [0.03, 0.06, 0.11, 0.3, 0.5]
 NEARER = 0.3  # way that a step leaves at least, of the way before it, as scores are not linear
 RATIO_SD = 0.02  # of a slope's ratio, by as many rows as are simulated for it
-NEAR = 0.03  # of the least width: settings that are as good
+NEAR = 0.02  # of the least width: settings that are as good
 FAR = 1e9  # a bound and a ratio at which nothing has a weight
 
 

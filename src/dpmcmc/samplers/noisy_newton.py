@@ -70,7 +70,7 @@ class NoisyNewton(OneShot):
     gradient_clip_bound : float, optional
         B: one row in place of another moves a release by 2 B at most. A row whose score or slope
         could be longer gets a weight. A small B needs little noise and loses some of what
-        the rows say.
+        the rows say; and many weights bias the answer where rows do not follow the model.
     information_ratio : float, optional
         b: slopes are released in units of 1 / b. The larger it is, the more exactly the
         information is known, and the smaller are the weights.
