@@ -1,4 +1,4 @@
-"""The table of docs/release.md on four more public data sets, of noisy Newton with its own settings.
+"""The table of docs/release.md on four more public data sets, by noisy Newton as it chooses.
 
     python docs/release/more_public_data.py
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 from dpmcmc.arrays import read_only
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.filled import check_lengths, fill
-from dpmcmc.models.laws import ERRORS, Law, in_words, normal
+from dpmcmc.models.laws import ERRORS, Law, normal, other_errors
 from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.settings import Dimension, Numbers, Positive, Rows, Seed
 
@@ -26,7 +26,7 @@ class GaussianMean(NormalPrior, ExponentialFamily):
     """
 
     has_constant_covariance = True
-    other_laws = in_words(*ERRORS)
+    other_laws = other_errors(*ERRORS)
 
     if TYPE_CHECKING:
 

@@ -59,6 +59,6 @@ ERRORS: Mapping[str, tuple[Law, str]] = {
 }
 
 
-def in_words(*names: str) -> dict[str, str]:
+def other_errors(*names: str) -> dict[str, str]:
     """Names of some of `ERRORS`, and what they mean."""
     return {name: ERRORS[name][1] for name in names}

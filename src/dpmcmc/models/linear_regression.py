@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import erf
 
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
-from dpmcmc.models.laws import ERRORS, in_words
+from dpmcmc.models.laws import ERRORS, other_errors
 from dpmcmc.models.regression import Regression
 
 MOST = 10.0  # standard deviations of an error: what is clipped there is clipped nowhere
@@ -34,7 +34,7 @@ class LinearRegression(Regression):
     """
 
     further_names = ("log_sigma",)
-    other_outcomes = in_words("skewed errors", "heavy tails")
+    other_outcomes = other_errors("skewed errors", "heavy tails")
 
     def outcomes_at(
         self, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray

@@ -12,7 +12,7 @@ from msgspec import Meta
 from scipy.special import gammaln
 
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
-from dpmcmc.models.laws import SPREAD, Law, in_words, normal, rare, skewed
+from dpmcmc.models.laws import SPREAD, Law, normal, other_errors, rare, skewed
 from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Bound, Dimension, Number, Numbers, Positive, Positives, Rows
@@ -440,7 +440,7 @@ class RobustRegression(Regression):
     degrees: Positive = 4.0
     scale: Positive = 1.0
 
-    other_outcomes = in_words("skewed errors", "wide errors")
+    other_outcomes = other_errors("skewed errors", "wide errors")
 
     def outcomes(self, rng: np.random.Generator, means: np.ndarray) -> np.ndarray:
         """Outcomes for values (n,) of x . theta."""

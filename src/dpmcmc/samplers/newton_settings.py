@@ -147,8 +147,8 @@ def best_settings(
 
     Widths are those that the steps' own recursion predicts, over the exact posterior's. Of settings
     that are nearly as good as the best, those with the largest B are taken: then fewest rows have a
-    weight, and rows that do not follow the model bias the answer least. A model without bounded scores of its own gets a B at which
-    no gradient of a twin is cut.
+    weight, and rows that do not follow the model bias the answer least. A model without bounded
+    scores of its own gets a B at which no gradient of a twin is cut.
 
     Parameters
     ----------
