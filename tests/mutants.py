@@ -454,6 +454,13 @@ MUTANTS = [
         "samplers/test_noisy_newton.py",
     ),
     Mutant(
+        "noisy Newton: of bounds that are nearly as good the smallest is taken",
+        "dpmcmc/samplers/newton_settings.py",
+        "key=lambda one: (one[1], -one[0])",
+        "key=lambda one: (-one[1], -one[0])",
+        "samplers/test_noisy_newton.py",
+    ),
+    Mutant(
         "fingerprints: digests of data files are published",
         "dpmcmc_studies/jobs/fingerprints.py",
         "        self.study = study.without_digests()\n",

@@ -12,10 +12,12 @@ from test_samplers import streams
 import dpmcmc
 from dpmcmc.evaluation.checking.samplers import check_sampler
 from dpmcmc.evaluation.checking.traces import same
+from dpmcmc.evaluation.modes import find_modes
 from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
 from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.regression import LEVELLED
 from dpmcmc.release import statement
 from dpmcmc.samplers import drawn_information, noisy_newton
 from dpmcmc.samplers.chain import run_chain
@@ -168,6 +170,23 @@ def test_a_wide_prior_hides_no_precise_release(variance, theta):
     assert error @ error < 18.5  # the 99.9 % point of chi^2 with four degrees
     assert np.sqrt(np.diag(covariance) / np.diag(exact)).max() < 1.6
     assert info.misfit < 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_effects_that_level_off_hardly_bias_it_as_few_rows_have_a_weight(seed):
+    """Weights bias nothing where rows follow the model, so a bound is as large as is cheap."""
+    model, rng = (
+        dpmcmc.RobustRegression(5, 10_000, 1.0, intercept=True),
+        np.random.default_rng(seed),
+    )
+    target = Target(model, model.simulate_as(LEVELLED, rng, model.sample_prior(rng)))
+    sampler = dpmcmc.for_budget(NoisyNewton(), num_rows=10_000, epsilon=4)
+    state, _ = sampler.prepare(streams(seed), target)
+    (mode,) = find_modes(rng, target)
+    error = np.linalg.solve(
+        np.linalg.cholesky(mode.covariance), state.memory.normal.mean - mode.position
+    )
+    assert math.sqrt((error**2).mean()) < 0.4  # 0.46 to 1.7 with the smallest bound
 
 
 def test_what_its_last_steps_released_says_that_it_did_not_converge():
