@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(bool(cluster.missing()), reason=cluster.missing(
 PATIENCE = ["--latency-wait", "5", "--seconds-between-status-checks", "2"]
 # The pause between two looks at the queue begins at this and grows by 10 s while no job ends; a job
 # takes about as long.
-LOOK = ["--slurm-init-seconds-before-status-checks", "15"]
+LOOK = ["--slurm-init-seconds-before-status-checks", "25"]
 SLURM = ["--workflow-profile", "slurm", *PATIENCE, *LOOK]
 SBATCH = "sbatch --parsable --output=/dev/null --mem={resources.mem_mb} --time={resources.runtime}"
 GENERIC = ["--workflow-profile", "cluster", *PATIENCE, "--cluster-generic-submit-cmd", SBATCH]
