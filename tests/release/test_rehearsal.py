@@ -103,7 +103,8 @@ def test_the_table_explains_itself(plans):
 def test_rows_that_leave_the_model_are_rehearsed_by_law(plans):
     rows = rehearsal(plans("noisy-statistics", 1), 20)
     assert [row["law"] for row in rows] == [OWN_LAW, *ERRORS]
-    assert all(row["coverage"] > 0.8 for row in rows)  # this method allows for such rows
+    # This method allows for the other laws.
+    assert {row["law"] for row in rows if row["coverage"] < 0.8} == {"far rows"}
     text = table(rows)
     for law, (_, words) in ERRORS.items():
         assert f"; {law}" in text and f"{law}: {words}\n" in text
