@@ -22,21 +22,27 @@ def pytest_addoption(parser):
     parser.addoption("--kills", type=int, default=1, help="times a running study is killed")
 
 
+# Fixtures that one worker makes for all, those that take longest first.
+SHARED = ["tree", "published", "own_study", "site", "tiny"]
+
+
 def pytest_collection_modifyitems(items):
     """The order for several workers: what takes long first, so that none is left alone with it.
 
-    One runs the quick study, while the others find what does without.
+    Each shared fixture is made by the first test that needs it, at the beginning; the others that
+    need it come last, so that no worker waits for another to make it.
     """
 
     def stage(item):
-        if "tree" in item.fixturenames:
+        if set(SHARED) & {*item.fixturenames}:
             return 2
         return 0 if "workflow" in item.path.parts else 1
 
     items.sort(key=stage)
-    first = next((item for item in items if "tree" in item.fixturenames), None)
-    if first is not None:
-        items.insert(0, items.pop(items.index(first)))
+    for name in reversed(SHARED):
+        first = next((item for item in items if name in item.fixturenames), None)
+        if first is not None:
+            items.insert(0, items.pop(items.index(first)))
 
 
 def chosen(cases, *kept):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(bool(cluster.missing()), reason=cluster.missing(
 PATIENCE = ["--latency-wait", "5", "--seconds-between-status-checks", "2"]
 # The pause between two looks at the queue begins at this and grows by 10 s while no job ends; a job
 # takes about as long.
-LOOK = ["--slurm-init-seconds-before-status-checks", "25"]
+LOOK = ["--slurm-init-seconds-before-status-checks", "15"]
 SLURM = ["--workflow-profile", "slurm", *PATIENCE, *LOOK]
 SBATCH = "sbatch --parsable --output=/dev/null --mem={resources.mem_mb} --time={resources.runtime}"
 GENERIC = ["--workflow-profile", "cluster", *PATIENCE, "--cluster-generic-submit-cmd", SBATCH]
@@ -58,13 +58,20 @@ def compare_with_local(local, directory, options, study, arguments):
     assert tables(directory, study) == tables(local, study)
 
 
-@pytest.mark.parametrize("options", [SLURM, GENERIC], ids=["slurm", "generic"])
-def test_a_scheduler_gives_the_tables_of_a_local_run(tiny, fresh, options):
-    compare_with_local(tiny, fresh, options, "tiny", TINY)
+def test_a_scheduler_without_a_plugin_gives_the_tables_of_a_local_run(tiny, fresh):
+    compare_with_local(tiny, fresh, GENERIC, "tiny", TINY)
+
+
+def test_slurm_s_plugin_gives_the_chains_of_a_local_run(tiny, fresh):
+    """Of one model, with all that they come from; the plugin starts Snakemake for each of them."""
+    table = "results/tiny/tables/models/tempered-banana-2d/chains.csv"
+    snakemake(fresh, *SLURM, *TINY[1:], "--", table)
+    assert submitted(fresh) > 3
+    assert (fresh / table).read_bytes() == (tiny / table).read_bytes()
 
 
 @pytest.mark.torture
-def test_a_whole_study_with_its_pages(tree, fresh):
+def test_a_whole_study_with_its_pages_by_slurm_s_plugin(tree, fresh):
     compare_with_local(tree, fresh, SLURM, "quick", QUICK)
     assert submitted(fresh) > 20
     assert (fresh / "results/quick/index.html").exists()

@@ -12,7 +12,6 @@ STUDY = """
 study: twins
 models:
   normal: {kind: Gaussian, num_rows: 2000, prior_variance: 1, covariance: [[1]], true_position: [0]}
-  counts: {kind: PoissonRegression, num_rows: 2000, dimension: 2, prior_variance: 0.25}
 algorithms:
   penalty:
     sampler: DPPenalty
@@ -23,7 +22,6 @@ algorithms:
     sampler: NoisyStatistics
     accountant: gaussian
     settings: {normal: {posterior: plug-in}}
-  noisy-newton: {sampler: NoisyNewton, accountant: gaussian}
 """
 
 
@@ -32,8 +30,8 @@ def plans(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text(STUDY)
 
-    def of(algorithm, *epsilons, start=None, draws=400, rows=None, model="normal"):
-        part = read_part("study.yaml", model, algorithm, rows)
+    def of(algorithm, *epsilons, start=None, draws=400, rows=None):
+        part = read_part("study.yaml", "normal", algorithm, rows)
         return [plan(part, epsilon, 5e-5, 1, start, draws) for epsilon in epsilons]
 
     return of
@@ -104,18 +102,10 @@ def test_rows_that_leave_the_model_are_rehearsed_by_law(plans):
     rows = rehearsal(plans("noisy-statistics", 1), 20)
     assert [row["law"] for row in rows] == [OWN_LAW, *ERRORS]
     # This method allows for the other laws.
-    assert {row["law"] for row in rows if row["coverage"] < 0.8} == {"far rows"}
+    assert [row["law"] for row in rows if row["honest"] == "not honest"] == ["far rows"]
     text = table(rows)
     for law, (_, words) in ERRORS.items():
         assert f"; {law}" in text and f"{law}: {words}\n" in text
-
-
-def test_counts_that_are_overdispersed_are_missed_and_it_is_said_beforehand(plans):
-    rows = rehearsal(plans("noisy-newton", 4, model="counts"), 10)
-    by_law = {row["law"]: row for row in rows}
-    own, counts = by_law[OWN_LAW], by_law["overdispersed counts"]
-    assert own["coverage"] > 0.85 and own["honest"] != "not honest"
-    assert counts["honest"] == "not honest" and counts["coverage"] < 0.75
 
 
 def test_twins_whose_statement_would_say_that_it_does_not_fit_are_counted(plans):

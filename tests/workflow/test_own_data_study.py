@@ -1,12 +1,15 @@
 """A study with a model and data of one's own, and a long run for its reference, end to end."""
 
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from running import TINY, planned, snakemake
+from conftest import once
+from running import TINY, copy_tree, planned, snakemake
 
 MODEL = '''
 """A regression of counts."""
@@ -49,6 +52,7 @@ class Poisson(RowsModel):
         theta = draws.mean(axis=0)
         return float(np.mean(np.exp(theta[0] + theta[1] * rows[:, 0]).round() == rows[:, 1]))
 '''
+ARGUMENTS = [*TINY, "mine/study.yaml"]
 SETTINGS = {"noise_scale": 2, "proposal_scale": 0.05, "clip_bound": 3}
 OVERLAY = {
     "study": "own",
@@ -62,8 +66,8 @@ OVERLAY = {
 OVERLAY["models"]["counts"] |= {"reference": "long-run", "held_out": 0.2}
 
 
-def write_study(directory, changes=None):
-    """A directory with a study file, its model and its data; arguments of a run of its tables."""
+def write_study(directory):
+    """Write a study's file, its model and its data to a directory; returns this."""
     place = directory / "mine"
     place.mkdir(exist_ok=True)
     rng = np.random.default_rng(1)
@@ -74,25 +78,22 @@ def write_study(directory, changes=None):
         place / "counts.csv", index=False
     )
     (place / "poisson.py").write_text(MODEL)
-    overlay = OVERLAY | {"models": {"counts": OVERLAY["models"]["counts"] | (changes or {})}}
-    (place / "study.yaml").write_text(yaml.safe_dump(overlay))
-    return [*TINY, "mine/study.yaml"]
+    (place / "study.yaml").write_text(yaml.safe_dump(OVERLAY))
+    return directory
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory):
-    """A copy of the tree in which such a study has run."""
-    from running import copy_tree
+@pytest.fixture(scope="session")
+def own_study(tmp_path_factory):
+    """A copy of the tree in which such a study has run; not to be changed."""
 
-    directory = copy_tree(tmp_path_factory.mktemp("own"))
-    arguments = write_study(directory)
-    snakemake(directory, "--cores", 2, *arguments)
-    return directory, arguments
+    def make(directory):
+        snakemake(write_study(copy_tree(directory)), "--cores", 2, *ARGUMENTS)
+
+    return once(tmp_path_factory, "own", make)
 
 
-def test_data_of_ones_own_come_to_tables(ran):
-    directory, arguments = ran
-    results = directory / "results/own"
+def test_data_of_ones_own_come_to_tables(own_study):
+    results = own_study / "results/own"
     assert np.load(results / "data/counts.npy").shape == (316, 2)
     assert np.load(results / "reference/counts.npy").shape == (200, 2)
     assert np.load(results / "baselines/counts.npy").shape == (3, 200, 2)
@@ -105,12 +106,12 @@ def test_data_of_ones_own_come_to_tables(ran):
     assert budgets.loc["counts", "target_delta"] == 0.1 / 316
     baselines = pd.read_csv(results / "tables/baselines.csv").set_index("model")
     assert (baselines.loc["counts", "mmd"] < 0.15).all()
-    assert planned(directory, *arguments) == []
+    assert planned(own_study, *ARGUMENTS) == []
 
 
-def test_accuracy_is_of_the_rows_held_out(ran):
+def test_accuracy_is_of_the_rows_held_out(own_study):
     tables = {
-        name: pd.read_csv(ran[0] / f"results/own/tables/{name}.csv").set_index("model")
+        name: pd.read_csv(own_study / f"results/own/tables/{name}.csv").set_index("model")
         for name in ("chains", "baselines", "starts", "summary")
     }
     for name in ("chains", "baselines", "starts"):
@@ -123,13 +124,13 @@ def test_accuracy_is_of_the_rows_held_out(ran):
     assert tables["summary"].loc["counts", "accuracy_median"] == median
 
 
-def test_a_changed_value_reruns_what_depends_on_it_and_a_touched_file_nothing(ran):
-    directory, arguments = ran
+def test_a_changed_value_reruns_what_depends_on_it_and_a_touched_file_nothing(own_study, tmp_path):
+    directory = Path(shutil.copytree(own_study, tmp_path / "tree"))
     path = directory / "mine/counts.csv"
     path.touch()
-    assert planned(directory, *arguments) == []
+    assert planned(directory, *ARGUMENTS) == []
     path.write_text(re.sub(r"(?m)^9,\d,", "9,7,", path.read_text()))
-    files = planned(directory, *arguments)
+    files = planned(directory, *ARGUMENTS)
     assert {file for file in files if file.startswith(("data", "reference", "baselines"))} == {
         f"{made}/counts.npy" for made in ("data", "reference", "baselines")
     }

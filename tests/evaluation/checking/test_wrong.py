@@ -487,7 +487,6 @@ OF_MODELS = [
     (WithoutNormalizer(), "Simulated at theta: the scores have mean 0"),
     (Twice(), "Simulated at theta: the scores vary as the Hessian says"),
     (Centred(), "Clipped ratios: a batch or block sums as its rows alone"),
-    (ScaledByTheLargest(2, 300), OTHERS),
     (HalfAGradient(2, 300), "Gradient of a row: finite differences of its ratio"),
     (WidePrior(2, 300), "Draws of sample_prior: stay in it by log_prior_ratio"),
 ]
