@@ -17,9 +17,8 @@ import pandas as pd
 
 import dpmcmc
 from dpmcmc.evaluation import importance, scores
-from dpmcmc.evaluation.modes import find_modes
 from dpmcmc.models.poisson_regression import PoissonRegression
-from dpmcmc.release.own_data import EPSILON, QUIET, off_by
+from dpmcmc.release.own_data import EPSILON, only_mode, without_noise
 
 RELEASES, EPSILONS, EXACT, DRAWS = 3, (1, 4), 2000, 4000
 HEADER = "| data | rows, d | ε | off | width | mass | misfit | check |"
@@ -97,12 +96,6 @@ def target_of(name):
     return dpmcmc.Target(model, rows)
 
 
-def draws_of(sampler, target, seed):
-    """Draws of a release, (DRAWS, d), and its misfit."""
-    chain = dpmcmc.run_chain(sampler, target, dpmcmc.streams(seed), None, DRAWS)
-    return chain.positions, chain.preparation.misfit
-
-
 def measured(name):
     """Rows of the table, in Markdown, one for each epsilon."""
     target = target_of(name)
@@ -112,12 +105,13 @@ def measured(name):
         sampler = dpmcmc.for_budget(dpmcmc.NoisyNewton(), model.num_rows, epsilon)
         off, width, mass, misfits = [], [], [], []
         for seed in range(RELEASES):
-            draws, misfit = draws_of(sampler, target, seed)
+            chain = dpmcmc.run_chain(sampler, target, dpmcmc.streams(seed), None, DRAWS)
+            draws = chain.positions
             off.append(abs(draws.mean(axis=0) - exact.mean(axis=0)) / exact.std(axis=0))
             (low, high), (first, last) = map(scores.intervals, (draws, exact))
             width.append((high - low) / (last - first))
             mass.append(((exact > low) & (exact < high)).mean(axis=0))
-            misfits.append(misfit)
+            misfits.append(chain.preparation.misfit)
         found = "" if epsilon != EPSILON else verdict(name, sampler, target)
         span = " | ".join(map(range_of, (width, mass, misfits)))
         size = f"{model.num_rows:,}, {model.dimension}"
@@ -126,10 +120,8 @@ def measured(name):
 
 def verdict(name, sampler, target):
     """What `check` says of the method without its noise, with the settings of this one."""
-    chosen = sampler.chosen_settings(target.model)
-    quiet = replace(sampler, noise_scale=QUIET, **chosen)
-    (mode,) = find_modes(np.random.default_rng(0), target)
-    finding = off_by(name, draws_of(quiet, target, 0)[0], mode)
+    chosen = replace(sampler, **sampler.chosen_settings(target.model))
+    finding = without_noise(name, chosen, target, only_mode(target))
     return f"{'passes' if finding.passed else 'FAILED'}: {finding.found}"
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 import dpmcmc
 from dpmcmc.evaluation import scores
+from dpmcmc.models import laws
 from dpmcmc.samplers.one_shot import MOST_MISFIT
 
 FILE = Path(__file__).with_suffix(".csv")
@@ -25,8 +26,8 @@ DATA_SETS = {1: 100, 2: 100, 10: 40, 30: 20}
 REFERENCE = 1000  # exact draws
 
 LAWS = {
-    "as the model says": lambda rng, d, n: rng.standard_normal((d, n)),
-    "exponential": lambda rng, d, n: rng.standard_exponential((d, n)) - 1,
+    "as the model says": lambda rng, d, n: laws.normal(rng, (d, n)),
+    "exponential": lambda rng, d, n: laws.skewed(rng, (d, n)),
     "lognormal": lambda rng, d, n: standardised(
         np.exp(rng.standard_normal((d, n))), math.exp(0.5), (math.e - 1) * math.e
     ),
@@ -36,7 +37,7 @@ LAWS = {
     "geometric, p = .3": lambda rng, d, n: standardised(
         rng.geometric(0.3, (d, n)), 1 / 0.3, 0.7 / 0.09
     ),
-    "Student's t, 3 degrees": lambda rng, d, n: rng.standard_t(3, (d, n)) / math.sqrt(3),
+    "Student's t, 3 degrees": lambda rng, d, n: laws.heavy(rng, (d, n)),
     "sd .7": lambda rng, d, n: 0.7 * rng.standard_normal((d, n)),
     "sd 1.3": lambda rng, d, n: 1.3 * rng.standard_normal((d, n)),
     "a tenth at 5 sds": lambda rng, d, n: (

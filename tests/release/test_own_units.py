@@ -99,23 +99,22 @@ def test_softmax_regressions_are_released_too(loans):
 
 def test_a_rehearsal_scores_what_a_release_gives(loans):
     # Far from 0 in its own units, the intercept is a combination of the coefficients.
-    worth = []
-    for centres, twins in ((0, 2), ([50, 40_000], 2), ([50, 40_000], 5)):
+    def rehearsed(centres, twins):
         loans.write_loans(centres=centres)
         part = read_part("study.yaml", "mine", "newton", ROWS)
-        rows = rehearsal([plan(part, 1, DELTA)], twins)
-        worth.append([row["worth"] for row in rows])
-        if twins == 2:
-            few = rows
-    assert worth[0] != worth[1]
+        return rehearsal([plan(part, 1, DELTA)], twins)
+
+    at_0, few, rows = rehearsed(0, 2), rehearsed([50, 40_000], 2), rehearsed([50, 40_000], 5)
+    assert [row["worth"] for row in at_0] != [row["worth"] for row in few]
     # Rare covariates have posteriors that are not nearly normal; their twins are left out.
     own, rare, levelled = (row["exact"] for row in rows)
     assert own.total() == rare.total() == levelled.total() == 5
     assert not own[LEFT_OUT] and 0 < rare[LEFT_OUT] < 4
     assert f"nearly normal: {rare[LEFT_OUT]}." in table_of(rows)
     # With two twins, fewer than two rare ones may be left: they are counted, and have no row.
-    own, levelled = few
-    assert own["exact"][LEFT_OUT] and "Means over 2 twins" in table_of(few)
+    for two in (at_0, few):
+        own, levelled = two
+        assert own["exact"][LEFT_OUT] and "Means over 2 twins" in table_of(two)
 
 
 @pytest.mark.parametrize(

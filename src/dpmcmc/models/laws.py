@@ -1,4 +1,4 @@
-"""Laws of covariates and of errors: those of simulated rows, and others that data may have."""
+"""Laws of covariates and errors: the laws of simulated rows, and laws that real rows may have."""
 
 import math
 from collections.abc import Callable, Mapping

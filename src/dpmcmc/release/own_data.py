@@ -176,10 +176,14 @@ def of_one_shots(entry, planned):
                 True,
             )
         if mode:
-            quiet = replace(sampler, noise_scale=QUIET)
-            streams = three_streams(seed_sequence("check", name))
-            draws = run_chain(quiet, target, streams, None, QUIET_DRAWS).positions
-            yield off_by(name, draws, mode)
+            yield without_noise(name, sampler, target, mode)
+
+
+def without_noise(name, sampler, target, mode):
+    """The finding about a one-shot method on a target, without its noise."""
+    quiet = replace(sampler, noise_scale=QUIET)
+    streams = three_streams(seed_sequence("check", name))
+    return off_by(name, run_chain(quiet, target, streams, None, QUIET_DRAWS).positions, mode)
 
 
 def off_by(name, draws, mode):
