@@ -22,6 +22,7 @@ Bound = Annotated[float, Meta(gt=0)]  # may be infinite
 PerComponent = Positive | Annotated[list[Positive], Meta(min_length=1)]  # one for all, or d of them
 Numbers = Annotated[list[Number], Meta(min_length=1)]
 Positives = Annotated[list[Positive], Meta(min_length=1)]
+Part = Annotated[float, Meta(ge=0, lt=1)]  # of a whole
 Shares = Annotated[list[Annotated[float, Meta(gt=0, le=1)]], Meta(min_length=1)]  # of a whole
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Dimension = Annotated[int, Meta(ge=1, le=1000)]

@@ -9,7 +9,7 @@ import pytest
 import dpmcmc
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
 from dpmcmc.likelihoods.information import as_matrix
-from dpmcmc.models.regression import normal, rare
+from dpmcmc.models.laws import normal, rare
 
 N = 100_000
 LABELLED = {"outcome": "y", "covariates": ["a", "b"], "intercept": True, "labels": [0.0, 1.0, 2.0]}

@@ -1,15 +1,19 @@
 """Laws of rows that leave their model: means stay, and what is said of them holds."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import dpmcmc
+from dpmcmc.models.covariates import LEVELLED, RARE
+from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.models.laws import ERRORS, SPREAD, rare
 from dpmcmc.models.linear_regression import LinearRegression
+from dpmcmc.models.model import laws_of
 from dpmcmc.models.poisson_regression import SHAPE, PoissonRegression
-from dpmcmc.models.regression import LEVELLED, RARE, LogisticRegression
+from dpmcmc.models.regression import LogisticRegression
 from dpmcmc.models.softmax_regression import SoftmaxRegression
 
 N = 100_000
@@ -87,10 +91,19 @@ def test_rare_covariates_have_mean_0_and_variance_1():
     np.testing.assert_allclose(draws.var(axis=0), 1, rtol=0.1)
 
 
-def test_a_class_that_simulates_rows_of_its_own_has_no_other_laws():
-    class Own(LogisticRegression):
+@pytest.mark.parametrize(
+    ("base", "settings"), [(LogisticRegression, (3, 10, 1.0)), (Gaussian, (10, 1.0, [[1.0]]))]
+)
+def test_a_class_that_simulates_rows_of_its_own_has_no_other_laws(base, settings):
+    class Own(base):
         def simulate(self, rng, theta=None):
             return super().simulate(rng, theta)
 
-    own = Own(3, 10, 1.0)
-    assert own.other_laws == {} == dpmcmc.models.model.Model.other_laws
+    class With(Own):
+        other_laws: ClassVar = {"far": "far off"}
+
+        def simulate_as(self, law, rng, theta):
+            return self.simulate(rng, theta)
+
+    assert laws_of(base(*settings)) and laws_of(Own(*settings)) == {}
+    assert laws_of(With(*settings)) == {"far": "far off"}

@@ -17,7 +17,7 @@ from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
 from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.models.regression import LEVELLED
+from dpmcmc.models.covariates import LEVELLED
 from dpmcmc.release import statement
 from dpmcmc.samplers import drawn_information, noisy_newton
 from dpmcmc.samplers.chain import run_chain

@@ -34,6 +34,7 @@ READS = {
     "log_likelihood_ratio": Reads(2, BLOCK),
     "gradient": Reads(1, BLOCK),
     "bounded_scores": Reads(1, BLOCK),
+    "tail_probabilities": Reads(1, BLOCK),
 }
 
 

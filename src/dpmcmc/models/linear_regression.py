@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.special import erf
+from scipy.special import erf, erfc
 
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
 from dpmcmc.models.laws import ERRORS, other_errors
@@ -61,6 +61,10 @@ class LinearRegression(Regression):
         """Gradients of ln p(y|x, theta), (k, d): (e x / sigma, e^2 - 1)."""
         e = self._residuals(theta, rows)
         return np.vstack([rows[:, 1:].T * (e / math.exp(theta[-1])), e * e - 1]).T
+
+    def tail_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Probabilities of errors that are as large or larger, to either side, (k,)."""
+        return erfc(abs(self._residuals(theta, rows)) / math.sqrt(2))
 
     def bounded_scores(
         self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float

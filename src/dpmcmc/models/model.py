@@ -43,7 +43,8 @@ class Model(Settings, ABC):
     is_generative = True  # False where the likelihood is no density, so that no theta makes data
     # Names of the columns of a file that a row is made of, in their order.
     columns: tuple[str, ...] = ()
-    # Laws of rows that leave the model, for `simulate_as`: names, and what they are, in words.
+    # Laws of rows that leave the model, for `simulate_as`: names, and what they are, in words. They
+    # count where rows are simulated by the class that has `simulate_as`, as `laws_of` says.
     other_laws: Mapping[str, str] = {}
 
     if TYPE_CHECKING:  # which a class may define as a setting, a constant or a property
@@ -121,6 +122,24 @@ class Model(Settings, ABC):
             b. A row has weight 1 where largest^2 + b^2 |slope|^2 / 2 <= B^2.
         """
         raise NotImplementedError(f"{type(self).__name__} has no bounded_scores")
+
+    def tail_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Probability at theta of an outcome as far out as that of a row, or farther; (k,).
+
+        `NoisyNewton` releases how often it is small, and so says if outcomes are far out more often
+        than the model has it. By default it does not.
+
+        Parameters
+        ----------
+        theta : (d,) array
+        rows : (k, p) array
+
+        Raises
+        ------
+        NotImplementedError
+            Unless the model defines it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no tail_probabilities")
 
     def prepare(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the model, (k, p'), from those of a file; by default as they are.
@@ -233,3 +252,12 @@ class Model(Settings, ABC):
     def start_centre(self, reference: np.ndarray) -> np.ndarray:
         """Centre of the start points, (d,): the true theta, else the mean of the reference."""
         return reference.mean(axis=0) if self.true_theta is None else self.true_theta
+
+
+def laws_of(model: Model) -> Mapping[str, str]:
+    """`other_laws` of a model; none where a class derived from theirs simulates its own rows."""
+    definers = [
+        next(i for i, cls in enumerate(type(model).__mro__) if name in vars(cls))
+        for name in ("simulate", "simulate_as")
+    ]
+    return model.other_laws if definers[0] >= definers[1] else {}

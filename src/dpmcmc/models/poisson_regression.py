@@ -63,6 +63,13 @@ class PoissonRegression(Regression):
         x = rows[:, 1:]
         return (x.T * (rows[:, 0] - np.exp(x @ theta))).T
 
+    def tail_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Twice the probability of a count as small or as large, whichever is less, (k,)."""
+        counts, means = rows[:, 0], np.exp(rows[:, 1:] @ theta)
+        below = probability(means, counts)
+        above = 1 - probability(means, counts - 1)
+        return np.minimum(2 * np.minimum(below, above), 1)
+
     def bounded_scores(
         self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float
     ) -> Scores:

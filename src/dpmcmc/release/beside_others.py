@@ -75,6 +75,8 @@ def functions_of_rows(model, a, b):
         functions.append(lambda rows: model.gradient(a, rows))
     if "bounded_scores" in own_functions(type(model)):
         functions.append(lambda rows: scores(model, a, rows))
+    if "tail_probabilities" in own_functions(type(model)):
+        functions.append(lambda rows: model.tail_probabilities(a, rows))
     return functions
 
 

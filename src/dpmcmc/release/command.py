@@ -270,7 +270,8 @@ def complete(planned, budget, ledger, line, folder):
     """
     problem, drawn = run_data_process(planned, budget)
     if problem is None:
-        facts = statement.statement(planned, ledger, line) | {"misfit": drawn.misfit}
+        facts = statement.statement(planned, ledger, line)
+        facts |= {"misfit": drawn.misfit, "far_outcomes": [far._asdict() for far in drawn.far]}
         statement.write(folder, facts, drawn.draws, planned.names)
         if budget and statement.does_fit(facts) is False:
             tell(DOES_NOT_FIT)

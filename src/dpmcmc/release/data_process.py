@@ -148,13 +148,15 @@ def work(spec, contents):
     if any(chain is None for chain in chains):
         return {"end": "released"}, None
     draws = np.stack([chain.positions for chain in chains])
-    misfits = [chain.preparation.misfit for chain in chains if chain.preparation]
     if contents is None and not np.isfinite(draws).all():
         raise ArithmeticError("draws are not finite")
     found = said(model, data, spec["start"])
     if expected is None or not is_same(found, expected):
         return {"end": "alone"}, None
-    return {"end": "finished", "misfit": max(misfits, default=math.nan)}, draws
+    prepared = [chain.preparation for chain in chains if chain.preparation]
+    misfit = max((one.misfit for one in prepared), default=math.nan)
+    far = [far for one in prepared for far in one.far]
+    return {"end": "finished", "misfit": misfit, "far": far}, draws
 
 
 def apart(function, *arguments):

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpmcmc.release.data_process import CHANGED, SAME
 from dpmcmc.release.plan import MOST_LETTERS
+from dpmcmc.samplers.far_outcomes import Far
 
 # Of variables that let OpenDP, or the OpenSSL in it, load other code in place of what draws noise.
 PREFIXES = ("OPENDP_", "OPENSSL_")
@@ -27,6 +28,7 @@ class Drawn(NamedTuple):
 
     draws: np.ndarray  # (chains, kept, d), in the units of the file
     misfit: float | None = None  # as of `Info`; None for methods that have none
+    far: tuple[Far, ...] = ()  # likewise
 
 
 def run_data_process(planned, budget):
@@ -119,8 +121,9 @@ def understood(pipe, planned, is_twin):
         if end == "finished" and answer["shape"] == [*shape]:
             draws = np.frombuffer(pipe.read(8 * math.prod(shape)))
             misfit = float(answer["misfit"])
+            far = tuple(Far(*map(float, one)) for one in answer["far"])
             draws = planned.model.in_file_units(draws.reshape(shape))
-            return None, Drawn(draws, misfit if math.isfinite(misfit) else None)
+            return None, Drawn(draws, misfit if math.isfinite(misfit) else None, far)
     return problem_of(end, answer, planned.part, is_twin), None
 
 

@@ -20,8 +20,8 @@ from dpmcmc.evaluation.checking.fresh import unlike_alone
 from dpmcmc.evaluation.modes import find_modes
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.covariates import CovariateModel
 from dpmcmc.models.in_blocks import own_functions
-from dpmcmc.models.regression import CovariateModel
 from dpmcmc.random_streams import seed_sequence, three_streams
 from dpmcmc.release import checked
 from dpmcmc.release import ledger as ledgers

@@ -21,12 +21,12 @@ from dpmcmc.evaluation.independence import NotNearlyNormal
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.models.model import Model
+from dpmcmc.models.model import Model, laws_of
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
 from dpmcmc.release.plan import start_position
 from dpmcmc.samplers.chain import run_chain
-from dpmcmc.samplers.one_shot import MOST_MISFIT
+from dpmcmc.samplers.one_shot import does_fit
 
 EXACT_DRAWS = 1000
 OF_MODEL = "the model itself"
@@ -71,7 +71,7 @@ def rehearsal(plans, twins, seed=0):
     prior = scores.prior_draws(model)
     prior = None if prior is None else model.in_file_units(prior)
     samplers = [with_precomputed(plan.sampler) for plan in plans]
-    for law, words in {OWN_LAW: "", **model.other_laws}.items():
+    for law, words in {OWN_LAW: "", **laws_of(model)}.items():
         simulate = model.simulate if law == OWN_LAW else partial(model.simulate_as, law)
         found, kinds = [[] for _ in plans], Counter()
         what = f"{model.num_rows:,} rows, {law}"
@@ -129,7 +129,8 @@ def released(plan, sampler, target, labels):
         start = start_position(plan.start, target.model, rng.proposal)
         chain = run_chain(sampler, target, rng, start, plan.iterations, plan.kept or None)
         positions = chain.positions
-        fits = fits and not (chain.preparation and chain.preparation.misfit > MOST_MISFIT)
+        if of_start := chain.preparation:
+            fits = fits and does_fit(of_start.misfit, of_start.far)
         parts.append(positions if plan.part.algorithm.has_free_steps else kept_draws(positions))
     return np.concatenate(parts), fits
 

@@ -3,7 +3,8 @@
 Such a sampler may read rows in other ways than by what it releases. So its chain runs once more, in
 a process that has never seen a row, on simulated rows: with the values that were released, and the
 same random numbers for proposals and acceptance tests. Only if each position is the same, to the
-last bit, are there draws. They are then a function of released values and of random numbers.
+last bit, and what it says of its fit, are there draws. They are then a function of released values
+and of random numbers.
 """
 
 import math
@@ -80,7 +81,7 @@ class Replayed(Streams):
 
 
 def is_function_of_releases(spec, chain, rng):
-    """Whether a chain has the same positions where no rows are, in a process of its own.
+    """Whether a chain publishes the same where no rows are, in a process of its own.
 
     Parameters
     ----------
@@ -96,18 +97,25 @@ def is_function_of_releases(spec, chain, rng):
         [[positions]] = called(registry.build(spec["model"]), [[call]])
     except Raised:
         return False
-    return positions.tobytes() == chain.positions.tobytes()
+    return positions.tobytes() == published(chain).tobytes()
 
 
 def replayed(model, spec, states, released):
-    """Positions of the chain, on simulated rows."""
+    """What the chain publishes, on simulated rows."""
     model = in_blocks(model)
     sampler = with_noise(with_precomputed(registry.build(spec["sampler"])), spec["noise_scale"])
     target = RowByRow(model, model.simulate(np.random.default_rng(TWIN)), "clip")
     proposal, acceptance, batches = (secret_generator() for _ in range(3))
     proposal.bit_generator.state, acceptance.bit_generator.state = states
     rng = Replayed(proposal, acceptance, batches, released)
-    return planned_chain(spec, sampler, target, rng).positions
+    return published(planned_chain(spec, sampler, target, rng))
+
+
+def published(chain):
+    """All numbers of a chain that a release has: its positions, and how its preparation fits."""
+    of_start = chain.preparation
+    fit = () if of_start is None else (of_start.misfit, *of_start.far)
+    return np.concatenate([chain.positions.ravel(), *map(np.ravel, fit)])
 
 
 def planned_chain(spec, sampler, target, rng):

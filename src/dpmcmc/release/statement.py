@@ -22,6 +22,8 @@ from dpmcmc.release.code import digest_of_package, digests_of, settings_of
 from dpmcmc.release.ledger import RELATION
 from dpmcmc.release.lines import fsync_folder, printable
 from dpmcmc.release.streams import CELLS, SLACK, log_ratio_of_densities, widening
+from dpmcmc.samplers import one_shot
+from dpmcmc.samplers.far_outcomes import Far
 from dpmcmc.samplers.one_shot import MOST_MISFIT
 
 FORMAT = 2
@@ -206,18 +208,38 @@ def agreement(facts):
             f"What the method released is within {sds} of what these draws lead",
             "to expect, so nothing in it speaks against them.",
         ]
-    else:
+    elif facts["misfit"] > MOST_MISFIT:
         lines = [
             "IT DOES NOT FIT, so its intervals do not hold: what the method released is",
             f"{sds} from what these draws lead to expect. The method",
             "did not converge, or the rows are unlike those of the model.",
         ]
-    return indented(lines)
+    else:
+        lines = [
+            "IT DOES NOT FIT, so its intervals do not hold: more outcomes are far out than the",
+            "model has. Take a model with wider errors or heavier tails.",
+        ]
+    return indented(lines + [line_of(one) for one in far_outcomes(facts)])
+
+
+def line_of(far):
+    """Line on how many outcomes are far out, and how many would be."""
+    return (
+        f"Rows with an outcome beyond the model's farthest {100 * far.level:g} %: "
+        f"{100 * far.found:.1f} +- {100 * far.sd:.1f} %, expected {100 * far.expected:.1f} %."
+    )
+
+
+def far_outcomes(facts):
+    """Numbers of far outcomes that were released."""
+    return [Far(**one) for one in facts["far_outcomes"]]
 
 
 def does_fit(facts):
     """Whether the answer agrees with what was released; None where the method does not say it."""
-    return None if facts["misfit"] is None else facts["misfit"] <= MOST_MISFIT
+    if facts["misfit"] is None:
+        return None
+    return one_shot.does_fit(facts["misfit"], far_outcomes(facts))
 
 
 def reader(epsilon):
@@ -271,7 +293,7 @@ def write(folder, facts, draws, names):
     ----------
     folder : path
     facts : dict
-        `statement`, with the misfit of the release.
+        `statement`, with misfit and far outcomes of the release.
     draws : (chains, kept, d) array
     names : list of str
     """

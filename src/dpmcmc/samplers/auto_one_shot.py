@@ -13,7 +13,7 @@ from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.samplers.row_laws import RowLaws
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
-from dpmcmc.settings import Noise, Number, Numbers, Positive, Positives, Shares
+from dpmcmc.settings import Noise, Number, Numbers, Part, Positive, Positives, Shares
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class AutoOneShot(OneShot):
         the budget.
     shares : list of float, optional
         Share of mu^2 of each step or round.
-    gradient_clip_bound, information_ratio, start : optional
+    gradient_clip_bound, information_ratio, start, fit_share : optional
         Those of `NoisyNewton`.
     radii, first_radius, row_laws : optional
         Those of `NoisyStatistics`.
@@ -40,6 +40,7 @@ class AutoOneShot(OneShot):
     information_ratio: Positive | None = None
     shares: Shares | None = None
     start: Number | Numbers = 0.0
+    fit_share: Part = 0.03
     radii: Positives | None = None
     first_radius: Positive | None = None
     row_laws: RowLaws = "wide"
@@ -78,4 +79,5 @@ class AutoOneShot(OneShot):
             self.shares,
             noise_scale=self.noise_scale,
             start=self.start,
+            fit_share=self.fit_share,
         )

@@ -16,6 +16,7 @@ from dpmcmc.likelihoods.bounded_scores import Sums, are_cut, bounded_sums
 from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
+from dpmcmc.samplers import far_outcomes
 from dpmcmc.samplers.drawn_information import Normal, Slope, prior_information
 
 PRIOR_DRAWS = 1000
@@ -108,6 +109,16 @@ class Twins:
         variance = max(float((rest[:, 0] * rest[:, 1]).sum()), 0.0) / PLACES
         of_ratio = float(((rest * ways).sum(axis=(1, 2)) ** 2).sum()) / squares**2
         return Slope(ratio, n / d * (variance + of_ratio * squares / (2 * PLACES)))
+
+    def far_outcomes(self, theta: np.ndarray, belief: Normal) -> np.ndarray:
+        """Shares of rows that are far out at theta, if they are simulated at draws of a belief."""
+        rng, factor = np.random.default_rng(4), np.linalg.cholesky(belief.covariance)
+        shares = []
+        for _ in range(PLACES):
+            place = belief.mean + factor @ rng.standard_normal(len(theta))
+            rows = self.rows(rng, place)
+            shares.append(far_outcomes.counts(self.small, theta, rows) / len(rows))
+        return np.mean(shares, axis=0)
 
     def sums(self, theta: np.ndarray, rows: np.ndarray) -> Sums:
         """Sums of bounded scores at theta."""

@@ -22,6 +22,7 @@ from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
 from dpmcmc.likelihoods.target import Target, check_bound
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
+from dpmcmc.samplers import far_outcomes
 from dpmcmc.samplers.drawn_information import (
     Information,
     Mixture,
@@ -30,11 +31,12 @@ from dpmcmc.samplers.drawn_information import (
     draws_given,
     misfit,
 )
+from dpmcmc.samplers.far_outcomes import Far
 from dpmcmc.samplers.newton_settings import Twins, best_settings, prior_of
 from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
-from dpmcmc.settings import Noise, Number, Numbers, Positive, Shares
+from dpmcmc.settings import Noise, Number, Numbers, Part, Positive, Shares
 
 ANSWERING = 2  # last steps whose releases the answer is of
 # A step starts from what was believed before it, of which releases count by this less. Without this
@@ -75,12 +77,17 @@ class NoisyNewton(OneShot):
         b: slopes are released in units of 1 / b. The larger it is, the more exactly the
         information is known, and the smaller are the weights.
     shares : list of float, optional
-        Share of mu^2 of each step; they add up to 1. Three or four, which grow, do best.
+        Share of each step of the mu^2 that the steps have; they add up to 1. Three or four, which
+        grow, do best.
     noise_scale : float, optional
         1 / mu: the noise's *standard deviation* over the sensitivity, for all steps together.
         By default it follows from the budget.
     start : float or list of float
         A public point at which the steps start: one number for all components or one for each.
+    fit_share : float
+        Share of mu^2 for counts of outcomes that are far out (`dpmcmc.samplers.far_outcomes`), by
+        which a release says if the model does not fit. 0: there are no counts. Models without
+        `tail_probabilities` have none, and spend nothing on them.
     """
 
     gradient_clip_bound: Positive | None = None
@@ -88,6 +95,7 @@ class NoisyNewton(OneShot):
     shares: Shares | None = None
     noise_scale: Noise | None = None
     start: Number | Numbers = 0.0
+    fit_share: Part = 0.03
 
     normal_approximation = True  # of the posterior; `check` then does not ask for more
 
@@ -108,7 +116,7 @@ class NoisyNewton(OneShot):
             given = self.gradient_clip_bound, self.information_ratio, self.shares
             found: Any = given
             if None in given:
-                found = best_settings(model, self.noise, *given)
+                found = best_settings(model, self.noise_of_steps(model), *given)
             self._chosen[key] = Chosen(*found)
         return self._chosen[key]
 
@@ -146,7 +154,8 @@ class NoisyNewton(OneShot):
             if is_settled(before, belief):
                 break
         off = misfit(along, H, belief.mean)
-        info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off)
+        far = self.far_outcomes(rng, target, belief, twins)
+        info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off, far=far)
         return self.next_draw(rng, answer), info
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
@@ -166,12 +175,28 @@ class NoisyNewton(OneShot):
         B, b, _ = chosen
         check_bound(B)
         sums = bounded_sums(target.model, theta, rows_of(target), B, b)
-        sd = 2 * B * self.noise / math.sqrt(share)
+        sd = 2 * B * self.noise_of_steps(target.model) / math.sqrt(share)
         c = b * SQUARES_RATIO
         parts = sums.gradient, b * sums.information, [c * sums.squares]
         noisy, d = rng.add_noise(np.concatenate(parts), 2 * B, sd), len(theta)
         gradient, information, squares = noisy[:d], noisy[d:-1] / b, float(noisy[-1] / c)
         return Released(theta, gradient, sd, information, sd / b, squares), sums.num_weighted
+
+    def noise_of_steps(self, model: Model) -> float:
+        """`noise` of all steps together."""
+        return self.noise / math.sqrt(1 - self.fit_share * far_outcomes.has_tails(model))
+
+    def far_outcomes(
+        self, rng: Streams, target: Target, belief: Normal, twins: Twins
+    ) -> tuple[Far, ...]:
+        """Outcomes that are far out at the answer, and how many the model lets one expect there."""
+        model, theta = target.model, belief.mean
+        if not (self.fit_share and far_outcomes.has_tails(model) and twins.can_simulate):
+            return ()
+        noise = self.noise / math.sqrt(self.fit_share)
+        found = far_outcomes.measured(rng, model, theta, rows_of(target), noise)
+        expected = twins.far_outcomes(theta, belief)
+        return far_outcomes.compared(expected, found, target.num_rows, noise)
 
     def share_weighted_down(self, target: Target) -> float:
         """Share of the rows that have a weight below 1 at the start; for the owner alone."""

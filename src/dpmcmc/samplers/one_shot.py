@@ -1,10 +1,11 @@
 """The base of samplers that release once, before their first step."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism, Releases
+from dpmcmc.samplers.far_outcomes import Far, are_too_many
 from dpmcmc.samplers.sampler import Sampler
 
 MOST_MISFIT = 5.0  # `Info.misfit` of an answer that fits, in standard deviations
@@ -39,6 +40,11 @@ class OneShot(Sampler):
         if self.noise_scale is None:
             raise ValueError("noise_scale: must be given, or follow from an epsilon")
         return self.noise_scale
+
+
+def does_fit(misfit: float, far: Iterable[Far] = ()) -> bool:
+    """Whether what was released speaks against the answer; misfit and far are those of `Info`."""
+    return not (misfit > MOST_MISFIT or are_too_many(far))
 
 
 def check_shares(shares: Sequence[float] | None) -> None:

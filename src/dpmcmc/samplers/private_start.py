@@ -73,7 +73,7 @@ class PrivateStart(Sampler):
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Prepare the start, learn its scale from draws, which are free, and start at another.
 
-        The misfit of the start says nothing of the chain, so it is left out.
+        How the start fits says nothing of the chain, so it is left out.
         """
         answer, info = self.start.prepare(rng, target)
         draws = np.empty((DRAWS + 1, target.model.dimension))
@@ -84,7 +84,7 @@ class PrivateStart(Sampler):
             draws[:-1].mean(axis=0), np.linalg.cholesky(np.atleast_2d(np.cov(draws[:-1].T)))
         )
         z = np.linalg.solve(units.factor, draws[-1] - units.centre)
-        return self.at(units, self.chain.init(rng, z)), info._replace(misfit=math.nan)
+        return self.at(units, self.chain.init(rng, z)), info._replace(misfit=math.nan, far=())
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """One iteration of the chain, in those units."""

@@ -29,6 +29,7 @@ import numpy as np
 
 from dpmcmc.accounting.mechanisms import Releases
 from dpmcmc.likelihoods.target import Target
+from dpmcmc.samplers.far_outcomes import Far
 from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Settings
 
@@ -53,6 +54,8 @@ class Info(NamedTuple):
     # Of a preparation: how far what it released is from what its answer leads to expect, in
     # standard deviations. It follows from released values.
     misfit: float = math.nan
+    # Of a preparation: how many outcomes are far out, where it has released that.
+    far: tuple[Far, ...] = ()
 
 
 class Sampler(Settings, ABC):

@@ -1,4 +1,4 @@
-"""`check` of bounded scores: those of the package pass; a weight that sees the outcome does not."""
+"""`check` of what noisy Newton asks of a model: the package's passes; what is wrong does not."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,15 @@ import pytest
 
 import dpmcmc
 from dpmcmc.evaluation.checking.cases import Case
-from dpmcmc.evaluation.checking.posteriors import bounded_scores_have_mean_zero
+from dpmcmc.evaluation.checking.posteriors import (
+    bounded_scores_have_mean_zero,
+    outcomes_are_as_seldom_far,
+)
 
 
-def outcome(model, seed=0):
+def outcome(model, seed=0, check=bounded_scores_have_mean_zero):
     case = Case(model, np.random.default_rng(seed))
-    return bounded_scores_have_mean_zero(case, np.random.default_rng([1, seed]))
+    return check(case, np.random.default_rng([1, seed]))
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,24 @@ class ForgetsTheClip(dpmcmc.RobustRegression):
 @pytest.mark.parametrize("kind", [SeesTheOutcome, ForgetsTheClip])
 def test_a_weight_that_sees_the_outcome_or_a_wrong_slope_is_found(kind):
     assert not outcome(kind(3, 1000, 1.0)).passed
+
+
+@dataclass(frozen=True)
+class ForgetsASide(dpmcmc.LinearRegression):
+    """Says the probability of one side alone."""
+
+    def tail_probabilities(self, theta, rows):
+        return super().tail_probabilities(theta, rows) / 2
+
+
+@pytest.mark.parametrize(
+    ("model", "passed"),
+    [
+        (dpmcmc.RobustRegression(3, 1000, 1.0), True),
+        (dpmcmc.LinearRegression(3, 1000, 0.2), True),
+        (dpmcmc.PoissonRegression(3, 1000, 0.2), True),
+        (ForgetsASide(3, 1000, 0.2), False),
+    ],
+)
+def test_outcomes_are_no_more_often_far_than_a_model_says(model, passed):
+    assert outcome(model, check=outcomes_are_as_seldom_far).passed is passed

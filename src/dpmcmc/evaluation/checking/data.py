@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpmcmc.evaluation.checking.findings import Finding
-from dpmcmc.models.regression import INTERCEPT, CovariateModel
+from dpmcmc.models.covariates import INTERCEPT, CovariateModel
 
 MOST_SCALED = 0.5  # of the rows, before a bound is called wrong
 UNBOUNDED = 1e300

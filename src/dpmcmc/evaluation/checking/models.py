@@ -28,6 +28,7 @@ CHECKS = [
     posteriors.scores_have_mean_zero,
     posteriors.scores_have_the_information,
     posteriors.bounded_scores_have_mean_zero,
+    posteriors.outcomes_are_as_seldom_far,
     posteriors.simulation_based_calibration,
     posteriors.exact_draws_stay,
 ]

@@ -26,6 +26,7 @@ from dpmcmc.evaluation.checking.findings import (
 from dpmcmc.likelihoods.bounded_scores import are_cut, weighted
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.chain import accepts
+from dpmcmc.samplers.far_outcomes import LEVELS, counts, has_tails
 from dpmcmc.samplers.hmc import HMC
 from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.moves import GaussianWalk
@@ -72,6 +73,24 @@ def bounded_scores_have_mean_zero(case, rng):
             values = found.scores * (gradients @ vector)[:, None] - slopes
             z.append(z_scores(scale * values, floor=1e-3))
     return near_zero(np.array(z))
+
+
+def outcomes_are_as_seldom_far(case, rng):
+    """Simulated at theta: outcomes are far out no more often than tail_probabilities say.
+
+    With levels a, at most a of the rows have a probability of a or less. It may be fewer where
+    outcomes are discrete.
+    """
+    model = case.model
+    if not has_tails(model):
+        raise NotTried("it has no tail_probabilities")
+    z = []
+    for theta, targets in simulated(case, rng):
+        found = sum(counts(model, theta, t.data[rows]) for t, rows in targets)
+        number = sum(len(rows) for _, rows in targets)
+        for level, count in zip(LEVELS, found, strict=True):
+            z.append((count - number * level) / math.sqrt(number * level * (1 - level)))
+    return near_zero(np.maximum(z, 0)[None])
 
 
 def scores_have_the_information(case, rng):

@@ -18,6 +18,7 @@ from dpmcmc.likelihoods.information import rows_at_once
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.in_blocks import BLOCK
 from dpmcmc.models.rows import RowsModel
+from dpmcmc.samplers.far_outcomes import has_tails
 
 CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 0.5)  # of missing values
 VALUES = (*HOSTILE_VALUES, *CODES)
@@ -114,6 +115,10 @@ def functions_of_rows(case, rng):
         rows = np.moveaxis(case.target.data, row_axis(model), 0)
         most = sizes(n, OF_SCORES // len(a) ** 2)
         functions.append(Function(lambda rows: scores(model, a, rows), rows, most))
+    if has_tails(model):
+        rows = np.moveaxis(case.target.data, row_axis(model), 0)
+        most = sizes(n, max(n, BLOCK))
+        functions.append(Function(lambda rows: model.tail_probabilities(a, rows), rows, most))
     if not functions:
         raise NotTried("check does not know which of its functions read rows")
     return functions
