@@ -74,16 +74,25 @@ def test_chosen_settings_are_one_line():
 
 
 @pytest.mark.parametrize(
-    ("misfit", "is_good", "said"),
+    ("misfit", "share", "is_good", "said"),
     [
-        (None, None, ""),
-        (0.91, True, "is within 0.9 standard deviations of what these draws lead\n  to expect"),
-        (5.01, False, "IT DOES NOT FIT, so its intervals do not hold"),
+        (None, 0.1, None, ""),
+        (
+            0.91,
+            0.1,
+            True,
+            "is within 0.9 standard deviations of what these draws lead\n  to expect",
+        ),
+        (0.91, 0.1, True, "farthest 10 %: 10.0 +- 1.0 %, expected 9.8 %."),
+        (5.01, 0.1, False, "IT DOES NOT FIT, so its intervals do not hold"),
+        (0.91, 0.3, False, "more outcomes are far out than the"),
     ],
 )
-def test_a_statement_says_whether_the_answer_fits(misfit, is_good, said):
-    assert statement.does_fit({"misfit": misfit}) is is_good
-    assert said in statement.agreement({"misfit": misfit})
+def test_a_statement_says_whether_the_answer_fits(misfit, share, is_good, said):
+    far = {"level": 0.1, "expected": 0.098, "found": share, "sd": 0.01}
+    facts = {"misfit": misfit, "far_outcomes": [far]}
+    assert statement.does_fit(facts) is is_good
+    assert said in statement.agreement(facts)
 
 
 @pytest.mark.parametrize("misfit", [None, 0.5, 40.0])

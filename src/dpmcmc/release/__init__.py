@@ -19,6 +19,7 @@
     rows          sums over rows, each row read by itself
     statement     the published files: draws, and their cost
     rehearsal     the same release on simulated twins
+    checked, rehearsed   what check and rehearsal have said before: lines of the ledger
     plot          its picture
     notebook      the commands from Python
 

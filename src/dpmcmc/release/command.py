@@ -15,7 +15,7 @@ from pathlib import Path
 from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc.extras import missing
 from dpmcmc.files import JobError
-from dpmcmc.release import checked, owner, statement
+from dpmcmc.release import checked, owner, rehearsed, statement
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.budget import upward
 from dpmcmc.release.launcher import run_data_process
@@ -128,6 +128,12 @@ def show(found, data):
             old = line
         elif line["kind"] == "checked":
             print(f"    {line['date']}  checked: {printable(line['model'])} with its data")
+        elif line["kind"] == rehearsed.KIND:
+            first, *_ = line["said"]
+            print(
+                f"    {line['date']}  rehearsed: {printable(line['algorithm'])} on "
+                f"{printable(line['model'])}, epsilon {upward(line['epsilon'])}: {first['honest']}"
+            )
         elif line["kind"] == "release" and line["id"] in released:
             is_noted = line["id"] in found.finished
             end = "published" if is_noted else "spent; not noted as published"
@@ -183,6 +189,7 @@ def release(arguments):
         given.draws,
     )
     describe(planned, found)
+    print_rehearsal(planned, found)
     if given.plan:
         return 0
     if not given.unchecked:
@@ -370,6 +377,16 @@ def describe(planned, found):
         raise JobError(problem)
 
 
+def print_rehearsal(planned, found):
+    """Print what a rehearsal of this release has said, or that there was none."""
+    said = rehearsed.found(found, planned)
+    if said is None:
+        print("    not rehearsed: `rehearse` says on simulated data what it is worth", flush=True)
+        return
+    first, *more = rehearsed.in_words(said)
+    print(f"    rehearsed: {first}", *(f"        {line}" for line in more), sep="\n", flush=True)
+
+
 def in_words(settings):
     """Settings in one line."""
 
@@ -412,13 +429,25 @@ def rehearse(arguments):
         ]
         for one in plans:
             tell_of_settings(one)
-        rows += rehearsal(plans, given.twins, given.seed)
+        of_size_rows = rehearsal(plans, given.twins, given.seed)
+        rows += of_size_rows
+        if data is not None and ledgers.path_of(data).exists():
+            for i, one in enumerate(plans):
+                note_rehearsal(data, one, of_size_rows[i :: len(plans)])
     if given.plot:
         from dpmcmc.release.plot import draw
 
         draw(rows, given.plot)
     print(json.dumps(rows) if given.json else table(rows))
     return 0
+
+
+def note_rehearsal(data, planned, rows):
+    """Note in the ledger what a rehearsal has said, for the release; warn if that cannot be."""
+    try:
+        rehearsed.note(data, planned, rows)
+    except JobError as error:
+        tell(f"rehearse: a release will not know of this rehearsal: {error}")
 
 
 def tell_of_settings(planned):

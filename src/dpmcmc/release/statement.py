@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from dpmcmc.files import JobError
-from dpmcmc.release import checked
+from dpmcmc.release import checked, rehearsed
 from dpmcmc.release.budget import rounded, upward
 from dpmcmc.release.code import digest_of_package, digests_of, settings_of
 from dpmcmc.release.ledger import RELATION
@@ -79,6 +79,7 @@ def statement(plan, ledger, line):
         "draws_of_a_chain": plan.kept,
         "draws_are_free": part.algorithm.has_free_steps,
         "is_checked": checked.is_checked(ledger, part),
+        "rehearsal": rehearsed.found(ledger, plan),
         "all_releases": {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
@@ -157,7 +158,7 @@ What is not covered
 How to read it
   Draws are those of a private method, not of the exact posterior.
 {spread(facts)}
-{agreement(facts)}{indented(facts["units"])}\
+{agreement(facts)}{expectation(facts)}{indented(facts["units"])}\
   chain.csv and chain.nc have the same draws. statement.json has all settings, and digests of both
   files, by which it shows if they were exchanged.
 """
@@ -220,6 +221,14 @@ def agreement(facts):
             "model has. Take a model with wider errors or heavier tails.",
         ]
     return indented(lines + [line_of(one) for one in far_outcomes(facts)])
+
+
+def expectation(facts):
+    """Lines on what a rehearsal has said of such a release."""
+    if facts["rehearsal"] is None:
+        return indented(["It was not rehearsed on simulated data."])
+    first, *more = rehearsed.in_words(facts["rehearsal"])
+    return indented(["A rehearsal said before:", *(f"  {line}" for line in [first, *more])])
 
 
 def line_of(far):

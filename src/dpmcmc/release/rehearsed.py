@@ -1,0 +1,70 @@
+"""What a rehearsal has said of a release: lines of the ledger, which the release finds again.
+
+A rehearsal reads no data. Its line has a digest of all that it ran: model, method, its settings,
+epsilon, delta, number of draws, and the package. A release with the same digest prints the verdict,
+and its statement has it.
+"""
+
+import hashlib
+import json
+
+from dpmcmc.release import ledger as ledgers
+from dpmcmc.release.code import digest_of_package, digests_of, settings_of
+from dpmcmc.release.lines import today
+
+KIND = "rehearsed"
+# Of a row of a rehearsal, for each law of rows.
+KEPT = ("law", "samples", "honest", "worth", "worth_se", "coverage", "coverage_se", "does_not_fit")
+
+
+def digest(planned):
+    """Digest of all that a plan runs; none of it is secret."""
+    part = planned.part
+    specs = settings_of(part.model.spec), settings_of(planned.spec)
+    size = planned.epsilon, planned.delta, planned.chains, planned.iterations, planned.kept
+    what = [*specs, *size, planned.start, digests_of(part.files), digest_of_package()]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+def note(data, planned, rows):
+    """Append what a rehearsal has said of a plan.
+
+    Parameters
+    ----------
+    data : path
+    planned : Plan
+    rows : list of dict
+        Rows of `dpmcmc.release.rehearsal.rehearsal` for this plan, one for each law.
+    """
+    line = {"kind": KIND, "model": planned.part.model.id, "algorithm": planned.part.algorithm.id}
+    line |= {"epsilon": planned.epsilon, "digest": digest(planned)}
+    line |= {"said": [{name: row[name] for name in KEPT} for row in rows], "date": today()}
+    with ledgers.opened_to_write(ledgers.path_of(data)) as (ledger, descriptor):
+        ledgers.write(ledger, descriptor, line)
+
+
+def found(ledger, planned):
+    """What the last rehearsal of a plan has said: a dict for each law, or None."""
+    value = digest(planned)
+    lines = [one for one in ledger.lines if one["kind"] == KIND and one["digest"] == value]
+    return lines[-1]["said"] if lines else None
+
+
+def in_words(said):
+    """Lines on what a rehearsal has said, the law of the model first."""
+    first, *others = said
+    lines = [
+        f"worth {first['worth']:.0%} +- {first['worth_se']:.0%} of the rows on {first['samples']} "
+        "simulated twins",
+        f"intervals: {in_short(first)}",
+    ]
+    if others:
+        lines.append("rows that leave the model:")
+    return lines + [f"  {one['law']}: {in_short(one)}" for one in others]
+
+
+def in_short(one):
+    """Verdict and coverage of a law."""
+    cover = f"{one['coverage']:.0%} +- {one['coverage_se']:.0%}"
+    unfit = f", does not fit {one['does_not_fit']} of {one['samples']}" * bool(one["does_not_fit"])
+    return f"{one['honest']} (90 % intervals cover {cover}{unfit})"
