@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+import dpmcmc
 from dpmcmc import cli
 from dpmcmc.evaluation.modes import Mode
 from dpmcmc.release import ledger
 from dpmcmc.release.checked import is_checked
-from dpmcmc.release.own_data import off_by
+from dpmcmc.release.own_data import off_by, only_mode, without_noise
 from dpmcmc.release.reading import read_part
 
 STUDY = """
@@ -215,6 +216,19 @@ def test_an_answer_without_noise_may_be_off_by_what_its_width_explains():
     assert not far.passed and far.found.startswith("by 3.0 posterior sds; rows do not follow")
     assert off_by("it", wider + np.array([0, 6]), mode).passed
     assert not off_by("it", wider + np.array([0, 12]), mode).passed
+
+
+@pytest.mark.parametrize(("law", "passed"), [(None, True), ("wide errors", False)])
+def test_more_far_outcomes_than_the_model_has_fail_without_noise(law, passed):
+    model, rng = dpmcmc.RobustRegression(3, 5000, 1.0), np.random.default_rng(2)
+    theta = model.sample_prior(rng)
+    rows = model.simulate_as(law, rng, theta) if law else model.simulate(rng, theta)
+    target = dpmcmc.Target(model, rows)
+    sampler = dpmcmc.NoisyNewton(4.0, 0.2, [0.1, 0.3, 0.6])
+    _, *far = without_noise("it", sampler, target, only_mode(target))
+    assert [one.passed for one in far] == [passed] * 2
+    assert far[0].tried == "it without its noise: outcomes beyond the model's farthest 10%"
+    assert ("wider errors" in far[0].found) is not passed
 
 
 def test_rare_far_rows_fail_without_noise_and_rows_of_the_model_pass(of_data, check, tmp_path):

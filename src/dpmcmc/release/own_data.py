@@ -29,6 +29,7 @@ from dpmcmc.release.lines import how_to_make
 from dpmcmc.release.plan import Plan, plan, sampler_of
 from dpmcmc.release.reading import import_own, read_part
 from dpmcmc.samplers.chain import run_chain
+from dpmcmc.samplers.far_outcomes import MOST_RATIO
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.one_shot import OneShot
 
@@ -38,6 +39,7 @@ QUIET_DRAWS = 4000
 MOST_OFF = 1.0  # posterior standard deviations, of a component
 FAR = 4.0  # standard deviations that a mean may be off by, beside that
 ADVICE = "; rows do not follow the model, or a bound is too small"
+TOO_MANY = "; take a model with wider errors or heavier tails"
 
 
 def check(name, settings):
@@ -176,14 +178,27 @@ def of_one_shots(entry, planned):
                 True,
             )
         if mode:
-            yield without_noise(name, sampler, target, mode)
+            yield from without_noise(name, sampler, target, mode)
 
 
 def without_noise(name, sampler, target, mode):
-    """The finding about a one-shot method on a target, without its noise."""
+    """Findings about a one-shot method on a target, without its noise."""
     quiet = replace(sampler, noise_scale=QUIET)
     streams = three_streams(seed_sequence("check", name))
-    return off_by(name, run_chain(quiet, target, streams, None, QUIET_DRAWS).positions, mode)
+    chain = run_chain(quiet, target, streams, None, QUIET_DRAWS)
+    yield off_by(name, chain.positions, mode)
+    for far in chain.preparation.far:
+        yield far_outcomes(name, far)
+
+
+def far_outcomes(name, far):
+    """The finding about outcomes that are far out, which no wider bound would mend."""
+    return Finding(
+        f"{name} without its noise: outcomes beyond the model's farthest {far.level:.0%}",
+        f"{far.found:.1%} of the rows{TOO_MANY if far.is_too_much else ''}",
+        f"at most {MOST_RATIO * far.expected:.1%}",
+        not far.is_too_much,
+    )
 
 
 def off_by(name, draws, mode):

@@ -14,6 +14,7 @@ from row_models import PlainLogisticRows
 from test_check_samplers import Right
 
 from dpmcmc.accounting.mechanisms import GaussianMechanism
+from dpmcmc.evaluation.checking import models
 from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.evaluation.checking.samplers import OF_PRIVATE, Checked, for_any_dimension
@@ -495,9 +496,10 @@ OF_MODELS = [
 @pytest.mark.parametrize(
     ("model", "what"), OF_MODELS, ids=[type(model).__name__ for model, _ in OF_MODELS]
 )
-def test_a_wrong_model_is_caught(model, what):
-    findings = check_model(model)
-    assert any(finding.tried == what and finding.passed is False for finding in findings)
+def test_a_wrong_model_is_caught(model, what, monkeypatch):
+    monkeypatch.setattr(models, "CHECKS", [one for one in models.CHECKS if what in one.__doc__])
+    (finding,) = check_model(model)
+    assert finding.tried == what and finding.passed is False
 
 
 def test_what_moves_the_last_digits_of_other_rows_alone_is_seen_by_one_check_alone():
