@@ -12,6 +12,7 @@ from dpmcmc.models.laws import ERRORS, other_errors
 from dpmcmc.models.regression import Regression
 
 MOST = 10.0  # standard deviations of an error: what is clipped there is clipped nowhere
+MOST_LOG = 700.0  # whose exponential is a number, and so is one over it
 CLIPS = 2000
 
 
@@ -41,14 +42,14 @@ class LinearRegression(Regression):
     ) -> np.ndarray:
         """Outcomes (n,) at theta of rows with some covariates (n, d - 1)."""
         errors = rng.standard_normal(len(covariates))
-        return covariates @ theta[:-1] + math.exp(theta[-1]) * errors
+        return covariates @ theta[:-1] + sigma(theta) * errors
 
     def outcomes_as(
         self, law: str, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
     ) -> np.ndarray:
         """Outcomes (n,) with errors of another law and the same variance."""
         errors = ERRORS[law][0](rng, (1, len(covariates)))[0]
-        return covariates @ theta[:-1] + math.exp(theta[-1]) * errors
+        return covariates @ theta[:-1] + sigma(theta) * errors
 
     def log_likelihood_ratio(
         self, theta: np.ndarray, theta_new: np.ndarray, rows: np.ndarray
@@ -60,7 +61,7 @@ class LinearRegression(Regression):
     def gradient(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Gradients of ln p(y|x, theta), (k, d): (e x / sigma, e^2 - 1)."""
         e = self._residuals(theta, rows)
-        return np.vstack([rows[:, 1:].T * (e / math.exp(theta[-1])), e * e - 1]).T
+        return np.vstack([rows[:, 1:].T * (e / sigma(theta)), e * e - 1]).T
 
     def tail_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Probabilities of errors that are as large or larger, to either side, (k,)."""
@@ -74,7 +75,7 @@ class LinearRegression(Regression):
         The slope is E[t e] x x' / sigma^2 for beta, and E[t^2 e^2] - E t^2 for ln sigma; nothing
         between them, since errors are symmetric. c is the largest that the row may have.
         """
-        x = rows[:, 1:] / math.exp(theta[-1])
+        x = rows[:, 1:] / sigma(theta)
         squares = np.einsum("kd,kd->k", x, x)
         table = table_of_clips()
 
@@ -103,7 +104,12 @@ class LinearRegression(Regression):
 
     def _residuals(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """e = (y - x . beta) / sigma of rows, (k,)."""
-        return (rows[:, 0] - rows[:, 1:] @ theta[:-1]) / math.exp(theta[-1])
+        return (rows[:, 0] - rows[:, 1:] @ theta[:-1]) / sigma(theta)
+
+
+def sigma(theta: np.ndarray) -> float:
+    """Standard deviation of errors at theta; a number wherever a search may look."""
+    return math.exp(max(-MOST_LOG, min(theta[-1], MOST_LOG)))
 
 
 @cache

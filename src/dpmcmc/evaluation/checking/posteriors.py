@@ -76,7 +76,7 @@ def bounded_scores_have_mean_zero(case, rng):
 
 
 def outcomes_are_as_seldom_far(case, rng):
-    """Simulated at theta: outcomes are far out no more often than tail_probabilities say.
+    """Simulated at theta: outcomes are as seldom far out as it says.
 
     With levels a, at most a of the rows have a probability of a or less. It may be fewer where
     outcomes are discrete.
