@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmcmc import LogisticRegression, RobustRegression, Target
+from dpmcmc import LinearRegression, LogisticRegression, RobustRegression, Target
 
 LOGISTIC = LogisticRegression(3, 200, prior_variance=1.0, covariate_bound=2.0)
 ROBUST = RobustRegression(3, 200, prior_variance=2.0, covariate_bound=2.0, degrees=5, scale=0.5)
+LINEAR = LinearRegression(3, 200, prior_variance=1.0)
 THETA, OTHER = np.array([0.4, -1.0, 0.3]), np.array([-0.2, 0.1, 0.9])
 
 
@@ -63,6 +64,16 @@ def test_far_thetas_leave_ratios_finite():
     signs = 2 * rows[:, 0] - 1
     m, m_new = (signs * (rows[:, 1:] @ theta) * 1e4 for theta in (THETA, OTHER))
     np.testing.assert_allclose(ratios, np.minimum(m_new, 0) - np.minimum(m, 0), atol=0.7)
+
+
+@pytest.mark.parametrize("log_sigma", [-1e4, 1e4])
+def test_a_search_may_look_at_any_spread_of_errors(log_sigma):
+    """That the errors are so narrow, or so wide, is never a good guess."""
+    near, far = np.array([0.4, -1.0, 0.3]), np.array([0.4, -1.0, log_sigma])
+    rows = LINEAR.simulate(np.random.default_rng(4), near)
+    with np.errstate(over="ignore"):
+        assert LINEAR.log_likelihood_ratio(near, far, rows).sum() < -1e5
+        assert not np.isnan(LINEAR.gradient(far, rows)).any()
 
 
 def test_covariates_of_a_file_are_scaled_back_row_by_row():

@@ -588,6 +588,7 @@ def test_settings_are_published_without_folders():
         "information_ratio": None,
         "noise_scale": None,
         "start": 0.0,
+        "fit_share": 0.03,
     }
 
 
