@@ -8,7 +8,6 @@ neither who solves a task nor who scores it needs the code of the model.
 
 import inspect
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from string import Template
@@ -23,18 +22,13 @@ from dpmcmc.configuration.catalogue import CATALOGUE, read_study
 from dpmcmc.configuration.entries import read_model
 from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, read_config
 from dpmcmc.data_files import READERS, DataError, DataFile
-from dpmcmc.evaluation import scores
+from dpmcmc.evaluation import references, scores
 from dpmcmc.files import JobError, read_json, read_npy, replacing, write_json
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.random_streams import generator
 
 RELATION = "one row is replaced by another; the number of rows is public"
-REFERENCES = {
-    "grid": "dpmcmc.evaluation.grid",
-    "long-run": "dpmcmc.evaluation.long_run",
-    "normal": "dpmcmc.evaluation.independence",
-}
 TEXT = """\
 # Task $task
 
@@ -205,8 +199,7 @@ def posterior(entry, seed, number, size):
         if entry.reference == "exact":
             draws = model.sample_posterior(rng, data, size)
         else:
-            sample = import_module(REFERENCES[entry.reference]).sample
-            draws = sample(rng, Target(model, data), size)
+            draws = references.sample(entry.reference, rng, Target(model, data), size)
     except (NotImplementedError, JobError) as error:
         raise JobError(f"models.{entry.id}: {error}") from None
     return (data.T if isinstance(model, ExponentialFamily) else data), draws

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import erf, erfc
 
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
-from dpmcmc.models.laws import ERRORS, other_errors
+from dpmcmc.models.laws import ERRORS, Law, normal, other_errors
 from dpmcmc.models.regression import Regression
 
 MOST = 10.0  # standard deviations of an error: what is clipped there is clipped nowhere
@@ -41,14 +41,19 @@ class LinearRegression(Regression):
         self, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
     ) -> np.ndarray:
         """Outcomes (n,) at theta of rows with some covariates (n, d - 1)."""
-        errors = rng.standard_normal(len(covariates))
-        return covariates @ theta[:-1] + sigma(theta) * errors
+        return self._outcomes_by(normal, rng, theta, covariates)
 
     def outcomes_as(
         self, law: str, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
     ) -> np.ndarray:
         """Outcomes (n,) with errors of another law and the same variance."""
-        errors = ERRORS[law][0](rng, (1, len(covariates)))[0]
+        return self._outcomes_by(ERRORS[law][0], rng, theta, covariates)
+
+    def _outcomes_by(
+        self, law: Law, rng: np.random.Generator, theta: np.ndarray, covariates: np.ndarray
+    ) -> np.ndarray:
+        """Outcomes (n,) at theta with standardised errors of a law."""
+        errors = law(rng, (1, len(covariates)))[0]
         return covariates @ theta[:-1] + sigma(theta) * errors
 
     def log_likelihood_ratio(

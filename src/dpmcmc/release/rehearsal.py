@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from tqdm import tqdm
 
-from dpmcmc.evaluation import grid, importance, long_run, scores
+from dpmcmc.evaluation import importance, references, scores
 from dpmcmc.evaluation.independence import NotNearlyNormal
 from dpmcmc.evaluation.metrics import kept_draws
 from dpmcmc.files import JobError
@@ -32,7 +32,7 @@ EXACT_DRAWS = 1000
 OF_MODEL = "the model itself"
 LEFT_OUT = "left out"  # twins whose posterior is not nearly normal
 OWN_LAW = "rows of the model"
-REFERENCES = {"grid": grid.sample, "long-run": long_run.sample}
+REFERENCES = ("grid", "long-run")  # for posteriors that are not nearly normal
 MOST_TWINS = 1000  # that a rehearsal is advised to take
 BAR_AFTER = 2  # seconds: then a bar shows how many twins are done, if a terminal is there
 NO_INTERVALS = "no intervals"  # verdict where any twin has none of its own
@@ -117,7 +117,7 @@ def exact_draws(rng, target, reference=None):
     except NotNearlyNormal:
         if reference not in REFERENCES:
             raise
-        return REFERENCES[reference](rng, target, EXACT_DRAWS), f"reference: {reference}"
+        return references.sample(reference, rng, target, EXACT_DRAWS), f"reference: {reference}"
 
 
 def released(plan, sampler, target, labels):

@@ -7,20 +7,16 @@ import numpy as np
 from msgspec.structs import replace
 
 from dpmcmc import registry
+from dpmcmc.evaluation import references
 from dpmcmc.files import JobError, read_npy, replacing
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.random_streams import generator
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import of_each, of_seed, truth
 
-# Modules that few data sets and references need, imported by name when they do: they bring pandas
-# and SciPy, which the digests of all others (`workflow/rules/common.smk`) so do without.
+# A module that few data sets need, imported by name when they do: it brings pandas, which the
+# digests of all others (`workflow/rules/common.smk`) so do without.
 FILES = "dpmcmc.data_files"
-REFERENCES = {
-    "grid": "dpmcmc.evaluation.grid",
-    "long-run": "dpmcmc.evaluation.long_run",
-    "normal": "dpmcmc.evaluation.independence",
-}
 
 
 def dataset(spec: specs.Dataset, output):
@@ -113,7 +109,6 @@ def draw_reference(rng, spec, model, data):
     try:
         if not spec.reference:
             return model.sample_posterior(rng, data, spec.draws)
-        module = import_module(REFERENCES[spec.reference])
-        return module.sample(rng, Target(model, data), spec.draws)
+        return references.sample(spec.reference, rng, Target(model, data), spec.draws)
     except (NotImplementedError, JobError) as error:
         raise JobError(f"model {spec.model}: {error}") from None

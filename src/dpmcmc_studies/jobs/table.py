@@ -81,7 +81,7 @@ def text_of(spec, is_ordered=False):
 def modules_of(spec):
     """Modules of what settings name: classes, an accountant, a kind of reference sample."""
     from dpmcmc.accounting.accountants import module_name
-    from dpmcmc_studies.jobs.data import REFERENCES
+    from dpmcmc.evaluation.references import MODULES
 
     parts = [spec, spec.get("twins", {}), spec.get("budget", {})]
     parts += [cell for cell in spec.get("cells", []) if isinstance(cell, dict)]
@@ -89,7 +89,7 @@ def modules_of(spec):
     modules = [registry.module_of(entry["class"]) for entry in entries if "class" in entry]
     modules += [module_name(part["accountant"]) for part in parts if part.get("accountant")]
     kinds = [part.get("reference") for part in parts]
-    return modules + [REFERENCES[kind] for kind in REFERENCES if kind in kinds]
+    return modules + [MODULES[kind] for kind in MODULES if kind in kinds]
 
 
 def file_reader(study, of, key="file"):
