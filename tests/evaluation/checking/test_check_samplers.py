@@ -638,3 +638,8 @@ def test_a_repetition_on_the_same_rows_is_the_same_and_leaves_the_streams_as_the
         other, _ = sampler.step(plain, other, target)  # as if nobody had watched
         assert np.array_equal(other.position, step.state.position)
         state = step.state
+
+
+def test_a_list_for_the_components_becomes_one_number_and_no_other_list_does():
+    sampler = NoisyNewton(1.0, 0.5, [0.4, 0.6], start=[0.5, 1.0])
+    assert for_any_dimension(sampler) == NoisyNewton(1.0, 0.5, [0.4, 0.6], start=0.5)

@@ -5,6 +5,7 @@ about 0.2: settings such as a step size should be set for that.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cache, cached_property
 from itertools import zip_longest
@@ -71,15 +72,18 @@ def check_move(move, seed=0):
 
 
 def for_any_dimension(settings):
-    """Settings with one number for all components in place of a list of them."""
-    changed = {}
+    """Settings with one number for all components in place of a list of them.
+
+    A list stays where the setting cannot be one number, as shares of a budget cannot.
+    """
     for field in fields(settings):
         value = getattr(settings, field.name)
         if isinstance(value, list) and value and isinstance(value[0], float | int):
-            changed[field.name] = value[0]
+            with suppress(ValueError):
+                settings = replace(settings, **{field.name: value[0]})
         elif isinstance(value, Move):
-            changed[field.name] = for_any_dimension(value)
-    return replace(settings, **changed)
+            settings = replace(settings, **{field.name: for_any_dimension(value)})
+    return settings
 
 
 class Checked:
