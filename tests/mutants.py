@@ -470,7 +470,7 @@ MUTANTS = [
     Mutant(
         "noisy Newton: far outcomes are counted beside the budget",
         "dpmcmc/samplers/noisy_newton.py",
-        "math.sqrt(1 - self.fit_share * far_outcomes.has_tails(model))",
+        "math.sqrt(1 - self.share_of_fit(model))",
         "math.sqrt(1)",
         "samplers/test_far_outcomes.py",
     ),

@@ -12,7 +12,9 @@ STUDY = """
 study: twins
 models:
   normal: {kind: Gaussian, num_rows: 2000, prior_variance: 1, covariance: [[1]], true_position: [0]}
+  counts: {kind: PoissonRegression, num_rows: 2000, dimension: 2, prior_variance: 0.25}
 algorithms:
+  noisy-newton: {sampler: NoisyNewton, accountant: gaussian}
   penalty:
     sampler: DPPenalty
     move: GaussianWalk
@@ -30,8 +32,8 @@ def plans(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text(STUDY)
 
-    def of(algorithm, *epsilons, start=None, draws=400, rows=None):
-        part = read_part("study.yaml", "normal", algorithm, rows)
+    def of(algorithm, *epsilons, start=None, draws=400, rows=None, model="normal"):
+        part = read_part("study.yaml", model, algorithm, rows)
         return [plan(part, epsilon, 5e-5, 1, start, draws) for epsilon in epsilons]
 
     return of
@@ -113,6 +115,12 @@ def test_twins_whose_statement_would_say_that_it_does_not_fit_are_counted(plans)
     assert not row["does_not_fit"]
     text = table([row | {"does_not_fit": 2}])
     assert "; does not fit: 2 of 3\n" in text and "intervals do not hold" in text
+
+
+def test_twins_with_too_many_far_outcomes_are_counted(plans):
+    rows = rehearsal(plans("noisy-newton", 4, model="counts"), 3)
+    unfit = {row["law"]: row["does_not_fit"] for row in rows}
+    assert unfit["overdispersed counts"] == 3 and unfit[OWN_LAW] == 0
 
 
 def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):

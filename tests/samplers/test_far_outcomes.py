@@ -7,6 +7,7 @@ import pytest
 
 import dpmcmc
 from dpmcmc import streams
+from dpmcmc.models.model import Model
 from dpmcmc.samplers.far_outcomes import LEVELS, SENSITIVITY, Far, counts
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.one_shot import does_fit
@@ -103,6 +104,16 @@ def test_outcomes_are_as_seldom_far_as_the_levels_say():
         for level, found in zip(LEVELS, counts(model, theta, rows), strict=True):
             sd = math.sqrt(number * level * (1 - level))
             assert abs(found - number * level) < 4 * sd
+
+
+def test_a_model_that_cannot_simulate_lets_one_expect_the_levels():
+    class Mute(dpmcmc.RobustRegression):
+        simulate = Model.simulate
+
+    rows = ROBUST.simulate(np.random.default_rng(0), np.zeros(4))
+    sampler = NoisyNewton(4.0, 0.2, [0.1, 0.3, 0.6], noise_scale=4.0)
+    _, info = sampler.prepare(streams(0), dpmcmc.Target(Mute(4, ROWS, 1.0), rows))
+    assert [far.expected for far in info.far] == [*LEVELS]
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ class CovariateModel(NormalPrior, RowsModel):
         return names
 
     def check_columns(self, columns: Sequence[str]) -> None:
-        """Refuse another number of columns, and names beside those of the settings."""
+        """Refuse a wrong number of columns, and columns where the settings name them already."""
         if self.columns and tuple(columns) != self.columns:
             raise ValueError("columns: must be left out, because outcome and covariates name them")
         if len(columns) != 1 + self.num_covariates:

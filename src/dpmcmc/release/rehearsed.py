@@ -1,8 +1,8 @@
-"""What a rehearsal has said of a release: lines of the ledger, which the release finds again.
+"""Verdicts of rehearsals: lines of the ledger, which a later release looks up.
 
-A rehearsal reads no data. Its line has a digest of all that it ran: model, method, its settings,
-epsilon, delta, number of draws, and the package. A release with the same digest prints the verdict,
-and its statement has it.
+A rehearsal reads no data. Its line in the ledger has a digest of all that it ran: model, method,
+settings, epsilon, delta, number of draws, and the package. A release with the same digest prints
+the verdict, and its statement has it.
 """
 
 import hashlib

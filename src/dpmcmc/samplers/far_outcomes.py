@@ -20,6 +20,7 @@ LEVELS = (0.1, 0.01)  # probabilities, under the model, of an outcome as far out
 SENSITIVITY = math.sqrt(len(LEVELS))
 MOST_RATIO = 1.5  # of the share of far outcomes to what is expected
 SURE = 3.0  # standard deviations by which it must be more than that
+ROWS_AT_ONCE = 2**14
 
 
 class Far(NamedTuple):
@@ -42,7 +43,7 @@ def are_too_many(far: Iterable[Far]) -> bool:
 
 
 def has_tails(model: Model) -> bool:
-    """Whether a model says how far out outcomes are."""
+    """True if the class of a model defines `tail_probabilities`."""
     return type(model).tail_probabilities is not Model.tail_probabilities
 
 
@@ -65,14 +66,18 @@ def counts(model: Model, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
     ValueError
         If the model returns an array of another shape.
     """
-    with np.errstate(all="ignore"):
-        tails = np.asarray(model.tail_probabilities(theta, rows))
-    if tails.shape != (len(rows),):
-        raise ValueError(
-            f"{type(model).__name__}.tail_probabilities: must return an array of shape "
-            f"({len(rows)},), not {tails.shape}"
-        )
-    return np.array([np.count_nonzero(tails <= level) for level in LEVELS], dtype=float)
+    found = np.zeros(len(LEVELS))
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[start : start + ROWS_AT_ONCE]
+        with np.errstate(all="ignore"):
+            tails = np.asarray(model.tail_probabilities(theta, some))
+        if tails.shape != (len(some),):
+            raise ValueError(
+                f"{type(model).__name__}.tail_probabilities: must return an array of shape "
+                f"({len(some)},), not {tails.shape}"
+            )
+        found += [np.count_nonzero(tails <= level) for level in LEVELS]
+    return found
 
 
 def compared(

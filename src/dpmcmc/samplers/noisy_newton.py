@@ -184,16 +184,21 @@ class NoisyNewton(OneShot):
 
     def noise_of_steps(self, model: Model) -> float:
         """`noise` of all steps together."""
-        return self.noise / math.sqrt(1 - self.fit_share * far_outcomes.has_tails(model))
+        return self.noise / math.sqrt(1 - self.share_of_fit(model))
+
+    def share_of_fit(self, model: Model) -> float:
+        """`fit_share`, or 0 for a model without `tail_probabilities`."""
+        return self.fit_share if far_outcomes.has_tails(model) else 0.0
 
     def far_outcomes(
         self, rng: Streams, target: Target, belief: Normal, twins: Twins
     ) -> tuple[Far, ...]:
         """Outcomes that are far out at the answer, and how many the model lets one expect there."""
         model, theta = target.model, belief.mean
-        if not (self.fit_share and far_outcomes.has_tails(model) and twins.can_simulate):
+        share = self.share_of_fit(model)
+        if not share:
             return ()
-        noise = self.noise / math.sqrt(self.fit_share)
+        noise = self.noise / math.sqrt(share)
         found = far_outcomes.measured(rng, model, theta, rows_of(target), noise)
         expected = twins.far_outcomes(theta, belief)
         return far_outcomes.compared(expected, found, target.num_rows, noise)

@@ -18,6 +18,7 @@ from dpmcmc.likelihoods.information import rows_at_once
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.in_blocks import BLOCK
 from dpmcmc.models.rows import RowsModel
+from dpmcmc.samplers.far_outcomes import ROWS_AT_ONCE as ROWS_OF_TAILS
 from dpmcmc.samplers.far_outcomes import has_tails
 
 CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 0.5)  # of missing values
@@ -117,7 +118,7 @@ def functions_of_rows(case, rng):
         functions.append(Function(lambda rows: scores(model, a, rows), rows, most))
     if has_tails(model):
         rows = np.moveaxis(case.target.data, row_axis(model), 0)
-        most = sizes(n, max(n, BLOCK))
+        most = sizes(n, ROWS_OF_TAILS)
         functions.append(Function(lambda rows: model.tail_probabilities(a, rows), rows, most))
     if not functions:
         raise NotTried("check does not know which of its functions read rows")
