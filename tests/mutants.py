@@ -559,6 +559,27 @@ MUTANTS = [
         "samplers/test_safe_radius.py",
     ),
     Mutant(
+        "noisy columns: each column spends the whole budget",
+        "dpmcmc/samplers/noisy_columns.py",
+        "noise = self.noise * math.sqrt(model.num_columns)  # of each column",
+        "noise = self.noise",
+        "samplers/test_noisy_columns.py",
+    ),
+    Mutant(
+        "noisy columns: squares move as values do",
+        "dpmcmc/samplers/column_scale.py",
+        "SQUARES_SENSITIVITY = CLIP**2",
+        "SQUARES_SENSITIVITY = CLIP",
+        "samplers/test_noisy_columns.py",
+    ),
+    Mutant(
+        "noisy columns: laws as if columns had variance 1",
+        "dpmcmc/samplers/column_laws.py",
+        "values = (values - place.mean) / place.sd",
+        "values = values + 0 * place.mean",
+        "samplers/test_noisy_columns.py",
+    ),
+    Mutant(
         "far rows: directions of length up to sqrt(m)",
         "dpmcmc/samplers/safe_radius.py",
         "unit / np.maximum(lengths, 1.0)",

@@ -24,6 +24,7 @@ from dpmcmc.models.gaussian import RandomGaussian as RandomGaussian
 from dpmcmc.models.gaussian_mixture import GaussianMixture as GaussianMixture
 from dpmcmc.models.linear_regression import LinearRegression as LinearRegression
 from dpmcmc.models.model import Model as Model
+from dpmcmc.models.normal_columns import NormalColumns as NormalColumns
 from dpmcmc.models.poisson_regression import PoissonRegression as PoissonRegression
 from dpmcmc.models.regression import LogisticRegression as LogisticRegression
 from dpmcmc.models.regression import RobustRegression as RobustRegression
@@ -58,6 +59,7 @@ from dpmcmc.samplers.moves import GaussianWalk as GaussianWalk
 from dpmcmc.samplers.moves import GuidedWalk as GuidedWalk
 from dpmcmc.samplers.moves import Move as Move
 from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
+from dpmcmc.samplers.noisy_columns import NoisyColumns as NoisyColumns
 from dpmcmc.samplers.noisy_histogram import NoisyHistogram as NoisyHistogram
 from dpmcmc.samplers.noisy_newton import NoisyNewton as NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics as NoisyStatistics

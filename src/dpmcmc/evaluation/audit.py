@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta, norm
 
 from dpmcmc.accounting import certified
 from dpmcmc.accounting.gaussian import total_mu
@@ -237,7 +236,9 @@ def audit(case, seed, runs, delta, confidence=0.999, target_class=Target, noise=
         deliberate error.
     """
     n = case.rows.size
-    targets = [target_class(gaussian_model(n), x[None]) for x in (case.rows, case.neighbour)]
+    model = case.sampler.model_of_checks(gaussian_model(n))
+    both = [model.statistics(x[:, None]) for x in (case.rows, case.neighbour)]
+    targets = [target_class(model, data) for data in both]
     for target in targets:
         target.likelihood_power = case.likelihood_power
     by_values, by_positions, watched = [], [], Noise()
@@ -286,6 +287,8 @@ def mu_of_scores(p_scores, q_scores, error):
 
 def probability_bounds(p_count, q_count, runs, error):
     """Clopper-Pearson bounds: of p from below and of q from above."""
+    from scipy.stats import beta  # which takes a second to import
+
     p_low = np.where(p_count > 0, beta.ppf(error, p_count, runs - p_count + 1), 0.0)
     q_high = np.where(q_count < runs, beta.ppf(1 - error, q_count + 1, runs - q_count), 1.0)
     return p_low, q_high
@@ -293,6 +296,8 @@ def probability_bounds(p_count, q_count, runs, error):
 
 def mu_bound(p_count, q_count, runs, error):
     """Phi^-1(p) - Phi^-1(q) with bounds of p from below and of q from above."""
+    from scipy.stats import norm
+
     p_low, q_high = probability_bounds(p_count, q_count, runs, error)
     return np.where((p_low > 0) & (q_high < 1), norm.ppf(p_low) - norm.ppf(q_high), -np.inf)
 

@@ -5,21 +5,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from msgspec import Meta
 
 from dpmcmc.models.laws import Law, normal, rare
 from dpmcmc.models.normal_prior import NormalPrior
 from dpmcmc.models.rows import RowsModel
-from dpmcmc.settings import Number, Numbers, Positive, Positives
+from dpmcmc.models.units import Centres, Name, Names, Scales, check_numbers, numbers_of
 
 INTERCEPT = "intercept"  # its name
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Names = Annotated[list[Name], Meta(min_length=1)]
-Centres = Number | Numbers | dict[str, Number]  # of all covariates, of each, or by name
-Scales = Positive | Positives | dict[str, Positive]
 
 # Names of laws of rows that every regression has beside its own.
 RARE, LEVELLED = "rare covariates", "effects that level off"
@@ -100,27 +95,12 @@ class CovariateModel(NormalPrior, RowsModel):
                 f"dimension: must be at least {least}, for {of_what}, not {self.dimension}"
             )
         for name in ("centres", "scales"):
-            self._check_numbers(name, getattr(self, name))
+            given = getattr(self, name)
+            check_numbers(name, given, self.num_covariates, self.covariates, "covariate")
         if np.any(self._centres) and not self.intercept:
             raise ValueError(
                 "centres: must be 0 without intercept: true, which takes up what they shift"
             )
-
-    def _check_numbers(self, name: str, given: Centres) -> None:
-        """Refuse a list of another length, and a map of other names."""
-        count = self.num_covariates
-        if isinstance(given, list) and len(given) != count:
-            raise ValueError(f"{name}: must be {count}, one for each covariate, not {len(given)}")
-        if not isinstance(given, dict):
-            return
-        if self.covariates is None:
-            raise ValueError(f"{name}: must be a number or a list where covariates has no names")
-        if given.keys() != set(self.covariates):
-            raise ValueError(
-                f"{name}: must name {', '.join(self.covariates)}, not {', '.join(given)}"
-            )
-        if "class" in given:
-            raise ValueError(f"{name}: must be a list where a column has the name class")
 
     def _components(self, covariates: str) -> str:
         """What theta has components for, in words."""
@@ -169,17 +149,11 @@ class CovariateModel(NormalPrior, RowsModel):
 
     @cached_property
     def _centres(self) -> np.ndarray:
-        return self._numbers(self.centres)
+        return numbers_of(self.centres, self.num_covariates, self.covariates)
 
     @cached_property
     def _scales(self) -> np.ndarray:
-        return self._numbers(self.scales)
-
-    def _numbers(self, given: Centres) -> np.ndarray:
-        """A number for each covariate, (p,)."""
-        if isinstance(given, dict):
-            given = [given[name] for name in self.covariates or ()]
-        return np.broadcast_to(np.asarray(given, dtype=float), self.num_covariates)
+        return numbers_of(self.scales, self.num_covariates, self.covariates)
 
     def prepare(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the model from those of a file, of at most the bound's length."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpmcmc.likelihoods.bounded_scores import Scores
-from dpmcmc.models.covariates import CovariateModel, Names
+from dpmcmc.models.covariates import CovariateModel
 from dpmcmc.models.regression import Labels, check_labels, in_words, places_among
 from dpmcmc.models.softmax import scores_of_classes
+from dpmcmc.models.units import Names
 from dpmcmc.settings import Bound, Positive, Rows
 
 

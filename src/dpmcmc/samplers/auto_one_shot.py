@@ -7,6 +7,8 @@ from typing import Any
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
+from dpmcmc.models.normal_columns import NormalColumns
+from dpmcmc.samplers.noisy_columns import NoisyColumns
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot
@@ -20,7 +22,8 @@ from dpmcmc.settings import Noise, Number, Numbers, Part, Positive, Positives, S
 class AutoOneShot(OneShot):
     """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for all other models.
 
-    A study with models of both kinds can start all its chains with it.
+    For `NormalColumns` it is `NoisyColumns`. A study with models of several kinds can start all its
+    chains with it.
 
     Attributes
     ----------
@@ -57,8 +60,10 @@ class AutoOneShot(OneShot):
         """Those of the sampler for the model."""
         return self.sampler_for(model).chosen_settings(model)
 
-    def sampler_for(self, model: Model) -> NoisyStatistics | NoisyNewton:
-        """`NoisyStatistics` or `NoisyNewton`."""
+    def sampler_for(self, model: Model) -> NoisyStatistics | NoisyColumns | NoisyNewton:
+        """The sampler of the model's kind."""
+        if isinstance(model, NormalColumns):
+            return self._columns
         return self._statistics if isinstance(model, ExponentialFamily) else self._newton
 
     @cached_property
@@ -70,6 +75,10 @@ class AutoOneShot(OneShot):
             first_radius=self.first_radius,
             row_laws=self.row_laws,
         )
+
+    @cached_property
+    def _columns(self) -> NoisyColumns:
+        return NoisyColumns(self.noise_scale, "narrow" if self.row_laws == "narrow" else "wide")
 
     @cached_property
     def _newton(self) -> NoisyNewton:

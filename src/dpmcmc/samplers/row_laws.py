@@ -9,7 +9,7 @@ laws that say otherwise.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -37,6 +37,17 @@ class Laws(NamedTuple):
     skew: np.ndarray  # (L,): of a component of the mean skew vector, root mean square
     tails: np.ndarray  # (L, 3): share of the rows farther than sqrt(m) + EDGES
     biases: np.ndarray  # (L, 16): of a component of the clipped mean, with radii sqrt(m) + OFFSETS
+    # Of rows that have the laws' own variance in place of the normal one, or None.
+    moments: "Moments | None" = None
+
+
+class Moments(NamedTuple):
+    """Second moments of laws about their means, for each radius: of g = min(r, R) / slope."""
+
+    squares: np.ndarray  # (L, 16): of g
+    signed: np.ndarray  # (L, 16): of g and the skew vector
+    skews: np.ndarray  # (L,): of the skew vector
+    log_sds: np.ndarray  # (L,): ln of the standard deviation
 
 
 class Family(NamedTuple):
@@ -152,16 +163,28 @@ def laws(size: int, breadth: RowLaws) -> Laws:
         clipped = (inside + radii * outside) / k
         return skew, shares_beyond(lengths, edges), centre + clipped / slopes
 
-    of_normal = known(normal(rng, size, k), Family([], is_symmetric=True))
+    skew, tails, biases = grown(rng, size, k, families(size, breadth), known)
+    return Laws(skew, tails, biases)
+
+
+def grown(
+    rng: np.random.Generator,
+    size: int,
+    num_rows: int,
+    families: list[Family],
+    known: Callable[[np.ndarray, Family], tuple[Any, ...]],
+) -> Iterator[np.ndarray]:
+    """What is known of all laws, by that of rows (m, k) of each; laws of a family are mixed."""
+    of_normal = known(normal(rng, size, num_rows), Family([], is_symmetric=True))
     found: list[tuple[Any, ...]] = []
-    for family in families(size, breadth):
+    for family in families:
         members = [of_normal] if family.has_normal else []
-        members += [known(draw(rng, size, k), family) for draw in family.draws]
+        members += [known(draw(rng, size, num_rows), family) for draw in family.draws]
         for one, other in pairwise(members):
             for w in np.arange(BETWEEN) / BETWEEN:
                 found.append(tuple((1 - w) * a + w * b for a, b in zip(one, other, strict=True)))
         found.append(members[-1])
-    return Laws(*(np.array(values) for values in zip(*found, strict=True)))
+    return (np.array(values) for values in zip(*found, strict=True))
 
 
 def polar(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

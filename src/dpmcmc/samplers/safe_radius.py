@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmcmc.samplers.row_laws import EDGES, OFFSETS, Laws, skew_switch, slope
+from dpmcmc.samplers.row_laws import EDGES, OFFSETS, Laws, Moments, skew_switch, slope
 
 ROWS_AT_ONCE = 4096
 SKEW_SENSITIVITY = 2.0  # of a sum of signed unit vectors
@@ -34,7 +34,7 @@ class FarRows(NamedTuple):
 
     skew: np.ndarray  # (m,): mean direction, with the other sign for rows that are near
     skew_sd: float  # standard deviation of the noise in each of its components
-    tails: np.ndarray  # (3,): share of the rows farther than s (sqrt(m) + EDGES)
+    tails: np.ndarray  # (k,): share of the rows farther than s (sqrt(m) + edges)
     shell_sd: float  # of the noise in the share of each shell
     centre_error: float  # mean variance of a component of the centre
 
@@ -59,12 +59,18 @@ class SafeRadius(NamedTuple):
     ratio_variance: float  # by the noise of the skew vector
     bias: float  # the largest that is left, of a component
     misfit: float  # how far the nearest law is, in standard deviations
+    log_sd: float = 0.0  # ln of the rows' standard deviation, by the laws that fit
+    log_sd_off: float = 0.0  # the largest that it may be off by
 
 
 def sums_of_far_rows(
-    data: np.ndarray, centre: np.ndarray, whiten: np.ndarray, spread: float
+    data: np.ndarray,
+    centre: np.ndarray,
+    whiten: np.ndarray,
+    spread: float,
+    edges: np.ndarray = EDGES,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sum (m,) of signed directions, and number of rows in each shell of far ones, (3,).
+    """Sum (m,) of signed directions, and number of rows in each shell of far ones, (k,).
 
     Parameters
     ----------
@@ -75,9 +81,11 @@ def sums_of_far_rows(
         W.
     spread : float
         s.
+    edges : (k,) array
+        Of the shells, beyond sqrt(m), for s = 1.
     """
     m = len(whiten)
-    switch, edges = spread * skew_switch(m), spread * (math.sqrt(m) + EDGES)
+    switch, edges = spread * skew_switch(m), spread * (math.sqrt(m) + edges)
     total, beyond = np.zeros(m), np.zeros(len(edges))
     for first in range(0, data.shape[1], ROWS_AT_ONCE):
         with np.errstate(all="ignore"):
@@ -141,19 +149,39 @@ def safe_radius(far: FarRows, laws: Laws, num_rows: int, power: float, noise: fl
         for ratio in (fitted, 0.0):
             left = float(np.abs(biases[:, j] - ratio * skew).max())
             bias = max(left, LEAST_BIAS * abs(ratio) * component)
-            rows = (radius.square - 2 * ratio * radius.signed + ratio**2) / m / power
+            rows = largest_variance(radius, laws.moments, fits, j, ratio) / m / power
             of_ratio = (ratio * far.skew_sd) ** 2
             of_noise = (2 * radius.radius * noise / (n * radius.slope)) ** 2
             error = rows / n + of_noise + of_ratio + bias**2
             found = SafeRadius(radius.radius, radius.slope, ratio, rows, of_ratio, bias, misfit)
-            tried.append((error, found))
+            tried.append((error, found._replace(**sds_of(laws, fits, weights))))
     least = min(error for error, _ in tried)
     return [found for error, found in tried if error <= MARGIN * least][-1]
 
 
+def largest_variance(
+    radius: Radius, moments: Moments | None, fits: np.ndarray, j: int, ratio: float
+) -> float:
+    """Of a row's g with the j-th radius less `ratio` times the skew vector, over laws that fit."""
+    if moments is None:
+        return radius.square - 2 * ratio * radius.signed + ratio**2
+    squares, signed = moments.squares[fits, j], moments.signed[fits, j]
+    return float((squares - 2 * ratio * signed + ratio**2 * moments.skews[fits]).max())
+
+
+def sds_of(laws: Laws, fits: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    """What laws that fit say of the rows' standard deviation, where it is their own."""
+    if laws.moments is None:
+        return {}
+    logs = laws.moments.log_sds[fits]
+    mean = float(weights @ logs / weights.sum())
+    off = max(float(np.abs(logs - mean).max()), LEAST_BIAS * abs(mean))
+    return {"log_sd": mean, "log_sd_off": off}
+
+
 def off_by_tails(far: FarRows, laws: Laws, num_rows: int) -> np.ndarray:
     """How far the tails are from those of each law, (L,): a sum of squares in its variances."""
-    of_noise = far.shell_sd**2 * np.arange(len(EDGES), 0, -1)
+    of_noise = far.shell_sd**2 * np.arange(len(far.tails), 0, -1)
     of_rows = laws.tails * (1 - laws.tails) / num_rows
     of_laws = (TOLERANCE * laws.tails) ** 2
     return ((far.tails - laws.tails) ** 2 / (of_noise + of_rows + of_laws)).sum(axis=1)

@@ -133,6 +133,13 @@ class Sampler(Settings, ABC):
         """
         return {}
 
+    def model_of_checks(self, model: "Model") -> "Model":
+        """The model that `check` tries it on, in place of an exponential family; by default that.
+
+        For samplers of one kind of model alone. The number of rows stays.
+        """
+        return model
+
     def dp_event(self, num_rows: int, iterations: int, likelihood_power: float = 1.0) -> Any:
         """All that a chain releases, as an event that accountants of dp_accounting price.
 

@@ -38,6 +38,7 @@ from dpmcmc.samplers.metropolis import Metropolis
 from dpmcmc.samplers.minibatch_barker import MinibatchBarker, UnitCorrection
 from dpmcmc.samplers.minibatch_dp_penalty import MinibatchDPPenalty
 from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, OneComponentWalk
+from dpmcmc.samplers.noisy_columns import NoisyColumns
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.private_start import PrivateStart
@@ -79,6 +80,7 @@ PREPARING = [
     PrivateStart(DPPenalty(GaussianWalk(0.8), 0.5, 1.0), NoisyStatistics()),
     NoisyNewton(3.0, 0.3, [0.1, 0.3, 0.6]),
     AutoOneShot(),
+    NoisyColumns(),
     DPVI(gradient_clip_bound=3.0, num_steps=10),
     DPVI(gradient_clip_bound=3.0, num_steps=10, batch_size=20, family="full-rank"),
 ]

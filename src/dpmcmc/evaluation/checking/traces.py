@@ -160,7 +160,8 @@ def traces(sampler, batch_size, seed):
     found = []
     for i, (factor, power) in enumerate(SIZES):
         num_rows = factor * max(batch_size or ROWS, LEAST_ROWS)
-        model, rng = banana(num_rows, power), np.random.default_rng([seed, 2, i])
+        model = sampler.model_of_checks(banana(num_rows, power))
+        rng = np.random.default_rng([seed, 2, i])
         data = model.simulate(rng)
         for j, rows in enumerate(worst_rows(data)):
             decides = True

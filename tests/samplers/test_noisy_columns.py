@@ -1,0 +1,125 @@
+"""Noisy columns: what they cost, and that means are covered whatever the scale and the law."""
+
+import math
+
+import numpy as np
+import pytest
+from test_samplers import streams
+
+import dpmcmc
+from dpmcmc.evaluation.recording import RecordedStreams
+from dpmcmc.samplers.column_laws import laws_of_columns
+from dpmcmc.samplers.column_scale import (
+    Place,
+    bins_of,
+    clipped_sums,
+    counts,
+    first_place,
+    matched,
+    normal_moments,
+)
+from dpmcmc.samplers.noisy_columns import NoisyColumns
+from dpmcmc.samplers.one_shot import MOST_MISFIT
+
+N = 10_000
+LAWS = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "exponential": lambda rng, shape: rng.standard_exponential(shape) - 1,
+    "binary": lambda rng, shape: ((rng.random(shape) < 0.3) - 0.3) / math.sqrt(0.21),
+}
+HOSTILE = [0.0, 1e-320, 1.0, -1.0, 3.0, -3.0, 50.0, 1e200, -1e308, np.nan, np.inf, -np.inf]
+
+
+def columns(count, num_rows=N, prior_variance=1.0):
+    return dpmcmc.NormalColumns([f"x{i}" for i in range(count)], num_rows, prior_variance)
+
+
+def released(sampler, model, data, seed):
+    """All that is released, in its order."""
+    target = dpmcmc.Target(model, data, "clip")
+    return RecordedStreams(*streams(seed)).step(sampler, None, target).released
+
+
+def test_all_columns_together_cost_what_is_declared():
+    sampler, model = NoisyColumns(noise_scale=2.0), columns(3)
+    found = released(sampler, model, model.simulate(np.random.default_rng(1)), 2)
+    assert sum((one.sensitivity / one.sd) ** 2 for one in found) == pytest.approx(1 / 4, rel=1e-12)
+    assert len(found) % 3 == 0
+
+
+def test_no_row_moves_a_release_by_more_than_its_sensitivity():
+    """Hostile rows in place of each other; what comes later is about what was released before."""
+    sampler, model = NoisyColumns(noise_scale=1.0), columns(1, 30)
+    rng = np.random.default_rng(1)
+    others = rng.standard_normal(29)
+    data = [model.statistics(np.append(others, row)[:, None]) for row in HOSTILE]
+    moved = []
+    watching = RecordedStreams(*streams(3))
+    first = watching.step(sampler, None, dpmcmc.Target(model, data[0], "clip"))
+    for rows in data:
+        again = watching.repeat(
+            sampler, None, dpmcmc.Target(model, rows, "clip"), first, to_end=True
+        ).released
+        for a, b in zip(first.released, again, strict=True):
+            assert (a.sensitivity, a.sd) == (b.sensitivity, b.sd)
+            moved.append(np.linalg.norm(np.subtract(a.statistic, b.statistic)) / a.sensitivity)
+    assert 0.4 < max(moved) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_means_are_covered_as_often_as_stated_whatever_the_scale(law):
+    model = columns(3)
+    sampler = dpmcmc.for_budget(NoisyColumns(), N, 1.0)
+    covered, misfits, widths = [], [], []
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 5])
+        theta = model.sample_prior(rng)
+        means, sds = model.means_and_sds(theta)
+        rows = means[:, None] + sds[:, None] * LAWS[law](rng, (3, N))
+        state, info = sampler.prepare(streams(seed), dpmcmc.Target(model, model.statistics(rows.T)))
+        draws = np.array([state.position, *state.memory[1]])
+        low, high = np.quantile(draws[:, :3], [0.05, 0.95], axis=0)
+        covered.append(((low <= means) & (means <= high)).mean())
+        widths.append((high - low) / (2 * 1.645 * sds / math.sqrt(N)))
+        misfits.append(info.misfit)
+    assert np.mean(covered) > 0.9 - 3 * max(np.std(covered), 0.15) / math.sqrt(30)
+    assert np.median(widths) < {"exponential": 2.0}.get(law, 1.3)
+    assert np.mean(np.array(misfits) > MOST_MISFIT) < 0.1
+
+
+def test_a_rare_column_does_not_fit():
+    model = columns(1)
+    sampler = dpmcmc.for_budget(NoisyColumns(), N, 1.0)
+    rows = (np.random.default_rng(1).random((N, 1)) < 0.02).astype(float)
+    target = dpmcmc.Target(model, model.statistics(rows))
+    assert min(sampler.prepare(streams(seed), target)[1].misfit for seed in range(5)) > MOST_MISFIT
+
+
+@pytest.mark.parametrize("place", [Place(0.3, 1.0), Place(-1.0, 0.4), Place(2.0, 2.0)])
+def test_a_place_is_found_by_its_moments_and_by_its_counts(place):
+    values = place.mean + place.sd * np.random.default_rng(1).standard_normal(200_000)
+    sums = clipped_sums(values, Place(0.0, 1.0))
+    np.testing.assert_allclose(np.array(sums) / len(values), normal_moments(place), atol=0.01)
+    np.testing.assert_allclose(matched(*normal_moments(place)), place, rtol=1e-3)
+    bins = bins_of(4.0)
+    shares = counts(values, bins.edges) / len(values)
+    assert shares.sum() == pytest.approx(1)
+    np.testing.assert_allclose(first_place(shares, 0.0, bins), place, rtol=0.05, atol=0.02)
+
+
+def test_laws_of_columns_are_in_units_of_the_place_that_is_found():
+    laws = laws_of_columns("wide")
+    sds = np.exp(laws.moments.log_sds)
+    assert sds[0] == pytest.approx(1, abs=0.01) and sds.max() > 3
+    assert (laws.moments.squares[0] >= 0.9).all() and laws.skew[0] == 0
+    assert len(laws_of_columns("narrow").skew) < len(laws.skew)
+
+
+def test_what_it_cannot_do_is_refused_in_one_line():
+    with pytest.raises(ValueError, match=r"model: must be NormalColumns, not Gaussian"):
+        NoisyColumns(1.0).prepare(
+            streams(1), dpmcmc.Target(dpmcmc.Gaussian(4, 1, [[1]]), [[0] * 4])
+        )
+    with pytest.raises(ValueError, match="variables: 500 are too many for this budget and 10,000"):
+        NoisyColumns(4.0).chosen_settings(columns(500))
+    assert NoisyColumns(4.0).chosen_settings(columns(3)) == {"row_laws": "wide"}
