@@ -4,6 +4,7 @@ import pytest
 
 from dpmcmc.files import JobError
 from dpmcmc.models.laws import ERRORS
+from dpmcmc.release import rehearsed
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
 from dpmcmc.release.rehearsal import OWN_LAW, rehearsal, table
@@ -12,9 +13,11 @@ STUDY = """
 study: twins
 models:
   normal: {kind: Gaussian, num_rows: 2000, prior_variance: 1, covariance: [[1]], true_position: [0]}
+  columns: {kind: NormalColumns, num_rows: 9000, variables: [age], prior_variance: 1}
   counts: {kind: PoissonRegression, num_rows: 2000, dimension: 2, prior_variance: 0.25}
 algorithms:
   noisy-newton: {sampler: NoisyNewton, accountant: gaussian}
+  noisy-columns: {sampler: NoisyColumns, accountant: gaussian}
   penalty:
     sampler: DPPenalty
     move: GaussianWalk
@@ -145,3 +148,21 @@ def test_a_model_that_cannot_make_twins_is_named(place, capsys):
     of = "study.yaml", "--model", "mine", "--algorithm", "newton", "--epsilon", "1"
     assert place.run("rehearse", *of, "--rows", "500") == 1
     assert "models.mine: Mine has no sample_prior" in capsys.readouterr().err
+
+
+def test_the_worth_of_single_components_is_said_where_it_differs(plans):
+    rows = rehearsal(plans("noisy-columns", 1, model="columns", rows=9000), twins=8)
+    worths = rows[0]["components"]
+    assert list(worths) == ["age", "log_sd_age"] and worths["age"] > 0.6 > worths["log_sd_age"]
+    ratios = [worth**-0.5 for worth in worths.values()]
+    assert sum(ratios) / 2 == pytest.approx(rows[0]["score_ratio"])
+    assert not any(row["components"] for row in rows[1:])
+    line = table(rows).splitlines()[-1]
+    assert line == f"epsilon 1: age {worths['age']:.0%}, log_sd_age {worths['log_sd_age']:.0%}"
+    kept = rehearsed.kept(rows[0])
+    assert kept["components"] == [worths["log_sd_age"], worths["age"]]
+    said = f"single components: worth {worths['log_sd_age']:.0%} to {worths['age']:.0%}"
+    assert rehearsed.in_words([kept])[1] == said
+    even = rehearsal(plans("noisy-statistics", 1), twins=2)
+    assert "Worth by component" not in table(even)
+    assert "single components" not in str(rehearsed.in_words([rehearsed.kept(even[0])]))

@@ -81,6 +81,16 @@ def interval_metrics(draws, reference, prior=None, level=LEVEL, factor=1.0):
     }
 
 
+def component_ratios(draws, reference, prior=None):
+    """`score_ratio` of each component by itself, (d,); parameters as for `interval_metrics`."""
+
+    def of_one(i):
+        one = [None if sample is None else sample[:, [i]] for sample in (draws, reference, prior)]
+        return interval_metrics(*one)["score_ratio"]
+
+    return [of_one(i) for i in range(reference.shape[1])]
+
+
 def energy_ratio(draws, reference, prior=None):
     """Energy score of a sample over that of the exact posterior.
 

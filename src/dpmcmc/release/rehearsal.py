@@ -55,9 +55,10 @@ def rehearsal(plans, twins, seed=0):
     list of dict
         rows, epsilon and draws of the plan; law of the twins' rows, and what it is, in words;
         exact, how many of the twins have exact draws of each kind; does_not_fit, how many a release
-        says that of; and the `summary` of its scores over the twins. All plans are there once for
-        each law. A twin whose posterior is not nearly normal has the reference that the study
-        names; if it names none, it is left out, and counted in exact.
+        says that of; components, for rows of the model the worth of each alone; and the `summary`
+        of its scores over the twins. All plans are there once for each law. A twin whose posterior
+        is not nearly normal has the reference that the study names; if it names none, it is left
+        out, and counted in exact.
 
     Raises
     ------
@@ -92,8 +93,10 @@ def rehearsal(plans, twins, seed=0):
             kinds[kind] += 1
             for plan, sampler, of_plan in zip(plans, samplers, found, strict=True):
                 draws, fits = released(plan, sampler, target, labels)
-                metrics = scores.interval_metrics(model.in_file_units(draws), exact, prior)
-                of_plan.append(metrics | {"fits": fits})
+                sample = model.in_file_units(draws), exact, prior
+                metrics = scores.interval_metrics(*sample)
+                components = scores.component_ratios(*sample) if law == OWN_LAW else []
+                of_plan.append(metrics | {"fits": fits, "components": components})
         if twins - kinds[LEFT_OUT] >= 2:
             both = zip(plans, found, strict=True)
             rows += [row(plan, of_plan, law, words, kinds) for plan, of_plan in both]
@@ -149,7 +152,16 @@ def row(plan, found, law, words, kinds):
         "law_in_words": words,
         "exact": kinds,
         "does_not_fit": metrics["fits"].count(False),
+        "components": worths_of_components(plan.model, metrics["components"]),
     } | of_all
+
+
+def worths_of_components(model, ratios):
+    """Worth by the intervals of each component alone, by its name; score ratios are (twins, d)."""
+    means = np.mean(ratios, axis=0)  # other laws have no ratios
+    names = model.parameter_names or [f"theta[{i}]" for i in range(len(means))]
+    worths = [float(scores.worth(mean, 0.0)[0]) for mean in means]
+    return dict(zip(names, worths, strict=False))
 
 
 def table(rows):
@@ -161,7 +173,27 @@ def table(rows):
         + f"  {line[-1]}"
         for line in texts
     ]
-    return "\n".join([*lines, explained(rows)])
+    return "\n".join([*lines, explained(rows), *by_component(rows)])
+
+
+def by_component(rows):
+    """Lines on the worth of single components, where one is worth half of another or less."""
+    rows = [row for row in rows if row["law"] == OWN_LAW and is_uneven(row["components"])]
+    if not rows:
+        return []
+    sizes = sorted({row["rows"] for row in rows})
+    lines = ["", "Worth by component, as the mean is over all, for rows of the model:"]
+    for row in rows:
+        worths = ", ".join(f"{name} {worth:.0%}" for name, worth in row["components"].items())
+        size = f"{row['rows']:,} rows, " * (len(sizes) > 1)
+        lines.append(f"{size}epsilon {row['epsilon']:.4g}: {worths}")
+    return lines
+
+
+def is_uneven(components):
+    """True if one component is worth half of another or less."""
+    worths = list(components.values())
+    return 2 * min(worths) <= max(worths)
 
 
 def texts_of(row):

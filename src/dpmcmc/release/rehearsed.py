@@ -38,9 +38,16 @@ def note(data, planned, rows):
     """
     line = {"kind": KIND, "model": planned.part.model.id, "algorithm": planned.part.algorithm.id}
     line |= {"epsilon": planned.epsilon, "digest": digest(planned)}
-    line |= {"said": [{name: row[name] for name in KEPT} for row in rows], "date": today()}
+    line |= {"said": [kept(row) for row in rows], "date": today()}
     with ledgers.opened_to_write(ledgers.path_of(data)) as (ledger, descriptor):
         ledgers.write(ledger, descriptor, line)
+
+
+def kept(row):
+    """What a line has of a row: of components the least and the largest worth, and no name."""
+    worths = row["components"].values()
+    ends = {"components": [min(worths), max(worths)]} if worths else {}
+    return {name: row[name] for name in KEPT} | ends
 
 
 def found(ledger, planned):
@@ -53,9 +60,11 @@ def found(ledger, planned):
 def in_words(said):
     """Lines on what a rehearsal has said, the law of the model first."""
     first, *others = said
+    least, most = first.get("components", (1, 1))  # which former lines lack
     lines = [
         f"worth {first['worth']:.0%} +- {first['worth_se']:.0%} of the rows on {first['samples']} "
         "simulated twins",
+        *[f"single components: worth {least:.0%} to {most:.0%}"] * (2 * least <= most),
         f"intervals: {in_short(first)}",
     ]
     if others:
