@@ -88,10 +88,14 @@ def summary(rows):
     return found.reset_index()
 
 
+# Whatever the style of figures that were drawn before.
+STYLE = {"svg.hashsalt": "chain", "font.size": 11}
+STYLE |= {"axes.spines.top": False, "axes.spines.right": False}
+
+
+@plt.style.context(["default", STYLE])
 def draw(table, path):
     """Write the figure as SVG."""
-    plt.rcParams |= {"svg.hashsalt": "chain", "font.size": 11, "axes.spines.top": False}
-    plt.rcParams["axes.spines.right"] = False
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     colours = {"the chain": "C3", "its releases, combined": "C0", "one release": "#444444"}
     for axis, column in zip(axes, ("error", "coverage"), strict=True):
