@@ -39,7 +39,7 @@ def test_studies_audit_cases_that_there_are(name):
 
 @pytest.mark.parametrize(
     "name",
-    chosen(CASES, "dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1", "dp-barker-full-data-1"),
+    chosen(CASES, "dp-penalty-1", "minibatch-dp-penalty-1", "dp-barker-full-data-1"),
 )
 def test_what_is_found_stays_below_the_accountant(name):
     most, mu = allowed(name), CASES[name].mu()

@@ -11,7 +11,6 @@ the noise is wide. What was added then cannot be seen; such numbers are counted 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
 
 
 class NoiseFound(NamedTuple):
@@ -51,6 +50,8 @@ class Noise:
 
     def found(self):
         """Result, a `NoiseFound`."""
+        from scipy.stats import chi2  # which takes a second to import
+
         found = [
             NoiseFound(total / count, 2 * min(chi2.cdf(total, count), chi2.sf(total, count)), count)
             for count, total in self._sums.values()
