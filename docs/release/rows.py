@@ -69,8 +69,8 @@ def measured(law, d, n, epsilon):
         draws = np.array([state.position, *state.memory[1]])
         exact = model.sample_posterior(rng, data, REFERENCE)
         metrics.append(scores.interval_metrics(draws, exact, prior))
-        covered.append(covers(draws, theta))
-        exactly_covered.append(covers(exact, theta))
+        covered.append(covers(draws, theta).mean())
+        exactly_covered.append(covers(exact, theta).mean())
         misfits.append(info.misfit)
     found = scores.summary(pd.DataFrame(metrics))
     return {
@@ -84,9 +84,9 @@ def measured(law, d, n, epsilon):
 
 
 def covers(draws, theta):
-    """Share of the components whose central 90 % interval has theta."""
+    """Whether the central 90 % interval of each component has theta, (d,)."""
     low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-    return ((low <= theta) & (theta <= high)).mean()
+    return (low <= theta) & (theta <= high)
 
 
 def printed(table):
@@ -109,19 +109,33 @@ def text_of(cell):
     return text + (f" [{one.does_not_fit:.0%}]" if one.does_not_fit else "")
 
 
+def filled(file, columns, cells, measured):
+    """The table of a file, after the cells that it lacks were measured; it is written after each.
+
+    Parameters
+    ----------
+    file : Path
+    columns : list of str
+        Names of what a cell is of.
+    cells : iterable of tuple
+    measured : function
+        Of a cell's values by name, to a dict.
+    """
+    table = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=columns)
+    for values in cells:
+        cell = dict(zip(columns, values, strict=True))
+        if (table[columns] == pd.Series(cell)).all(axis=1).any():
+            continue
+        row = pd.DataFrame([cell | measured(**cell)])
+        table = row if table.empty else pd.concat([table, row], ignore_index=True)
+        table.round(4).to_csv(file, index=False)
+    return table
+
+
 def main(dimensions):
     """Measure what the file lacks for some dimensions; without any, print the tables."""
-    table = pd.read_csv(FILE) if FILE.exists() else pd.DataFrame(columns=CELL)
-    for d in dimensions:
-        for n in SIZES:
-            for epsilon in EPSILONS:
-                for law in LAWS:
-                    cell = dict(zip(CELL, (law, d, n, epsilon), strict=True))
-                    if (table[CELL] == pd.Series(cell)).all(axis=1).any():
-                        continue
-                    row = pd.DataFrame([cell | measured(**cell)])
-                    table = row if table.empty else pd.concat([table, row], ignore_index=True)
-                    table.round(4).to_csv(FILE, index=False)
+    cells = ((law, d, n, e) for d in dimensions for n in SIZES for e in EPSILONS for law in LAWS)
+    table = filled(FILE, CELL, cells, measured)
     if not dimensions:
         printed(table)
 

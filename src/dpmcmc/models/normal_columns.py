@@ -172,7 +172,7 @@ class NormalColumns(NormalPrior, ExponentialFamily):
     def sample_posterior(
         self, rng: np.random.Generator, statistics: np.ndarray, size: int
     ) -> np.ndarray:
-        """Exact draws of the posterior, (size, 2 p), but for the grid of `sample_given_total`."""
+        """Draws of the posterior, (size, 2 p), exact to the fine grid of `sample_given_total`."""
         p = self.num_columns
         means = statistics[:p].mean(axis=1)
         squares = ((statistics[:p] - means[:, None]) ** 2).sum(axis=1)

@@ -29,15 +29,14 @@ def check_numbers(
     names : sequence of str or None
         Of the columns, if they have names.
     of_each : str
-        What a column is, and the setting that names them: "covariate", "covariates".
+        What a column is: "covariate". The setting that names them has an s more.
     """
-    what, plural = of_each, f"{of_each}s"
     if isinstance(given, list) and len(given) != count:
-        raise ValueError(f"{setting}: must be {count}, one for each {what}, not {len(given)}")
+        raise ValueError(f"{setting}: must be {count}, one for each {of_each}, not {len(given)}")
     if not isinstance(given, dict):
         return
     if names is None:
-        raise ValueError(f"{setting}: must be a number or a list where {plural} has no names")
+        raise ValueError(f"{setting}: must be a number or a list where {of_each}s has no names")
     if given.keys() != set(names):
         raise ValueError(f"{setting}: must name {', '.join(names)}, not {', '.join(given)}")
     if "class" in given:
