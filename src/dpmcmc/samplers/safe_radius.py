@@ -141,7 +141,7 @@ def safe_radius(far: FarRows, laws: Laws, num_rows: int, power: float, noise: fl
     of_length = variance + far.centre_error + m * TOLERANCE**2 * squares[best]
     misfit = math.sqrt((length - expected) ** 2 / of_length + of_tails[best])
 
-    tried = []
+    tried, sds = [], sds_of(laws, fits, weights)
     for j, radius in enumerate(radii_of(m)):
         # Least squares, which at small skewness lead to the expansion of Edgeworth.
         fitted = float(weights @ (biases[:, j] * skew) + FEW * radius.expanded)
@@ -153,8 +153,8 @@ def safe_radius(far: FarRows, laws: Laws, num_rows: int, power: float, noise: fl
             of_ratio = (ratio * far.skew_sd) ** 2
             of_noise = (2 * radius.radius * noise / (n * radius.slope)) ** 2
             error = rows / n + of_noise + of_ratio + bias**2
-            found = SafeRadius(radius.radius, radius.slope, ratio, rows, of_ratio, bias, misfit)
-            tried.append((error, found._replace(**sds_of(laws, fits, weights))))
+            found = radius.radius, radius.slope, ratio, rows, of_ratio, bias, misfit
+            tried.append((error, SafeRadius(*found, **sds)))
     least = min(error for error, _ in tried)
     return [found for error, found in tried if error <= MARGIN * least][-1]
 
@@ -162,7 +162,7 @@ def safe_radius(far: FarRows, laws: Laws, num_rows: int, power: float, noise: fl
 def largest_variance(
     radius: Radius, moments: Moments | None, fits: np.ndarray, j: int, ratio: float
 ) -> float:
-    """Of a row's g with the j-th radius less `ratio` times the skew vector, over laws that fit."""
+    """Variance of g - ratio times the skew vector, of a row: the largest over laws that fit."""
     if moments is None:
         return radius.square - 2 * ratio * radius.signed + ratio**2
     squares, signed = moments.squares[fits, j], moments.signed[fits, j]
