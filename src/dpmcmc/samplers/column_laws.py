@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpmcmc.samplers.column_scale import (
-    ROUNDS,
     Place,
     bins_of,
     clipped_sums,
     counts,
     first_place,
-    matched,
+    last_place,
 )
 from dpmcmc.samplers.row_laws import (
     EDGES,
@@ -85,8 +84,9 @@ def place_of(values: np.ndarray) -> Place:
     """Where a release would find values of mean 0 and variance 1, without its noise."""
     bins = bins_of(REACH)
     place = first_place(counts(values + FIRST, bins.edges) / len(values), 0.0, bins)
-    place = Place(place.mean - FIRST, place.sd)
-    for _ in range(ROUNDS):
+
+    def moments(_: int, place: Place) -> tuple[float, float]:
         first, second = clipped_sums(values, place)
-        place = place.moved(matched(first / len(values), second / len(values)))
-    return place
+        return first / len(values), second / len(values)
+
+    return last_place(Place(place.mean - FIRST, place.sd), moments)[0]

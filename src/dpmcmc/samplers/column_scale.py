@@ -100,6 +100,23 @@ def normal_shares(mean: Any, sd: Any, edges: np.ndarray) -> np.ndarray:
     return np.diff(below, axis=-1, prepend=0.0, append=1.0)
 
 
+def last_place(place: Place, moments: Callable[[int, Place], Moments]) -> tuple[Place, Place]:
+    """The place after all rounds, from the first one, and the last step to it.
+
+    A release and the laws that it is compared with go the same way, with noise and without.
+
+    Parameters
+    ----------
+    place : Place
+    moments : function
+        Of the number of a round and the place before it, to the moments that are found there.
+    """
+    for i in range(ROUNDS):
+        step = matched(*moments(i, place))
+        place = place.moved(step)
+    return place, step
+
+
 def first_place(shares: np.ndarray, sd: float, bins: Bins) -> Place:
     """The normal distribution whose shares of the bins are nearest, or a wider one.
 

@@ -31,7 +31,7 @@ from dpmcmc.samplers.column_scale import (
     counts,
     finite_parts,
     first_place,
-    matched,
+    last_place,
 )
 from dpmcmc.samplers.one_shot import OneShot
 from dpmcmc.samplers.safe_radius import (
@@ -136,15 +136,17 @@ class NoisyColumns(OneShot):
         sd = COUNTS_SENSITIVITY * noise / math.sqrt(COUNTS_SHARE)
         shares = rng.add_noise(counts(values, bins.edges), COUNTS_SENSITIVITY, sd) / n
         place = first_place(shares, sd / n, bins)
-        for of_sum, of_squares in ROUND_SHARES:
+
+        def moments(i: int, place: Place) -> tuple[float, float]:
+            of_sum, of_squares = ROUND_SHARES[i]
             total, squares = clipped_sums(values, place)
             sd = SUM_SENSITIVITY * noise / math.sqrt(of_sum)
             total = rng.add_noise(total, SUM_SENSITIVITY, sd)
             sd = SQUARES_SENSITIVITY * noise / math.sqrt(of_squares)
             squares = rng.add_noise(squares, SQUARES_SENSITIVITY, sd)
-            step = matched(total / n, squares / n)
-            place = place.moved(step)
-        return place, step
+            return total / n, squares / n
+
+        return last_place(place, moments)
 
     def far_values(self, rng: Streams, noise: float, values: np.ndarray, place: Place) -> FarRows:
         """How skewed values are about a place, and how many are far from it."""
