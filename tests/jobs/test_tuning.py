@@ -51,6 +51,7 @@ class Known:
         clip_fraction = min(1.0, scale / settings["clip_bound"] * 10)  # 0.2: scale = bound / 50
         return {
             "iterations": 100,
+            "spent": 1.0,
             "score_ratio": [score_ratio + 0.01 * number for number in numbers],
             "clip_fraction": [clip_fraction] * len(numbers),
         }

@@ -3,7 +3,9 @@
 A search runs trials in turn: some settings, the iterations that they are allowed, a chain or sample
 on each of a few twins. It judges a trial by the median score ratio (`dpmcmc.evaluation.scores`). A
 trial has none if a sample has no intervals: otherwise a search would choose chains that do not run,
-which are scored by the prior. All searches on a model have the same twins.
+which are scored by the prior. A trial is not feasible if it clips too much, or if the limit of
+iterations stops it before its budget is spent: the study would give it no rank. All searches on a
+model have the same twins.
 What it tries next follows from the trials before and from nothing else, and these are in a journal
 that is written after each. So a search that was killed, or is asked for more trials, goes on as if
 nothing had happened. (Optuna's journal has a lock that a kill leaves behind, and half a line where
@@ -32,6 +34,7 @@ from dpmcmc.samplers.chain import run_chain
 from dpmcmc.settings import annotations
 from dpmcmc_studies.analysis.intervals import Estimate, median_contrast
 from dpmcmc_studies.analysis.tables import concatenate
+from dpmcmc_studies.analysis.worth import LEAST_SPENT
 from dpmcmc_studies.frames import write_csv
 from dpmcmc_studies.jobs.budgets import noise_of, price_of
 from dpmcmc_studies.jobs.chains import mean
@@ -138,24 +141,32 @@ class Runner:
         Returns
         -------
         dict
-            iterations; score_ratio and clip_fraction, lists with one entry a twin, None where a
-            sample has no intervals.
+            iterations; spent, the share of epsilon that they cost; score_ratio and
+            clip_fraction, lists with one entry a twin, None where a sample has no intervals.
         """
         entry = registry.with_settings(self.spec.budget.sampler, settings)
         budget = replace(self.spec.budget, sampler=entry)
         try:
             limit, noise = self.chains * budget.max_iterations, noise_of(budget, budget.epsilon)
             price = price_of(budget, noise)
-            iterations = price.iterations(budget.epsilon, budget.delta, limit) // self.chains
+            total = price.iterations(budget.epsilon, budget.delta, limit)
+            iterations, spent = total // self.chains, 1.0
+            if total == limit:
+                at_most = {"at_most": budget.epsilon}
+                spent = price.epsilon(total, budget.delta, **at_most) / budget.epsilon
         except (ArithmeticError, ValueError) as error:  # no cost, or refused by the sampler
             print(f"not tried: {settings}: {error}", flush=True)
             nothing = [None] * len(numbers)
-            return {"iterations": 0, "score_ratio": nothing, "clip_fraction": nothing}
+            return {"iterations": 0, "spent": 0.0} | {
+                "score_ratio": nothing,
+                "clip_fraction": nothing,
+            }
         sampler = with_noise(build_sampler(budget, self.precomputed), noise)
         samples = [self.sample(sampler, iterations, number) for number in numbers]
         score_ratio, clip_fraction = (list(values) for values in zip(*samples, strict=True))
         return {
             "iterations": iterations,
+            "spent": spent,
             "score_ratio": score_ratio,
             "clip_fraction": clip_fraction,
         }
@@ -277,10 +288,14 @@ def suggest(space, trials, seed):
 
 
 def violation(spec, trial):
-    """By how much the median clip fraction is above its limit; 1 for a trial without a score."""
+    """How far a trial is from feasible, at most 0 if it is: too much clipped, too little spent.
+
+    1 for a trial without a score.
+    """
     if median(trial["score_ratio"]) is None:
         return 1.0
-    return median(trial["clip_fraction"]) - spec.tuning.largest_clip_fraction
+    too_much = median(trial["clip_fraction"]) - spec.tuning.largest_clip_fraction
+    return max(too_much, LEAST_SPENT - trial["spent"])
 
 
 def median(values):
@@ -324,6 +339,7 @@ def outcome(trial):
     """Results of settings: columns of tables."""
     return {
         "iterations": trial["iterations"],
+        "spent": trial["spent"],
         "score_ratio": median(trial["score_ratio"]),
         "clip_fraction": median(trial["clip_fraction"]),
         "settings": json.dumps(trial["settings"]),
