@@ -18,8 +18,6 @@ from dpmcmc_studies.reporting.recommendation import with_seconds
 from dpmcmc_studies.reporting.words import listing
 from dpmcmc_studies.reporting.worth import share, sure, verdict, with_error
 
-TUNED_ROWS = 10_000  # n of the models whose settings others take
-SHORT_SEARCH = 16  # trials
 SEARCHES = Path(__file__).with_name("tuning")  # what `snakemake tune` found
 CELL = ["family", "n", "epsilon"]  # what is compared
 MOST_CHAINS = 3  # of a panel
@@ -75,10 +73,21 @@ def with_kinds(study, table):
 
 
 def worth_of_families(study):
-    """Table `worth` of the models that have a family, with `family`, `n` and `seconds`."""
-    labels = families(study.models)
+    """Table `worth` of the models that have a family, with `family`, `n` and `seconds`.
+
+    By family, in the order of the study, and then by n.
+    """
     table = with_seconds(study.table("worth"), study.table("timings"))
-    table = with_kinds(study, table[table["model"].isin(list(labels))])
+    table = with_families(study, with_kinds(study, table))
+    place = table["family"].map({name: i for i, name in enumerate(table["family"].unique())})
+    table = table.assign(place=place).sort_values(["place", "n"], kind="stable")
+    return table.drop(columns="place").reset_index(drop=True)
+
+
+def with_families(study, table):
+    """The rows of a table whose model has a family, with `family` and `n`."""
+    labels = families(study.models)
+    table = table[table["model"].isin(list(labels))]
     return table.assign(
         family=table["model"].map(labels),
         n=table["model"].map({name: model.num_rows for name, model in study.models.items()}),
@@ -106,9 +115,7 @@ def best_methods(table):
             row = honest.loc[honest["score_ratio"].idxmin()].to_dict()
         has_chain = (~cells["is_release"] & cells["rank"].notna()).any()
         rows.append(row | {"has_chain": has_chain})
-    best = pd.DataFrame(rows)
-    place = best["family"].map({name: i for i, name in enumerate(best["family"].unique())})
-    return best.assign(place=place).sort_values(["place", "n", "epsilon"], ignore_index=True)
+    return pd.DataFrame(rows)
 
 
 def rows_for_half(best):
@@ -449,58 +456,62 @@ def others_sentence(others):
 
 
 def searched(study):
-    """The committed searches on the families: tables of their trials, and of what they found."""
-    names = ("trials", "summary")
-    trials, found = (read_csv(SEARCHES / f"{name}.csv") for name in names)
-    models = list(families(study.models))
-    return trials[trials["model"].isin(models)], found[found["model"].isin(models)]
+    """What the committed searches found on the families: a row for each chain, n and epsilon."""
+    return with_families(study, read_csv(SEARCHES / "summary.csv"))
 
 
-def gain_of_search(study, trials, found, examples):
-    """What a longer search gains, as Markdown.
+def gain_of_search(found):
+    """What settings of their own bring, by n and epsilon: rows of a table.
+
+    Worth is that of the median score ratio on twins that had no part in the search; a chain without
+    intervals is worth nothing.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From `searched`.
+    """
+    rows = []
+    for (n, epsilon), searches in found.groupby(["n", "epsilon"]):
+        before, after = (
+            (1 / searches[f"{whose}_score_ratio"] ** 2).fillna(0) for whose in ("own", "best")
+        )
+        rows.append(
+            {
+                "n": f"{n:,}",
+                "ε": f"{epsilon:g}",
+                "searches": len(searches),
+                "worth before": share(before.median()),
+                "worth after": share(after.median()),
+                "better": int((after > before).sum()),
+                "no settings found": int(searches["best_settings"].isna().sum()),
+            }
+        )
+    return rows
+
+
+def settings_table(study, found):
+    """Settings that the searches found: rows of a table.
 
     Parameters
     ----------
     study : StudyResults
-    trials, found : DataFrame
-        From `searched`.
-    examples : list of (str, str)
-        Models and algorithms.
+    found : DataFrame
+        From `searched`, of one family.
     """
-    search = ["model", "algorithm"]
-    feasible = trials[trials["is_feasible"]]
-    least = feasible.groupby(search)["mmd"].min()
-    short = feasible[feasible["trial"] <= SHORT_SEARCH].groupby(search)["mmd"].min()
-    most, confirmed = trials["trial"].max(), found["best_mmd"] / found["own_mmd"]
-    found = found.set_index(search)
-    lines = [
-        f"Each search had {most} trials. The best of {most} has {(least / short).median():.2f} "
-        f"times the MMD of the best of the first {SHORT_SEARCH}, in the median of the "
-        f"{len(found)} searches. This flatters the longer search, which takes the least of more "
-        "numbers. In new chains the settings that were found have "
-        f"{confirmed.median():.2f} times the MMD of those that the search began with. For example:",
-        "",
-    ]
-    for model, algorithm in examples:
-        row, of = found.loc[(model, algorithm)], (model, algorithm)
-        lines.append(
-            f"- {study.algorithm_label(algorithm)}, {study.model_label(model)}: MMD "
-            f"{short[of]:.2f} after {SHORT_SEARCH} trials, {least[of]:.2f} after {most}. In new "
-            f"chains {row['own_mmd']:.2f} before the search and {row['best_mmd']:.2f} after it."
+    rows = []
+    for row in found.dropna(subset="best_settings").to_dict("records"):
+        settings = json.loads(row["best_settings"])
+        settings.pop("start", None)  # said on the page
+        rows.append(
+            {
+                "n": f"{row['n']:,}",
+                "method": study.algorithm_label(row["algorithm"]),
+                "ε": f"{row['epsilon']:g}",
+                "settings": ", ".join(f"{key}: {value:g}" for key, value in settings.items()),
+            }
         )
-    return "\n".join(lines)
-
-
-def settings_table(study):
-    """Settings of the models that others take them from: rows of a table."""
-    labels, rows = families(study.models), []
-    for name, algorithm in study.algorithms.items():
-        for model, settings in algorithm.settings.items():
-            if study.models[model].num_rows == TUNED_ROWS and model in labels:
-                text = ", ".join(f"{key}: {value}" for key, value in settings.items())
-                row = {"posterior": labels[model], "method": study.algorithm_label(name)}
-                rows.append(row | {"settings": text or "defaults"})
-    return sorted(rows, key=lambda row: row["posterior"])
+    return rows
 
 
 def limits_of_chains(table):

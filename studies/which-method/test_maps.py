@@ -1,12 +1,17 @@
 """What the page on methods says: families, the best honest method, what n rows are worth."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
+from msgspec.structs import replace
 
 import maps
 from dpmcmc_studies.reporting.study import StudyResults
 from dpmcmc_studies.study.description import AlgorithmDescription, ModelDescription
+from dpmcmc_studies.study.loading import load_study
 
 SIZES, EPSILONS = (1000, 10_000, 100_000), (0.25, 1.0)
 
@@ -149,19 +154,50 @@ def test_a_posterior_without_a_family_has_its_closest_release_and_its_closest_ch
     assert maps.others_table(STUDY, others[:1])[0]["closest chain"] == ""
 
 
-def test_what_a_longer_search_gains_counts_feasible_trials_alone():
-    of = {"model": "normal-1000", "algorithm": "chain"}
-    trials = pd.DataFrame(
-        [
-            of | {"trial": trial, "mmd": mmd, "is_feasible": is_feasible}
-            for trial, mmd, is_feasible in ((1, 0.5, True), (2, 0.1, False), (20, 0.2, True))
-        ]
+def found():
+    """What two searches found: one chain did not run before, the other's search found nothing."""
+    of = {"algorithm": "chain", "epsilon": 1.0}
+    settings = '{"clip_bound": 0.02, "start": {"gradient_clip_bound": 4}}'
+    rows = [
+        {"model": "normal-1000", "own_score_ratio": None, "best_score_ratio": 2.0},
+        {"model": "normal-1000", "own_score_ratio": 4.0, "best_score_ratio": None},
+        {"model": "alone", "own_score_ratio": 1.0, "best_score_ratio": 1.0},
+    ]
+    table = pd.DataFrame([of | row for row in rows])
+    return maps.with_families(STUDY, table.assign(best_settings=[settings, None, settings]))
+
+
+def test_what_a_search_gains_counts_chains_that_do_not_run_as_worth_nothing():
+    (row,) = maps.gain_of_search(found())
+    assert (row["n"], row["searches"], row["better"], row["no settings found"]) == (
+        "1,000",
+        2,
+        1,
+        1,
     )
-    found = pd.DataFrame([of | {"own_mmd": 0.6, "best_mmd": 0.3}])
-    text = maps.gain_of_search(STUDY, trials, found, [("normal-1000", "chain")])
-    assert "The best of 20 has 0.40 times the MMD of the best of the first 16" in text
-    assert "0.50 times the MMD of those that the search began with" in text
-    assert "MMD 0.50 after 16 trials, 0.20 after 20. In new chains 0.60 before" in text
+    assert (row["worth before"], row["worth after"]) == ("3.1%", "12%")  # of 0 and 1/16, 1/4 and 0
+
+
+def test_settings_that_were_found_are_those_that_run():
+    (row,) = maps.settings_table(STUDY, found())
+    assert (row["method"], row["n"], row["settings"]) == ("DP penalty", "1,000", "clip_bound: 0.02")
+    study = load_study(ROOT, [ROOT / "studies/which-method/study.yaml"])
+    searches = maps.read_csv(maps.SEARCHES / "summary.csv")
+    for one in searches.dropna(subset="best_settings").to_dict("records"):
+        algorithm = study.algorithms[one["algorithm"]]
+        runs = algorithm.settings_on(one["model"], epsilon=one["epsilon"])
+        assert runs == json.loads(one["best_settings"])
+
+
+def test_models_of_a_family_stand_together_whatever_their_order(monkeypatch):
+    models = STUDY.models | {f"other-{n}": model(n, "Other") for n in SIZES}
+    names = [f"{kind}-{n}" for n in SIZES for kind in ("normal", "other")]
+    cells = pd.DataFrame([row(1000, 1.0, "chain", 0.1) | {"model": name} for name in names])
+    tables = {"worth": cells, "timings": cells.assign(cpu_seconds=2.0)}
+    monkeypatch.setattr(StudyResults, "table", lambda self, name: tables[name])
+    table = maps.worth_of_families(replace(STUDY, models=models))
+    assert list(table["family"]) == 3 * ["Normal mean, d = 3"] + 3 * ["Other mean, d = 3"]
+    assert list(table["n"]) == 2 * list(SIZES)
 
 
 def test_labels_of_lines_lie_apart_and_above_the_axis():

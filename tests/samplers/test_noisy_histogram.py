@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from test_samplers import streams
 
 import dpmcmc
+from dpmcmc import registry
 from dpmcmc.evaluation.audit import Case, audit
 from dpmcmc.evaluation.checking.samplers import check_sampler
 from dpmcmc.evaluation.recording import RecordedStreams
@@ -18,19 +20,41 @@ MIXTURE = dpmcmc.GaussianMixture(20_000, 2.0, [10.0, 1.0], [0.0, 1.0], 100)
 HISTOGRAM = dpmcmc.NoisyHistogram(-10, 10, 80, noise_scale=5.0)
 
 
-def test_each_row_is_in_one_bin_or_none():
+def test_a_row_is_shared_by_the_centres_around_it_or_counts_nowhere():
     bins = Bins(np.array([0.0, -1.0]), np.array([1.0, 0.5]), (3, 4))
     rows = np.array(
-        [[0.5, -0.9], [0.5, -0.9], [2.9, 0.9], [3.0, 0.0], [np.nan, 0.0], [1.0, -np.inf]]
+        [[0.5, -0.75], [0.75, -0.65], [2.9, 0.9], [3.0, 0.0], [np.nan, 0.0], [1.0, -np.inf]]
     )
-    counts = bins.counts(rows)
-    assert counts.sum() == 3 and counts[0] == 2 and counts[-1] == 1
+    found = np.array([bins.counts(row[None]) for row in rows])
+    assert found.sum(axis=1).tolist() == [1, 1, 1, 0, 0, 0]
     assert bins.centres[[0, -1]].tolist() == [[0.5, -0.75], [2.5, 0.75]]
+    assert found[0, 0] == 1 and found[2, -1] == 1  # at a centre, and beyond the last
+    assert found[1] @ bins.centres == pytest.approx([0.75, -0.65], abs=1e-3)
+    assert bins.counts(rows).tolist() == found.sum(axis=0).tolist()
 
 
-@pytest.mark.parametrize("other", [3.3, 1e9, math.nan])
-def test_a_row_moves_the_counts_by_the_sensitivity_at_most(other):
-    data = np.zeros((1, 2000))
+def test_sums_of_shares_lose_no_digit():
+    bins = Bins(np.array([-4.0]), np.array([0.1]), (80,))
+    rows = np.random.default_rng(1).standard_normal((300_000, 1))
+    assert bins.counts(rows).tolist() == bins.counts(rows[::-1]).tolist()
+    assert bins.counts(rows).sum() == (np.abs(rows) < 4).sum()
+
+
+def test_rows_that_are_rounded_to_an_edge_do_not_move_the_answer():
+    """As measurements are. If a row counted in one bin alone, the mean would move by half a bin."""
+    rows = np.round(NORMAL.simulate(np.random.default_rng(2), np.array([0.13])), 1)
+    bins = dpmcmc.NoisyHistogram(-10, 10, 200).bins_of(NORMAL)
+    posterior = fitted(NORMAL, bins, bins.counts(rows.T), 1e-12)
+    mode, factor = posterior.mode(posterior.theta)
+    assert abs(mode[0] - rows.mean()) < 0.1 * abs(factor[0, 0]) < 0.003
+
+
+@pytest.mark.parametrize(
+    ("other", "move"),
+    [(3.375, math.sqrt(2)), (3.3, 1.257), (0.2, 0.3 * math.sqrt(2)), (1e9, 1), (math.nan, 1)],
+)
+def test_a_row_moves_the_counts_by_the_sensitivity_at_most(other, move):
+    data = np.full((1, 2000), 0.125)  # a centre
     changed = data.copy()
     changed[0, 0] = other
     found = []
@@ -40,7 +64,7 @@ def test_a_row_moves_the_counts_by_the_sensitivity_at_most(other):
         assert one.sensitivity == math.sqrt(2) and one.sd == pytest.approx(5 * math.sqrt(2))
         found.append(one.statistic)
     moved = np.linalg.norm(found[0] - found[1])
-    assert moved == pytest.approx(math.sqrt(2) if other == 3.3 else 1.0)
+    assert moved == pytest.approx(move, rel=0.001) and moved <= math.sqrt(2) * (1 + 1e-12)
 
 
 def test_an_audit_comes_close_to_the_price_and_not_above():
@@ -74,6 +98,19 @@ def test_intervals_cover_as_often_as_they_say_where_noise_is_most_of_the_width()
         scores.append(float((truth - mode)[0] / factor[0, 0]))
     assert abs(factor[0, 0]) > 1.5 / math.sqrt(2000)
     assert 0.25 < np.mean(np.square(scores)) < 2.6
+
+
+@pytest.mark.parametrize("seed", [1, 16, 20])
+def test_a_fit_with_wild_steps_comes_back(seed):
+    """Bins are as wide as a row's scale here; the fit ended far outside of the prior."""
+    tails = registry.load(f"{ROOT}/examples/tails.py:Tails")(12_000)
+    bins = dpmcmc.NoisyHistogram(-6, 8, 140).bins_of(tails)
+    rng, theta = np.random.default_rng(seed), np.array([3.054, -2.165, 1.571])
+    counts = bins.counts(tails.simulate(rng, theta))
+    posterior = fitted(tails, bins, counts + 1.5 * rng.standard_normal(140), 2.2)
+    draws = posterior.sample(rng, 100)
+    assert (np.abs(draws.mean(axis=0) - theta) < 5 * draws.std(axis=0)).all()
+    assert draws.std(axis=0) == pytest.approx([0.0015, 0.014, 0.075], rel=0.5)
 
 
 def test_both_modes_of_a_mixture_are_drawn():

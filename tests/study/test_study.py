@@ -455,6 +455,13 @@ def test_a_study_stands_on_the_library_and_on_what_it_extends(tmp_path):
         load_study(ROOT, [tmp_path / "two.yaml"])
 
 
+@pytest.mark.parametrize("file", sorted(ROOT.glob("studies/*/search*.yaml")), ids=lambda f: f.name)
+def test_what_tune_is_given_is_a_study(file):
+    """No run of a study reads these files, so nothing else would see that one is wrong."""
+    study = load_study(ROOT, [file])
+    assert study.searches and {model for model, _, _ in study.searches} <= set(study.models)
+
+
 def test_an_algorithm_has_the_same_colour_in_all_studies():
     files = [ROOT / "config.yaml", *ROOT.glob("studies/*/study.yaml")]
     found = {}

@@ -16,6 +16,7 @@ CHECKS = {
     "radon": ["radon.py:Logistic", "data=examples/radon.csv"],
     "bands": ["bands.py:Bands", "data=examples/radon.csv"],
     "robust": ["robust.py:Robust", "data=examples/radon.csv"],
+    "tails": ["tails.py:Tails", "data=examples/radon.csv"],
     "loans": ["loans.yaml", "loans"],
     "numpyro_radon": ["numpyro_radon.py:Radon", "num_rows=500"],
     "block_walk": ["block_walk.py:BlockWalk"],

@@ -1,13 +1,16 @@
 """A noisy histogram of the rows: one private release for a posterior of any shape.
 
-A row lies in one public bin or in none. The counts are released once, with noise, and draws of the
-posterior that they give cost nothing. Modes may be several and of any form, because no normal
-approximation of the posterior is made; but the bins must be few, so rows have one or two entries.
+A row counts in the public bins that are nearest to it, or in none. The counts are released once,
+with noise, and draws of the posterior that they give cost nothing. Modes may be several and of any
+form, because no normal approximation of the posterior is made; but the bins must be few, so rows
+have one or two entries.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -24,10 +27,11 @@ from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Number, Numbers
 
-SENSITIVITY = math.sqrt(2)  # a row that is replaced leaves a bin for another
+SENSITIVITY = math.sqrt(2)  # a row that is replaced leaves some bins for others
+WEIGHT_BITS = 24  # of a row's weights: sums of them are exact up to 2^29 rows
 MOST_BINS = 100_000
 ROWS_AT_ONCE = 2**16
-PUBLIC_ROWS = 200_000  # simulated at a theta, by which the shares of the bins are known there
+PUBLIC_ROWS = 1_000_000  # simulated at a theta, by which the shares of the bins are known there
 GUESSES = 500  # draws of the prior, of which the best is where the fit starts
 ROWS_OF_A_GUESS = 1000
 FITS = 8  # times that rows are simulated at the theta fitted before
@@ -51,15 +55,25 @@ class Bins(NamedTuple):
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
     def counts(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (n, p) in each bin, (bins,); those outside, or not finite, are in none."""
-        total = np.zeros(math.prod(self.numbers))
+        """Rows (n, p) about each centre, (bins,); those outside, or not finite, count nowhere.
+
+        A row is shared by the centres around it, so that its place is their weighted mean (linear
+        binning). If all of a row counted in one bin, rows that are rounded, to values near an edge
+        of bins, would move the answer. The weights are positive and sum to 1.
+        """
+        total, last = np.zeros(math.prod(self.numbers)), np.array(self.numbers) - 1
+        parts = 2.0 ** (WEIGHT_BITS // len(last))
         for start in range(0, len(rows), ROWS_AT_ONCE):
             with np.errstate(all="ignore"):
                 places = (rows[start : start + ROWS_AT_ONCE] - self.low) / self.width
                 is_inside = ((places >= 0) & (places < self.numbers)).all(axis=1)  # NaN is not
-            cells = places[is_inside].astype(int)
-            flat = np.ravel_multi_index(tuple(cells.T), self.numbers)
-            total += np.bincount(flat, minlength=len(total))
+            places = np.clip(places[is_inside] - 0.5, 0, last)  # from the first centre
+            below = np.minimum(places.astype(int), last - 1)
+            upper = np.rint((places - below) * parts) / parts
+            for corner in product((0, 1), repeat=len(last)):
+                weights = np.prod(np.where(corner, upper, 1 - upper), axis=1)
+                cells = np.ravel_multi_index(tuple((below + corner).T), self.numbers)
+                total += np.bincount(cells, weights, minlength=len(total))
         return total
 
 
@@ -74,11 +88,13 @@ class NoisyHistogram(OneShot):
     Attributes
     ----------
     low, high : float or list of float
-        Ends of the box along each entry of a row. Choose them without the data. Rows outside count
-        in no bin, which biases nothing.
+        Ends of the box along each entry of a row. Choose them without the data, and wide: far
+        empty bins cost nothing. Rows outside count nowhere, so they say nothing of the tails. That
+        biases nothing where rows follow the model.
     bins : int or list of int
-        Along each entry. Narrower ones than the standard deviation of a row by a factor of four
-        lose hardly anything.
+        Along each entry, and at least two. Narrower ones than the standard deviation of a row by a
+        factor of four lose hardly anything. A row counts in the bins whose centres are around it,
+        in each by a share.
     noise_scale : float, optional
         1 / mu: the noise's *standard deviation* over the sensitivity, sqrt(2). By default it
         follows from the budget.
@@ -155,6 +171,16 @@ class NoisyHistogram(OneShot):
         return Bins(low.astype(float), (high - low) / numbers, tuple(numbers.tolist()))
 
 
+class Public(NamedTuple):
+    """What simulated rows say at a theta.
+
+    `shares`, (bins,), are those of the bins, and `score`, (d,), is the mean gradient of a row.
+    """
+
+    shares: np.ndarray
+    score: np.ndarray
+
+
 class Counted(AtMode):
     """Posterior of theta given noisy counts h of bins: h_b has mean n p_b and variance n p_b + s^2.
 
@@ -172,9 +198,10 @@ class Counted(AtMode):
     variance : float
         s^2, of the noise.
     theta : (d,) array
-        Where the weights are fixed, and the shares are known by simulated rows.
-    shares : (bins,) array
-        q.
+        Where the weights are fixed.
+    public : Public
+        What rows that are simulated at theta say: q, and their mean score. That would be 0 but for
+        chance, and chance moves the sum of q_b times the gradient of l_b as much.
     """
 
     def __init__(
@@ -184,15 +211,24 @@ class Counted(AtMode):
         noisy: np.ndarray,
         variance: float,
         theta: np.ndarray,
-        shares: np.ndarray,
+        public: Public,
     ) -> None:
-        is_held = shares > 0
+        shares, is_held = public.shares, public.shares > 0
         self.model, self.theta = model, theta
         self._rows, self._noisy = centres[is_held], noisy[is_held]
         self._expected = model.num_rows * shares[is_held]
         self._weights = self._expected / (self._expected + variance)
-        self.power = 1.0
+        self.power, self._chance = 1.0, np.zeros(model.dimension)
+        slopes = gradients(model, theta, self._rows)
+        whole = slopes.T @ (self._expected[:, None] * slopes)
+        share = self.information(theta) @ np.linalg.pinv(whole)  # of the information that is kept
+        self._chance = share @ (model.num_rows * public.score)
         self.power = self._power_for(variance)
+
+    @cached_property
+    def _origin(self) -> np.ndarray:
+        """Start of the search of the mode: from far away it could go astray."""
+        return self.theta
 
     def _power_for(self, variance: float) -> float:
         """T where there is no noise, 1 where T = 1: width of the tempered, noisy posterior."""
@@ -210,7 +246,8 @@ class Counted(AtMode):
         with np.errstate(all="ignore"):
             change = log_ratios(self.model, self.theta, theta, self._rows)
             terms = self._noisy * change - self._expected * np.expm1(change)
-            value = prior + self.power * float(self._weights @ terms)
+            value = float(self._weights @ terms + self._chance @ (theta - self.theta))
+            value = prior + self.power * value
         return value if math.isfinite(value) else -math.inf
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
@@ -219,7 +256,8 @@ class Counted(AtMode):
         with np.errstate(all="ignore"):
             excess = self._weights * (self._noisy - self._expected * np.exp(change))
         slopes = gradients(self.model, theta, self._rows)
-        return self.power * (excess @ slopes) + self.model.grad_log_prior(theta)
+        of_rows = excess @ slopes + self._chance
+        return self.power * of_rows + self.model.grad_log_prior(theta)
 
     def information(self, theta: np.ndarray) -> np.ndarray:
         """Expected curvature (d, d) of the likelihood."""
@@ -239,17 +277,20 @@ def fitted(model: Model, bins: Bins, noisy: np.ndarray, variance: float) -> Coun
     theta = thetas[int(misfit.argmin())]
     for _ in range(FITS):
         posterior = Counted(
-            model, bins.centres, noisy, variance, theta, shares_at(model, bins, theta, PUBLIC_ROWS)
+            model, bins.centres, noisy, variance, theta, public_at(model, bins, theta, PUBLIC_ROWS)
         )
-        theta, _ = posterior.mode(theta)
+        theta = np.clip(posterior.mode(theta)[0], *prior_box(model))  # a wild step ends there
     return posterior
 
 
-def shares_at(model: Model, bins: Bins, theta: np.ndarray, number: int) -> np.ndarray:
-    """Shares of the bins, (bins,), by public rows that are simulated at theta."""
+def public_at(model: Model, bins: Bins, theta: np.ndarray, number: int) -> Public:
+    """What so many public rows that are simulated at theta say."""
     simulated: Any = replace(model, num_rows=number)
-    data = simulated.simulate(np.random.default_rng(0), theta)
-    return bins.counts(rows_of(model, data)) / number
+    rows = rows_of(model, simulated.simulate(np.random.default_rng(0), theta))
+    score = np.zeros(model.dimension)
+    for start in range(0, number, ROWS_AT_ONCE):
+        score += gradients(model, theta, rows[start : start + ROWS_AT_ONCE]).sum(axis=0)
+    return Public(bins.counts(rows) / number, score / number)
 
 
 def public_thetas(model: Model) -> np.ndarray:
@@ -261,7 +302,7 @@ def public_thetas(model: Model) -> np.ndarray:
 def guesses(model: Model, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
     """Draws of the prior, (GUESSES, d), and the shares of the bins at each."""
     thetas = public_thetas(model)
-    return thetas, np.array([shares_at(model, bins, t, ROWS_OF_A_GUESS) for t in thetas])
+    return thetas, np.array([public_at(model, bins, t, ROWS_OF_A_GUESS).shares for t in thetas])
 
 
 def prior_box(model: Model) -> np.ndarray:

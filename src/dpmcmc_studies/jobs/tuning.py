@@ -428,5 +428,6 @@ def tuning_tables(trials, best, directory):
     write_csv(concatenate(trials), Path(directory, "trials.csv"))
     write_csv(summary.astype(whole), Path(directory, "summary.csv"))
     with replacing(Path(directory, "settings.yaml")) as file:
-        contents = yaml.safe_dump({"algorithms": algorithms}, sort_keys=False)
+        one_line = {"default_flow_style": None, "width": math.inf}  # for each model and epsilon
+        contents = yaml.safe_dump({"algorithms": algorithms}, sort_keys=False, **one_line)
         file.write((HEADER + contents).encode())
