@@ -1,4 +1,4 @@
-"""A likelihood that only a noisy histogram can release: how heavy are the tails of log radon?"""
+"""The tails of log radon: a likelihood that only a noisy histogram can release."""
 
 from dataclasses import dataclass
 

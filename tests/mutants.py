@@ -538,6 +538,20 @@ MUTANTS = [
         "study/test_data_files.py study/test_own_data.py",
     ),
     Mutant(
+        "noisy histogram: a row counts whole in one bin, and by a share in the next",
+        "dpmcmc/samplers/noisy_histogram.py",
+        "np.where(corner, upper, 1 - upper)",
+        "np.where(corner, upper, 1)",
+        "samplers/test_noisy_histogram.py",
+    ),
+    Mutant(
+        "noisy histogram: chance of the simulated rows stays in the answer",
+        "dpmcmc/samplers/noisy_histogram.py",
+        "share @ (model.num_rows * public.score)",
+        "0 * (model.num_rows * public.score)",
+        "samplers/test_noisy_histogram.py",
+    ),
+    Mutant(
         "noisy statistics: B for 2 B",
         "dpmcmc/samplers/noisy_statistics.py",
         "sensitivity = 2 * ball.radius",

@@ -232,6 +232,14 @@ def test_too_few_iterations_are_no_feasible_trial(make_spec, tmp_path):
     assert best["settings"] is None and best["row"]["own_score_ratio"] is None
 
 
+def test_settings_whose_chains_the_limit_stops_do_not_count(make_spec, tmp_path):
+    noise = {"algorithms": {"dp-penalty": {"settings": {PAIR[0]: {"noise_scale": 5.0}}}}}
+    trials, best = search(make_spec(changes=noise, trials=1, max_iterations=20), tmp_path)
+    assert trials["iterations"][0] == 20 and 0 < trials["spent"][0] < 0.5
+    assert trials["score_ratio"][0] > 1 and not trials["is_feasible"][0]
+    assert best["settings"] is None and best["row"]["own_spent"] == trials["spent"][0]
+
+
 def test_what_a_sampler_needs_is_read(make_spec, tmp_path):
     path = tmp_path / "needed.json"
     needed = "dpmcmc.samplers.barker_correction:Correction"

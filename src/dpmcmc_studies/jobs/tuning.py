@@ -4,8 +4,9 @@ A search runs trials in turn: some settings, the iterations that they are allowe
 on each of a few twins. It judges a trial by the median score ratio (`dpmcmc.evaluation.scores`). A
 trial has none if a sample has no intervals: otherwise a search would choose chains that do not run,
 which are scored by the prior. A trial is not feasible if it clips too much, or if the limit of
-iterations stops it before its budget is spent: the study would give it no rank. All searches on a
+iterations stops it before its budget is spent: a study would give it no rank. All searches on a
 model have the same twins.
+
 What it tries next follows from the trials before and from nothing else, and these are in a journal
 that is written after each. So a search that was killed, or is asked for more trials, goes on as if
 nothing had happened. (Optuna's journal has a lock that a kill leaves behind, and half a line where
@@ -152,15 +153,12 @@ class Runner:
             total = price.iterations(budget.epsilon, budget.delta, limit)
             iterations, spent = total // self.chains, 1.0
             if total == limit:
-                at_most = {"at_most": budget.epsilon}
-                spent = price.epsilon(total, budget.delta, **at_most) / budget.epsilon
+                spent = price.epsilon(total, budget.delta, budget.epsilon) / budget.epsilon
         except (ArithmeticError, ValueError) as error:  # no cost, or refused by the sampler
             print(f"not tried: {settings}: {error}", flush=True)
             nothing = [None] * len(numbers)
-            return {"iterations": 0, "spent": 0.0} | {
-                "score_ratio": nothing,
-                "clip_fraction": nothing,
-            }
+            of_samples = dict.fromkeys(("score_ratio", "clip_fraction"), nothing)
+            return {"iterations": 0, "spent": 0.0} | of_samples
         sampler = with_noise(build_sampler(budget, self.precomputed), noise)
         samples = [self.sample(sampler, iterations, number) for number in numbers]
         score_ratio, clip_fraction = (list(values) for values in zip(*samples, strict=True))
