@@ -460,6 +460,18 @@ def searched(study):
     return with_families(study, read_csv(SEARCHES / "summary.csv"))
 
 
+def search_sentence(table, found):
+    """On which families chains have settings of a former search; empty if on none."""
+    names = [name for name in table["family"].unique() if name not in set(found["family"])]
+    if not names:
+        return ""
+    families_text = listing([f"the {name.partition(', ')[0].lower()}" for name in names])
+    return (
+        f"Chains on {families_text} have settings that were found at ε = 1 alone, so they may be "
+        "worth more than is shown here."
+    )
+
+
 def gain_of_search(found):
     """What settings of their own bring, by n and epsilon: rows of a table.
 

@@ -167,6 +167,11 @@ def found():
     return maps.with_families(STUDY, table.assign(best_settings=[settings, None, settings]))
 
 
+def test_families_with_settings_of_a_former_search_are_named(families):
+    assert maps.search_sentence(families, found()) == ""
+    assert maps.search_sentence(families, found()[:0]).startswith("Chains on the normal mean have")
+
+
 def test_what_a_search_gains_counts_chains_that_do_not_run_as_worth_nothing():
     (row,) = maps.gain_of_search(found())
     assert (row["n"], row["searches"], row["better"], row["no settings found"]) == (
