@@ -172,10 +172,7 @@ class NoisyHistogram(OneShot):
 
 
 class Public(NamedTuple):
-    """What simulated rows say at a theta.
-
-    `shares`, (bins,), are those of the bins, and `score`, (d,), is the mean gradient of a row.
-    """
+    """Shares of the bins, (bins,), and mean gradient of a row, (d,), in rows of a theta."""
 
     shares: np.ndarray
     score: np.ndarray
@@ -200,8 +197,8 @@ class Counted(AtMode):
     theta : (d,) array
         Where the weights are fixed.
     public : Public
-        What rows that are simulated at theta say: q, and their mean score. That would be 0 but for
-        chance, and chance moves the sum of q_b times the gradient of l_b as much.
+        Shares q of the bins and mean score of rows that are simulated at theta. The mean score is 0
+        but for chance, and chance moves the sum of q_b times the gradient of l_b by as much.
     """
 
     def __init__(
@@ -218,25 +215,23 @@ class Counted(AtMode):
         self._rows, self._noisy = centres[is_held], noisy[is_held]
         self._expected = model.num_rows * shares[is_held]
         self._weights = self._expected / (self._expected + variance)
-        self.power, self._chance = 1.0, np.zeros(model.dimension)
         slopes = gradients(model, theta, self._rows)
-        whole = slopes.T @ (self._expected[:, None] * slopes)
-        share = self.information(theta) @ np.linalg.pinv(whole)  # of the information that is kept
+
+        def information(weights: np.ndarray) -> np.ndarray:
+            return slopes.T @ (weights[:, None] * slopes)
+
+        kept = information(self._weights * self._expected)
+        share = kept @ np.linalg.pinv(information(self._expected))
         self._chance = share @ (model.num_rows * public.score)
-        self.power = self._power_for(variance)
+        # T where there is no noise, 1 where T = 1: the width of the tempered, noisy posterior.
+        of_noise = self._weights**2 * (self._expected / model.likelihood_power + variance)
+        ratio = np.trace(np.linalg.pinv(kept) @ information(of_noise))
+        self.power = float(model.dimension / ratio)
 
     @cached_property
     def _origin(self) -> np.ndarray:
         """Start of the search of the mode: from far away it could go astray."""
         return self.theta
-
-    def _power_for(self, variance: float) -> float:
-        """T where there is no noise, 1 where T = 1: width of the tempered, noisy posterior."""
-        slopes = gradients(self.model, self.theta, self._rows)
-        of_noise = self._weights**2 * (self._expected / self.model.likelihood_power + variance)
-        whole = slopes.T @ (of_noise[:, None] * slopes)
-        ratio = np.trace(np.linalg.pinv(self.information(self.theta)) @ whole)
-        return float(self.model.dimension / ratio)
 
     def log_density(self, theta: np.ndarray) -> float:
         """ln of the density at theta, up to a constant; -inf outside of the prior's support."""
@@ -269,28 +264,35 @@ class Counted(AtMode):
 
 
 def fitted(model: Model, bins: Bins, noisy: np.ndarray, variance: float) -> Counted:
-    """The posterior with weights and shares at its own mode, found by turns from a public guess."""
+    """The posterior with weights and shares at its own mode, found by turns from a public guess.
+
+    A step that ends outside of the box of the prior's draws ends on its edge.
+    """
     thetas, shares = guesses(model, bins)
     expected = model.num_rows * shares
     spread = expected + variance
     misfit = ((noisy - expected) ** 2 / spread + np.log(spread)).sum(axis=1)
-    theta = thetas[int(misfit.argmin())]
+    theta, box = thetas[int(misfit.argmin())], prior_box(model)
     for _ in range(FITS):
         posterior = Counted(
-            model, bins.centres, noisy, variance, theta, public_at(model, bins, theta, PUBLIC_ROWS)
+            model, bins.centres, noisy, variance, theta, public_at(model, bins, theta)
         )
-        theta = np.clip(posterior.mode(theta)[0], *prior_box(model))  # a wild step ends there
+        theta = np.clip(posterior.mode(theta)[0], *box)
     return posterior
 
 
-def public_at(model: Model, bins: Bins, theta: np.ndarray, number: int) -> Public:
-    """What so many public rows that are simulated at theta say."""
-    simulated: Any = replace(model, num_rows=number)
-    rows = rows_of(model, simulated.simulate(np.random.default_rng(0), theta))
-    score = np.zeros(model.dimension)
-    for start in range(0, number, ROWS_AT_ONCE):
+def public_at(model: Model, bins: Bins, theta: np.ndarray) -> Public:
+    """Shares and mean score of PUBLIC_ROWS rows at theta."""
+    rows, score = public_rows(model, theta, PUBLIC_ROWS), np.zeros(model.dimension)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
         score += gradients(model, theta, rows[start : start + ROWS_AT_ONCE]).sum(axis=0)
-    return Public(bins.counts(rows) / number, score / number)
+    return Public(bins.counts(rows) / len(rows), score / len(rows))
+
+
+def public_rows(model: Model, theta: np.ndarray, number: int) -> np.ndarray:
+    """So many rows (number, p) that are simulated at theta, always the same."""
+    simulated: Any = replace(model, num_rows=number)
+    return rows_of(model, simulated.simulate(np.random.default_rng(0), theta))
 
 
 def public_thetas(model: Model) -> np.ndarray:
@@ -302,7 +304,8 @@ def public_thetas(model: Model) -> np.ndarray:
 def guesses(model: Model, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
     """Draws of the prior, (GUESSES, d), and the shares of the bins at each."""
     thetas = public_thetas(model)
-    return thetas, np.array([public_at(model, bins, t, ROWS_OF_A_GUESS).shares for t in thetas])
+    counts = [bins.counts(public_rows(model, theta, ROWS_OF_A_GUESS)) for theta in thetas]
+    return thetas, np.array(counts) / ROWS_OF_A_GUESS
 
 
 def prior_box(model: Model) -> np.ndarray:
