@@ -587,6 +587,20 @@ MUTANTS = [
         "samplers/test_noisy_columns.py",
     ),
     Mutant(
+        "columns with a range: squares as large as values, and free",
+        "dpmcmc/samplers/column_range.py",
+        "OF_SQUARE = math.sqrt(2)",
+        "OF_SQUARE = 2.0",
+        "samplers/test_noisy_columns.py",
+    ),
+    Mutant(
+        "columns with a range: a variance without its noise",
+        "dpmcmc/samplers/column_range.py",
+        "of_variance = 2 * squared**2 / self.rows + noise",
+        "of_variance = 2 * squared**2 / self.rows + 0.01 * noise",
+        "samplers/test_noisy_columns.py",
+    ),
+    Mutant(
         "noisy columns: laws as if columns had variance 1",
         "dpmcmc/samplers/column_laws.py",
         "values = (values - place.mean) / place.sd",
