@@ -587,6 +587,20 @@ MUTANTS = [
         "samplers/test_noisy_columns.py",
     ),
     Mutant(
+        "noisy histogram: fits as if counts had no noise",
+        "dpmcmc/samplers/noisy_histogram.py",
+        "(1 + self.model.num_rows / PUBLIC_ROWS) + variance",
+        "(1 + self.model.num_rows / PUBLIC_ROWS)",
+        "samplers/test_noisy_histogram.py",
+    ),
+    Mutant(
+        "noisy histogram: far rows do not count for its fit",
+        "dpmcmc/samplers/noisy_histogram.py",
+        "OTHER_WEIGHTS = (4.0, 0.01, 1e-4, 0.0)",
+        "OTHER_WEIGHTS = (4.0,)",
+        "samplers/test_noisy_histogram.py",
+    ),
+    Mutant(
         "columns with a range: squares as large as values, and free",
         "dpmcmc/samplers/column_range.py",
         "OF_SQUARE = math.sqrt(2)",

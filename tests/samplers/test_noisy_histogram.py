@@ -126,7 +126,7 @@ ROWS_OF = {
 }
 
 
-@pytest.mark.parametrize(("law", "fits"), zip(ROWS_OF, (True, True, False, False), strict=True))
+@pytest.mark.parametrize(("law", "fits"), [*zip(ROWS_OF, (True, True, False, False), strict=True)])
 def test_a_release_says_if_rows_move_its_answer_that_the_model_does_not_have(law, fits):
     rng = np.random.default_rng(5)
     rows = ROWS_OF[law](rng, rng.standard_normal((1, 2000)))
