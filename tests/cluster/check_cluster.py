@@ -1,6 +1,7 @@
 """The workflow on a real Slurm: run by `make test-cluster` and, at length, `make test-slow`.
 
-While Slurm's plugin is installed and no controller answers, every start of Snakemake waits for it.
+`cluster.py` starts Slurm for them. They run at the same time, since each mostly waits. Where the
+plugin of Slurm is installed and no controller answers, every start of Snakemake waits for it.
 """
 
 import re
@@ -22,24 +23,17 @@ PATIENCE = ["--latency-wait", "5", "--seconds-between-status-checks", "2"]
 LOOK = ["--slurm-init-seconds-before-status-checks", "15"]
 SLURM = ["--workflow-profile", "slurm", *PATIENCE, *LOOK]
 SBATCH = "sbatch --parsable --output=/dev/null --mem={resources.mem_mb} --time={resources.runtime}"
+# The chains of one model, with all that they come from.
+TABLE = "results/tiny/tables/models/tempered-banana-2d/chains.csv"
+OF_A_MODEL = [*TINY[1:], "--", TABLE]
 GENERIC = ["--workflow-profile", "cluster", *PATIENCE, "--cluster-generic-submit-cmd", SBATCH]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def slurm(tmp_path_factory):
-    with (
-        cluster.slurm(tmp_path_factory.mktemp("slurm")) as variables,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        yield
-
-
-def queue():
-    """Jobs that wait or run."""
-    command = ["squeue", "--noheader", "--format=%i"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+def queue(directory):
+    """Jobs that wait or run for a Snakemake of the directory."""
+    command = ["squeue", "--noheader", "--format=%i %Z"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [number for number, place in map(str.split, lines) if Path(place) == directory]
 
 
 def submitted(directory):
@@ -63,11 +57,10 @@ def test_a_scheduler_without_a_plugin_gives_the_tables_of_a_local_run(tiny, fres
 
 
 def test_slurm_s_plugin_gives_the_chains_of_a_local_run(tiny, fresh):
-    """Of one model, with all that they come from; the plugin starts Snakemake for each of them."""
-    table = "results/tiny/tables/models/tempered-banana-2d/chains.csv"
-    snakemake(fresh, *SLURM, *TINY[1:], "--", table)
+    """The plugin starts Snakemake for each of them."""
+    snakemake(fresh, *SLURM, *OF_A_MODEL)
     assert submitted(fresh) > 3
-    assert (fresh / table).read_bytes() == (tiny / table).read_bytes()
+    assert (fresh / TABLE).read_bytes() == (tiny / TABLE).read_bytes()
 
 
 @pytest.mark.torture
@@ -78,7 +71,7 @@ def test_a_whole_study_with_its_pages_by_slurm_s_plugin(tree, fresh):
 
 
 def test_a_cancelled_study_leaves_no_job_and_resumes(tiny, fresh):
-    command = [Path(sys.executable).with_name("snakemake"), *SLURM, *TINY]
+    command = [Path(sys.executable).with_name("snakemake"), *SLURM, *OF_A_MODEL]
     process = subprocess.Popen(
         command,
         cwd=fresh,
@@ -89,18 +82,18 @@ def test_a_cancelled_study_leaves_no_job_and_resumes(tiny, fresh):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     end = time.monotonic() + 60
-    while not queue() and time.monotonic() < end:
+    while not queue(fresh) and time.monotonic() < end:
         time.sleep(0.2)
     try:
-        assert queue()
+        assert queue(fresh)
         process.send_signal(signal.SIGINT)  # Ctrl-C
         assert process.wait(120)
     finally:
         process.kill()
     end = time.monotonic() + 30
-    while queue() and time.monotonic() < end:
+    while queue(fresh) and time.monotonic() < end:
         time.sleep(0.5)
-    assert not queue()
+    assert not queue(fresh)
     snakemake(fresh, "--unlock")
-    snakemake(fresh, "--cores", 2, *TINY)  # on this machine, where it is faster
-    assert tables(fresh) == tables(tiny)
+    snakemake(fresh, "--cores", 2, *OF_A_MODEL)  # on this machine, where it is faster
+    assert (fresh / TABLE).read_bytes() == (tiny / TABLE).read_bytes()

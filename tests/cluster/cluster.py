@@ -2,6 +2,10 @@
 
 It needs the Debian packages slurm-wlm and munge, and root. Nothing of an installed Slurm or munge
 is read or changed; ports are free ones.
+
+    python tests/cluster/cluster.py COMMAND
+
+starts one, runs the command and stops it; without these packages it only runs the command.
 """
 
 import contextlib
@@ -11,6 +15,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -148,3 +154,16 @@ def wait_for_node(environment, directory, seconds=60):
         time.sleep(0.5)
     logs = [path.read_text(errors="replace")[-2000:] for path in directory.glob("*.log")]
     raise RuntimeError("\n".join(["the cluster did not start:", nodes.stdout, nodes.stderr, *logs]))
+
+
+def main(command):
+    with contextlib.ExitStack() as stack:
+        variables = {}
+        if not missing():
+            directory = stack.enter_context(tempfile.TemporaryDirectory())
+            variables = stack.enter_context(slurm(directory))
+        return subprocess.run(command, env=os.environ | variables, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

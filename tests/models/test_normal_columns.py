@@ -19,6 +19,8 @@ THETA = np.array([0.5, -1.0, 0.3, -0.4])
         ({"variables": ["a", "a"]}, "variables: must be different names: a, a"),
         ({"centres": [1.0]}, "centres: must be 2, one for each variable, not 1"),
         ({"scales": {"age": 1.0}}, "scales: must name age, income, not age"),
+        ({"ranges": {"sex": [0, 1]}}, "ranges: must name some of age, income, not sex"),
+        ({"ranges": {"age": [9, 9]}}, "ranges: age must go from a number to a greater one"),
     ],
 )
 def test_settings_that_clash_are_refused(change, expected):
@@ -71,6 +73,17 @@ def test_exact_draws_have_the_moments_of_the_posterior(mean, sd, variance):
     assert abs(draws[:, 0].mean() - integrate.trapezoid(weights * given, grid)) < error[0]
     again = model.sample_given_total(np.random.default_rng(4), data.sum(axis=1), 20_000)
     np.testing.assert_allclose(again, draws, atol=1e-6)
+
+
+def test_values_beyond_their_range_count_as_the_end_of_it():
+    model = NormalColumns(["age", "income"], 400, 1.0, ranges={"age": [0, 120]}, **UNITS)
+    data = model.statistics(model.prepare(np.array([[-99.0, -99.0], [130.0, 1e9], [20.0, 30.0]])))
+    np.testing.assert_allclose(model._centres[0] + model._scales[0] * data[0], [0, 120, 20])
+    assert data[1, 1] == pytest.approx(1e8) and (data[2:] == data[:2] ** 2).all()
+    rows = model.simulate(np.random.default_rng(1), np.array([3.0, 0, 1, 0]))
+    assert rows[0].max() == pytest.approx((120 - 50) / 20) and rows[1].min() < -2
+    assert "  age: centre 50, scale 20, from 0 to 120" in model.units_in_words()
+    assert "  income: centre 30, scale 10" in model.units_in_words()
 
 
 def test_draws_are_in_the_units_of_the_columns():

@@ -9,6 +9,7 @@ from test_samplers import streams
 import dpmcmc
 from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.samplers.column_laws import laws_of_columns
+from dpmcmc.samplers.column_range import OF_SQUARE, SENSITIVITY, PublicRange, sums_in_range
 from dpmcmc.samplers.column_scale import (
     Place,
     bins_of,
@@ -30,8 +31,12 @@ LAWS = {
 HOSTILE = [0.0, 1e-320, 1.0, -1.0, 3.0, -3.0, 50.0, 1e200, -1e308, np.nan, np.inf, -np.inf]
 
 
-def columns(count, num_rows=N, prior_variance=1.0):
-    return dpmcmc.NormalColumns([f"x{i}" for i in range(count)], num_rows, prior_variance)
+RANGE = [-2.0, 4.0]
+
+
+def columns(count, num_rows=N, with_range=()):
+    ranges = {f"x{i}": RANGE for i in with_range}
+    return dpmcmc.NormalColumns([f"x{i}" for i in range(count)], num_rows, 1.0, ranges=ranges)
 
 
 def released(sampler, model, data, seed):
@@ -41,15 +46,16 @@ def released(sampler, model, data, seed):
 
 
 def test_all_columns_together_cost_what_is_declared():
-    sampler, model = NoisyColumns(noise_scale=2.0), columns(3)
+    sampler, model = NoisyColumns(noise_scale=2.0), columns(3, with_range=[1])
     found = released(sampler, model, model.simulate(np.random.default_rng(1)), 2)
     assert sum((one.sensitivity / one.sd) ** 2 for one in found) == pytest.approx(1 / 4, rel=1e-12)
-    assert len(found) % 3 == 0
+    assert len(found) % 2 == 1  # one of the column with a range
 
 
-def test_no_row_moves_a_release_by_more_than_its_sensitivity():
+@pytest.mark.parametrize("with_range", [[], [0]])
+def test_no_row_moves_a_release_by_more_than_its_sensitivity(with_range):
     """Hostile rows in place of each other; what comes later is about what was released before."""
-    sampler, model = NoisyColumns(noise_scale=1.0), columns(1, 30)
+    sampler, model = NoisyColumns(noise_scale=1.0), columns(1, 30, with_range)
     rng = np.random.default_rng(1)
     others = rng.standard_normal(29)
     data = [model.statistics(np.append(others, row)[:, None]) for row in HOSTILE]
@@ -64,6 +70,42 @@ def test_no_row_moves_a_release_by_more_than_its_sensitivity():
             assert (a.sensitivity, a.sd) == (b.sensitivity, b.sd)
             moved.append(np.linalg.norm(np.subtract(a.statistic, b.statistic)) / a.sensitivity)
     assert 0.4 < max(moved) <= 1 + 1e-9
+
+
+def test_squares_in_a_range_move_two_rows_no_farther_apart_than_values_do():
+    values = np.linspace(-2, 4, 601)
+    rows = np.array([sums_in_range(values[[i]], PublicRange(1, 3))[0] for i in range(601)])
+    apart = np.linalg.norm(rows[:, None] - rows, axis=2)
+    assert apart.max() == pytest.approx(SENSITIVITY, rel=1e-15)
+    rows[:, 1] *= 1.02 * math.sqrt(2) / OF_SQUARE
+    assert np.linalg.norm(rows - rows[-1], axis=1).max() <= SENSITIVITY * (1 + 1e-15)
+    rows[:, 1] *= 1.2  # here the ends are not the farthest any more
+    assert np.linalg.norm(rows - rows[-1], axis=1).max() > SENSITIVITY * 1.02
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, None])
+@pytest.mark.parametrize(("num_rows", "epsilon"), [(1000, 0.5), (N, 1.0)])
+def test_columns_with_a_public_range_have_intervals_that_hold_for_any_law(share, num_rows, epsilon):
+    """Flags with a share of ones, or skewed values, against the exact posterior."""
+    names = ["a", "b"]
+    units = {"centres": 0.5, "scales": 0.5, "ranges": {name: [0, 1] for name in names}}
+    model = dpmcmc.NormalColumns(names, num_rows, 1.0, **units)
+    sampler = dpmcmc.for_budget(NoisyColumns(), num_rows, epsilon)
+    assert sampler.chosen_settings(model) == {}
+    held = []
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 7])
+        rows = rng.random((num_rows, 2))
+        rows = rows**4 if share is None else (rows < share).astype(float)
+        data = model.statistics(model.prepare(rows))
+        state, info = sampler.prepare(streams(seed), dpmcmc.Target(model, data))
+        assert math.isnan(info.misfit) and info.clip_fraction == 0
+        low, high = np.quantile([state.position, *state.memory[1]], [0.05, 0.95], axis=0)
+        exact = model.sample_posterior(rng, data, 1000)
+        held.append(((low <= exact) & (exact <= high)).mean(axis=0))
+    error = np.std(held, axis=0).mean() / math.sqrt(60)  # of two columns alike
+    of_kind = np.mean(held, axis=0).reshape(2, 2).mean(axis=1)
+    assert (of_kind > 0.9 - 3 * max(error, 0.01)).all()
 
 
 @pytest.mark.parametrize("law", LAWS)

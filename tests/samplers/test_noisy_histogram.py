@@ -14,6 +14,7 @@ from dpmcmc.evaluation.checking.samplers import check_sampler
 from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.samplers.noisy_histogram import Bins, NoisyHistogram, fitted
 from dpmcmc.samplers.on_grid import draws_on_grid
+from dpmcmc.samplers.one_shot import does_fit
 
 NORMAL = dpmcmc.Gaussian(2000, 4.0, [[1.0]])
 MIXTURE = dpmcmc.GaussianMixture(20_000, 2.0, [10.0, 1.0], [0.0, 1.0], 100)
@@ -115,6 +116,23 @@ def test_a_fit_with_wild_steps_comes_back(seed):
     draws = posterior.sample(rng, 100)
     assert (np.abs(draws.mean(axis=0) - theta) < 5 * draws.std(axis=0)).all()
     assert draws.std(axis=0) == pytest.approx([0.0015, 0.014, 0.075], rel=0.5)
+
+
+ROWS_OF = {
+    "as the model has them": lambda rng, z: z,
+    "rounded": lambda rng, z: np.round(2 * z) / 2,
+    "skewed": lambda rng, z: rng.standard_exponential(z.shape) - 1,
+    "a twentieth far out": lambda rng, z: np.where(rng.random(z.shape) < 0.05, z + 5, z),
+}
+
+
+@pytest.mark.parametrize(("law", "fits"), [*zip(ROWS_OF, (True, True, False, False), strict=True)])
+def test_a_release_says_if_rows_move_its_answer_that_the_model_does_not_have(law, fits):
+    rng = np.random.default_rng(5)
+    rows = ROWS_OF[law](rng, rng.standard_normal((1, 2000)))
+    sampler = dpmcmc.NoisyHistogram(-10, 10, 80, noise_scale=1.0)
+    chain = dpmcmc.run_chain(sampler, dpmcmc.Target(NORMAL, rows), streams(1), None, 2)
+    assert does_fit(chain.preparation.misfit) == fits
 
 
 def test_both_modes_of_a_mixture_are_drawn():

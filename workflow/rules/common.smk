@@ -22,7 +22,8 @@ os.environ.update(GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
 from dpmcmc import machine
 from dpmcmc_studies.jobs.publishing import committed_files
-from dpmcmc_studies.jobs.reuse import FILES, Reuse
+from dpmcmc_studies.jobs.parts import KINDS, parts_of
+from dpmcmc_studies.jobs.reuse import Reuse
 from dpmcmc_studies.jobs.table import JOBS, text_of
 from dpmcmc.configuration.yaml_files import ConfigError
 from dpmcmc_studies.study.loading import load_study
@@ -171,14 +172,11 @@ def precomputed_files(wildcards):
 
 
 # Tables that put those of many jobs one below another: the parts of the results in each.
-JOINED = {
-    kind: [part for part in reuse.fingerprints.names if part.startswith(f"{kind}/")]
-    for kind in ("accounting", "certified", "audit", "intervals")
-}
+JOINED = {name: parts_of(study, name) for name, kind in KINDS.items() if kind.is_joined}
 
 
 def parts_of_table(wildcards):
-    (file,) = FILES[wildcards.joined]
+    (file,) = KINDS[wildcards.joined].files
     parts = [part for part in JOINED[wildcards.joined] if not reuse.has(part)]
     return [f"{RESULTS}/{file.format(part.partition('/')[2])}" for part in parts]
 

@@ -10,7 +10,15 @@ import numpy as np
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.laws import ERRORS, Law, normal, other_errors
 from dpmcmc.models.normal_prior import NormalPrior
-from dpmcmc.models.units import Centres, Names, Scales, check_numbers, numbers_of
+from dpmcmc.models.units import (
+    Centres,
+    Names,
+    Ranges,
+    Scales,
+    check_numbers,
+    check_ranges,
+    numbers_of,
+)
 from dpmcmc.settings import Positive, Rows
 
 MOST_LOG = 300.0  # of a standard deviation: then its square and one over it are numbers
@@ -42,6 +50,9 @@ class NormalColumns(NormalPrior, ExponentialFamily):
     centres, scales : float, list of float or map from names to float
         In the units of the columns: one number for all, one for each, or by name. They must be
         public: a mean of the data themselves would have to be released privately.
+    ranges : map from names to [least, greatest], optional
+        Of the columns that have one, in their units: `{age: [0, 120], married: [0, 1]}`. They must
+        be public. A value beyond its range counts as the end of it.
     """
 
     variables: Names
@@ -49,6 +60,7 @@ class NormalColumns(NormalPrior, ExponentialFamily):
     prior_variance: Positive
     centres: Centres = field(default=0.0, kw_only=True)
     scales: Scales = field(default=1.0, kw_only=True)
+    ranges: Ranges | None = field(default=None, kw_only=True)
 
     other_laws = other_errors("skewed errors", "heavy tails")
 
@@ -61,6 +73,7 @@ class NormalColumns(NormalPrior, ExponentialFamily):
             raise ValueError(f"variables: must be different names: {', '.join(names)}")
         for name in ("centres", "scales"):
             check_numbers(name, getattr(self, name), len(names), names, "variable")
+        check_ranges(self.ranges or {}, names)
 
     @property
     def num_columns(self) -> int:
@@ -99,6 +112,13 @@ class NormalColumns(NormalPrior, ExponentialFamily):
     def _scales(self) -> np.ndarray:
         return numbers_of(self.scales, self.num_columns, self.variables)
 
+    @cached_property
+    def limits(self) -> np.ndarray:
+        """Least and greatest z of each column, (p, 2): infinite where it has no range."""
+        everywhere = [-math.inf, math.inf]
+        limits = np.array([(self.ranges or {}).get(name, everywhere) for name in self.variables])
+        return (limits - self._centres[:, None]) / self._scales[:, None]
+
     # -- Rows --------------------------------------------------------------------------------------
 
     def prepare(self, rows: np.ndarray) -> np.ndarray:
@@ -106,9 +126,10 @@ class NormalColumns(NormalPrior, ExponentialFamily):
         return (rows - self._centres) / self._scales
 
     def statistics(self, rows: np.ndarray) -> np.ndarray:
-        """t(x) of rows z (n, p): (z, z^2), (2 p, n)."""
+        """t(x) of rows z (n, p), each within its range: (z, z^2), (2 p, n)."""
+        values = np.clip(rows.T, self.limits[:, :1], self.limits[:, 1:])
         with np.errstate(over="ignore"):
-            return np.concatenate([rows.T, rows.T**2])
+            return np.concatenate([values, values**2])
 
     def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """Statistics of a data set at theta, by default a draw of the prior, (2 p, n)."""
@@ -238,11 +259,16 @@ class NormalColumns(NormalPrior, ExponentialFamily):
     def units_in_words(self) -> list[str]:
         """The public numbers of the columns."""
         units = zip(self.variables, self._centres.tolist(), self._scales.tolist(), strict=True)
+        ranges = self.ranges or {}
+
+        def ends(name: str) -> str:
+            return ", from {:.10g} to {:.10g}".format(*ranges[name]) if name in ranges else ""
+
         return [
             f"A component {LOG_SD}NAME is the natural logarithm of the standard deviation of NAME.",
             f"The prior has variance {self.prior_variance:.10g} for the mean of "
             "(column - centre) / scale, and for the logarithm of its standard deviation:",
-            *(f"  {name}: centre {c:.10g}, scale {s:.10g}" for name, c, s in units),
+            *(f"  {name}: centre {c:.10g}, scale {s:.10g}{ends(name)}" for name, c, s in units),
         ]
 
 

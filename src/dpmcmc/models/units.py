@@ -12,6 +12,10 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(min_length=1)]
 Centres = Number | Numbers | dict[str, Number]  # of all columns, of each, or by name
 Scales = Positive | Positives | dict[str, Positive]
+Range = Annotated[
+    list[Number], Meta(min_length=2, max_length=2)
+]  # the least and the greatest value
+Ranges = dict[str, Range]
 
 
 def check_numbers(
@@ -41,6 +45,17 @@ def check_numbers(
         raise ValueError(f"{setting}: must name {', '.join(names)}, not {', '.join(given)}")
     if "class" in given:
         raise ValueError(f"{setting}: must be a list where a column has the name class")
+
+
+def check_ranges(ranges: Ranges, names: Sequence[str]) -> None:
+    """Refuse ranges of columns that are not there, and such as hold no two values."""
+    for name, (least, greatest) in ranges.items():
+        if name not in names:
+            raise ValueError(f"ranges: must name some of {', '.join(names)}, not {name}")
+        if not least < greatest:
+            raise ValueError(f"ranges: {name} must go from a number to a greater one")
+    if "class" in ranges:
+        raise ValueError("ranges: a column that has one cannot have the name class")
 
 
 def numbers_of(given: Centres, count: int, names: Sequence[str] | None) -> np.ndarray:

@@ -24,7 +24,7 @@ class Chain(NamedTuple):
     gradient_clip_fraction: np.ndarray  # (k,), NaN for samplers without gradients
     is_changed: np.ndarray  # (k,) bool
     start: np.ndarray | None = None  # (d,); of a sampler that prepares, where that led
-    preparation: Info | None = None  # diagnostics of the preparation
+    preparation: Info | None = None  # of the preparation; misfit is the largest of all iterations
 
 
 def run_chain(
@@ -78,6 +78,7 @@ def run_chain(
         preparation=preparation,
     )
     records = {name: getattr(chain, name) for name in Info._fields if name in Chain._fields}
+    misfit = preparation.misfit if preparation else math.nan
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal that overflows is rejected
         for i in range(num_iterations):
             state, info = sampler.step(rng, state, target)
@@ -85,6 +86,9 @@ def run_chain(
                 chain.positions[i // thinning] = state.position
             for name, values in records.items():
                 values[i] = getattr(info, name)
+            misfit = np.fmax(misfit, info.misfit)
+    if preparation:
+        chain = chain._replace(preparation=preparation._replace(misfit=float(misfit)))
     return chain
 
 

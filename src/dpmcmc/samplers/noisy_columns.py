@@ -1,9 +1,10 @@
 """Means of columns whose standard deviations are unknown, each column by itself.
 
-A column is released in four parts, each with a share of its budget: counts in public bins, which
-find values of any scale; rounds of clipped moments, which correct mean and standard deviation
-(`dpmcmc.samplers.column_scale`); how skewed the values are and how many are far out; and one
-clipped sum, with the radius and the correction that public laws give
+A column with a public range is released by its sum and the sum of its squares
+(`dpmcmc.samplers.column_range`). Any other is released in four parts, each with a share of its
+budget: counts in public bins, which find values of any scale; rounds of clipped moments, which
+correct mean and standard deviation (`dpmcmc.samplers.column_scale`); how skewed the values are and
+how many are far out; and one clipped sum, with the radius and the correction that public laws give
 (`dpmcmc.samplers.safe_radius`, `dpmcmc.samplers.column_laws`). Nothing is assumed of how columns go
 together.
 """
@@ -20,6 +21,13 @@ from dpmcmc.models.linear_regression import table_of_clips
 from dpmcmc.models.model import Model
 from dpmcmc.models.normal_columns import NormalColumns
 from dpmcmc.samplers.column_laws import COLUMN_EDGES, laws_of_columns
+from dpmcmc.samplers.column_range import (
+    OF_SQUARE,
+    SENSITIVITY,
+    InRange,
+    PublicRange,
+    sums_in_range,
+)
 from dpmcmc.samplers.column_scale import (
     CLIP,
     COUNTS_SENSITIVITY,
@@ -71,6 +79,18 @@ class Column(NamedTuple):
     log_sd: Normal
     misfit: float
 
+    def draws(
+        self, rng: np.random.Generator, prior_variance: float, size: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draws (size,) of the mean and of ln sd."""
+
+        def of(known: Normal) -> np.ndarray:
+            precision = 1 / known.variance + 1 / prior_variance
+            noise = rng.standard_normal(size)
+            return known.mean / (known.variance * precision) + noise / math.sqrt(precision)
+
+        return of(self.mean), of(self.log_sd)
+
 
 @dataclass(frozen=True)
 class NoisyColumns(OneShot):
@@ -78,7 +98,8 @@ class NoisyColumns(OneShot):
 
     The budget is divided evenly among the columns. Means are honest for values of any of the laws
     of `row_laws`, and so are standard deviations, whose intervals are wide for that. With too small
-    a budget columns are not found: `chosen_settings`, by which a release is planned, refuses it.
+    a budget columns are not found: `chosen_settings`, by which a release is planned, refuses it. A
+    column with a public range (`NormalColumns.ranges`) needs not be found, and may have any law.
 
     Attributes
     ----------
@@ -99,10 +120,16 @@ class NoisyColumns(OneShot):
         model = checked(target.model)
         noise = self.noise * math.sqrt(model.num_columns)  # of each column
         values = target.data[: model.num_columns]
-        columns, shares = zip(
-            *(self.release(rng, model, noise, column) for column in values), strict=True
-        )
-        info = Info(True, max(shares), misfit=max(column.misfit for column in columns))
+        found: list[tuple[Column | InRange, float]] = []
+        for column, (low, high) in zip(values, model.limits.tolist(), strict=True):
+            if math.isinf(low):
+                found.append(self.release(rng, model, noise, column))
+            else:
+                place = PublicRange((low + high) / 2, (high - low) / 2)
+                found.append(self.release_in_range(rng, model, noise, column, place))
+        columns, shares = zip(*found, strict=True)
+        misfits = [column.misfit for column in columns if isinstance(column, Column)]
+        info = Info(True, max(shares), misfit=max(misfits, default=math.nan))
         return self.next_draw(rng, model, columns, []), info
 
     def release(
@@ -126,6 +153,28 @@ class NoisyColumns(OneShot):
             Normal(place.mean + place.sd * mean, place.sd**2 * variance),
             Normal(math.log(place.sd) + found.log_sd, log_sd_variance + found.log_sd_off**2),
             max(found.misfit, of_step),
+        ), share
+
+    def release_in_range(
+        self,
+        rng: Streams,
+        model: NormalColumns,
+        noise: float,
+        values: np.ndarray,
+        place: PublicRange,
+    ) -> tuple[InRange, float]:
+        """What is released of values (n,), and the share of them that is beyond the range."""
+        n = model.num_rows
+        sums, share = sums_in_range(values, place)
+        sd = SENSITIVITY * noise
+        total, squares = rng.add_noise(sums, SENSITIVITY, sd) / n
+        return InRange(
+            place,
+            mean=float(total),
+            square=float(squares) / OF_SQUARE,
+            mean_noise=(sd / n) ** 2,
+            square_noise=(sd / n / OF_SQUARE) ** 2,
+            rows=n * model.likelihood_power,
         ), share
 
     def place(
@@ -169,20 +218,21 @@ class NoisyColumns(OneShot):
         self,
         rng: Streams,
         model: Any,
-        columns: Sequence[Column],
+        columns: Sequence[Column | InRange],
         draws: Sequence[np.ndarray] | np.ndarray,
     ) -> State:
         """State after the first of some draws, which are made if there are none."""
         if not len(draws):
-            known = [column.mean for column in columns] + [column.log_sd for column in columns]
-            means, variances = np.array(known).T
-            precision = 1 / variances + 1 / model.prior_variance
-            noise = rng.proposal.standard_normal((DRAWS_AT_ONCE, len(known)))
-            draws = means / (variances * precision) + noise / np.sqrt(precision)
+            of_columns = [
+                column.draws(rng.proposal, model.prior_variance, DRAWS_AT_ONCE)
+                for column in columns
+            ]
+            means, log_sds = zip(*of_columns, strict=True)
+            draws = np.column_stack([*means, *log_sds])
         return State(draws[0], (columns, draws[1:]))
 
     def chosen_settings(self, model: Model) -> dict[str, Any]:
-        """The laws.
+        """The laws of columns without a public range, if there are some.
 
         Raises
         ------
@@ -191,19 +241,22 @@ class NoisyColumns(OneShot):
         """
         model = checked(model)
         noise = self.noise * math.sqrt(model.num_columns)
+        if np.isfinite(model.limits).all():
+            return {}
         of_count = COUNTS_SENSITIVITY * noise / math.sqrt(COUNTS_SHARE) / model.num_rows
         if of_count > MOST_NOISE:
             raise ValueError(
                 f"variables: {model.num_columns} are too many for this budget and "
                 f"{model.num_rows:,} rows: a noisy count would be off by {of_count:.0%} of the "
-                f"rows, and with more than {MOST_NOISE:.0%} a column is not found"
+                f"rows, and with more than {MOST_NOISE:.0%} a column without a public range is not "
+                "found"
             )
         return {"row_laws": self.row_laws}
 
     def model_of_checks(self, model: Model) -> Model:
         """Columns, as many as theta has components."""
         names = [f"x{i}" for i in range(model.dimension)]
-        return NormalColumns(names, model.num_rows, 1.0)
+        return NormalColumns(names, model.num_rows, 1.0, ranges={names[-1]: [-2, 1]})
 
 
 def variance_of_log_sd(num_rows: int, noise: float) -> float:

@@ -7,7 +7,6 @@ have one or two entries.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -36,6 +35,7 @@ GUESSES = 500  # draws of the prior, of which the best is where the fit starts
 ROWS_OF_A_GUESS = 1000
 FITS = 8  # times that rows are simulated at the theta fitted before
 DRAWS_AT_ONCE = 1000
+OTHER_WEIGHTS = (4.0, 0.01, 1e-4, 0.0)  # factors of the noise's variance
 
 
 class Bins(NamedTuple):
@@ -123,29 +123,15 @@ class NoisyHistogram(OneShot):
         return State(model.sample_prior(rng.proposal), (noisy, [])), Info(True, outside)
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
-        """The next draw; it reads no row."""
-        return self.next_draw(rng, target.model, *state.memory), Info(True, math.nan)
-
-    def next_draw(
-        self,
-        rng: Streams,
-        model: Model,
-        noisy: np.ndarray,
-        draws: Sequence[np.ndarray] | np.ndarray,
-    ) -> State:
-        """State after the first of some draws, which are made if there are none."""
+        """The next draw; it reads no row. The first one says how the answer fits."""
+        model, (posterior, draws), misfit = target.model, state.memory, math.nan
+        if not isinstance(posterior, Counted):
+            variance = (SENSITIVITY * self.noise) ** 2
+            posterior = fitted(model, self.bins_of(model), posterior, variance)
+            misfit = posterior.misfit()
         if not len(draws):
-            draws = self.draws(rng.proposal, model, noisy, DRAWS_AT_ONCE)
-        return State(draws[0], (noisy, draws[1:]))
-
-    def draws(
-        self, rng: np.random.Generator, model: Model, noisy: np.ndarray, size: int
-    ) -> np.ndarray:
-        """Draws of the posterior that noisy counts (bins,) give, (size, d)."""
-        posterior = fitted(model, self.bins_of(model), noisy, (SENSITIVITY * self.noise) ** 2)
-        if model.dimension > 2:
-            return posterior.sample(rng, size)
-        return draws_on_grid(rng, posterior.log_density, prior_box(model), size)
+            draws = draws_of(posterior, rng.proposal, DRAWS_AT_ONCE)
+        return State(draws[0], (posterior, draws[1:])), Info(True, math.nan, misfit=misfit)
 
     def bins_of(self, model: Model) -> Bins:
         """The bins for rows of the model.
@@ -212,6 +198,7 @@ class Counted(AtMode):
     ) -> None:
         shares, is_held = public.shares, public.shares > 0
         self.model, self.theta = model, theta
+        self._all = centres, noisy, variance, public
         self._rows, self._noisy = centres[is_held], noisy[is_held]
         self._expected = model.num_rows * shares[is_held]
         self._weights = self._expected / (self._expected + variance)
@@ -261,6 +248,44 @@ class Counted(AtMode):
             weights = self.power * self._weights * self._expected * np.exp(np.minimum(change, 50))
         slopes = gradients(self.model, theta, self._rows)
         return slopes.T @ (weights[:, None] * slopes)
+
+    def misfit(self) -> float:
+        """How far apart answers with other weights are, in standard deviations of that distance.
+
+        The other weights are those for more noise, which heed full bins alone, and for less or
+        none, which heed rows wherever they are. If rows follow the model, all answers are the same
+        but for noise. Each is one Newton step from theta. The largest distance of a component
+        counts.
+        """
+        centres, noisy, variance, public = self._all
+        expected = self.model.num_rows * public.shares
+        with np.errstate(all="ignore"):
+            slopes = gradients(self.model, self.theta, centres)
+        slopes[~np.isfinite(slopes).all(axis=1)] = 0
+
+        def of_counts(weights: np.ndarray) -> np.ndarray:
+            """How an answer depends on the counts, (d, bins)."""
+            weighted = weights[:, None] * slopes
+            return np.linalg.pinv(weighted.T @ (expected[:, None] * slopes)) @ weighted.T
+
+        def apart(factor: float) -> np.ndarray:
+            """Distances of an answer from this one."""
+            weights = expected / (expected + factor * variance) if factor else np.ones(len(noisy))
+            difference = of_counts(weights) - own
+            sd = np.sqrt(difference**2 @ of_shares)
+            return np.abs(difference @ (noisy - expected)) / np.where(sd > 0, sd, math.inf)
+
+        own = of_counts(expected / (expected + variance))
+        # Counts differ by chance, and so do the shares of the simulated rows.
+        of_shares = expected * (1 + self.model.num_rows / PUBLIC_ROWS) + variance
+        return float(max(apart(factor).max() for factor in OTHER_WEIGHTS))
+
+
+def draws_of(posterior: Counted, rng: np.random.Generator, size: int) -> np.ndarray:
+    """Draws of the posterior, (size, d)."""
+    if posterior.model.dimension > 2:
+        return posterior.sample(rng, size)
+    return draws_on_grid(rng, posterior.log_density, prior_box(posterior.model), size)
 
 
 def fitted(model: Model, bins: Bins, noisy: np.ndarray, variance: float) -> Counted:

@@ -51,8 +51,8 @@ class Info(NamedTuple):
     clip_fraction: float  # rows whose log-likelihood ratio was clipped; NaN without ratios
     gradient_clip_fraction: float = math.nan  # over rows and gradient evaluations
     is_changed: bool = False  # clipping changed the decision (samplers without noise only)
-    # Of a preparation: how far what it released is from what its answer leads to expect, in
-    # standard deviations. It follows from released values.
+    # Of a preparation, or of the first draw that follows it: how far what was released is from what
+    # the answer leads to expect, in standard deviations. It follows from released values.
     misfit: float = math.nan
     # Of a preparation: how many outcomes are far out, where it has released that.
     far: tuple[Far, ...] = ()

@@ -12,7 +12,6 @@ from dpmcmc.files import read_npy
 from dpmcmc.random_streams import generator, start_point
 from dpmcmc_studies.frames import read_csv, write_csv
 from dpmcmc_studies.jobs.data import held_out
-from dpmcmc_studies.jobs.parts import rows_of
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed
 
@@ -26,10 +25,10 @@ def baseline_table(
     the root of the summed variances of the reference sample. Rows that are taken are those that are
     committed.
     """
-    [(part, taken)] = rows.parts.items()
+    [taken] = rows.parts.values()
     if taken:
-        names = ("baselines", "starts")
-        tables = [rows_of(read_csv(Path(rows.tables, f"{name}.csv")), part) for name in names]
+        committed = [read_csv(Path(rows.tables, f"{name}.csv")) for name in ("baselines", "starts")]
+        tables = [table[table["model"] == spec.model] for table in committed]
     else:
         tables = compared(spec, reference, baselines)
     for table, path in zip(tables, (exact, starts), strict=True):

@@ -11,7 +11,6 @@ from dpmcmc.evaluation.metrics import compare
 from dpmcmc.random_streams import generator
 from dpmcmc_studies.frames import read_csv, whole, write_csv
 from dpmcmc_studies.jobs.chain_files import Given
-from dpmcmc_studies.jobs.parts import CELL
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
 
@@ -45,7 +44,9 @@ def chain_table(
     committed = {}
     if any(rows.parts.values()):
         committed = {name: read_csv(Path(rows.tables, f"{name}.csv")) for name in TABLES}
-    by_cell = {name: dict(list(table.groupby(CELL))) for name, table in committed.items()}
+    by_cell = {
+        name: dict(list(table.groupby(specs.CELL_COLUMNS))) for name, table in committed.items()
+    }
     given, records = Given(spec, results, reference), {name: [] for name in TABLES}
     for algorithm, run, stream, seeds in spec.cells:
         cell = spec.model, algorithm, run

@@ -21,11 +21,10 @@ from dpmcmc_studies.frames import read_csv
 from dpmcmc_studies.jobs.budgets import noise_of
 from dpmcmc_studies.jobs.chain_files import Given
 from dpmcmc_studies.jobs.chain_tables import sample_row
-from dpmcmc_studies.jobs.fingerprints import OF_CHAINS
-from dpmcmc_studies.jobs.parts import CELL, rows_of, write_parts
+from dpmcmc_studies.jobs.parts import CELL, KINDS, OF_CHAINS, rows_of, write_parts
 from dpmcmc_studies.jobs.parts import FILE as PARTS_FILE
 from dpmcmc_studies.jobs.publishing import DOCS, ROOT, committed_files, committed_studies
-from dpmcmc_studies.jobs.reuse import FILES, Reuse, is_named
+from dpmcmc_studies.jobs.reuse import Reuse, is_named
 from dpmcmc_studies.jobs.score_tables import score_row
 from dpmcmc_studies.study.loading import load_study, study_files
 from dpmcmc_studies.study.old import FILE
@@ -205,7 +204,7 @@ def differences(reuse, samples, parts, has_new_budgets):
     files = {}
     for part in parts:
         kind, _, ids = part.partition("/")
-        files |= {file.format(ids): (kind, part) for file in FILES[kind]}
+        files |= {file.format(ids): (kind, part) for file in KINDS[kind].files}
     with scratch() as directory:
         results = directory / "results" / study.name
         if not has_new_budgets:

@@ -9,22 +9,8 @@ import os
 from functools import cached_property
 from types import SimpleNamespace
 
-from dpmcmc_studies.jobs.parts import ids_of
+from dpmcmc_studies.jobs.parts import KINDS, ids_of, kind_of, parts_of
 from dpmcmc_studies.jobs.table import JOBS, digest_of, text_of
-
-# Jobs that the values of a kind of part depend on.
-MADE_BY = {
-    "reference": ["dataset", "reference"],
-    "baselines": ["dataset", "reference", "baselines", "baseline_table"],
-    "chains": ["dataset", "reference", "budget", "chain"],
-    "scores": ["dataset", "reference", "budget", "chain"],
-    "intervals": ["intervals"],
-    "accounting": ["accounting_curve"],
-    "certified": ["budget", "certification"],
-    "audit": ["audit_case"],
-}
-# Kinds of parts that are rows of chains, and the jobs of a whole model that make them.
-OF_CHAINS = {"chains": "chain_table", "scores": "score_table"}
 
 
 class Fingerprints:
@@ -50,34 +36,21 @@ class Fingerprints:
     @cached_property
     def names(self):
         """Names of all parts but references and kept files: those that have rows in tables."""
-        study = self.study
-        return [
-            *(f"baselines/{model}" for model in study.model_ids),
-            *(f"chains/{'/'.join(cell)}" for cell in study.cells),
-            *(
-                f"scores/{'/'.join(cell)}"
-                for model in study.scored_models
-                for cell in study.cells_of(model)
-            ),
-            *(f"intervals/{model}" for model in study.interval_models),
-            *(f"accounting/{'/'.join(curve)}" for curve in study.accounting_curves),
-            *(f"certified/{'/'.join(cell)}" for cell, _ in study.replaced_cells),
-            *(f"audit/{case}" for case in study.audited_cases),
-        ]
+        return [part for kind in KINDS for part in parts_of(self.study, kind)]
 
     def _of_jobs(self, part):
-        study, kind = self.study, part.partition("/")[0]
+        study, kind = self.study, kind_of(part)
         of = SimpleNamespace(**ids_of(part), seed=0)
-        jobs = [(JOBS[name], of) for name in MADE_BY[kind]]
-        if kind in OF_CHAINS:
+        jobs = [(JOBS[name], of) for name in kind.made_by]
+        if kind.table_job:
             needed = study.precomputed_by(of.algorithm)
             jobs[:0] = [(JOBS["precompute"], SimpleNamespace(precomputed=name)) for name in needed]
         settings = [job.settings(study, its) for job, its in jobs]
         sources = [job.source(study, its) for job, its in jobs]
-        if kind in OF_CHAINS:
-            table = OF_CHAINS[kind]
-            settings.append(text_of(getattr(study, table)(of.model, [study.cell(of)])))
-            sources.append(JOBS[table].source(study, of))
+        if kind.table_job:
+            of_table = getattr(study, kind.table_job)(of.model, [study.cell(of)])
+            settings.append(text_of(of_table))
+            sources.append(JOBS[kind.table_job].source(study, of))
         here = os.path.relpath(study.root) + "/"  # before paths of files in settings
         return joined([text.replace(f'"{here}', '"') for text in settings], sources)
 

@@ -11,18 +11,10 @@ from functools import cached_property
 from pathlib import Path
 
 from dpmcmc.configuration.yaml_files import ConfigError
-from dpmcmc_studies.jobs.fingerprints import OF_CHAINS, Fingerprints
-from dpmcmc_studies.jobs.parts import read_parts
+from dpmcmc_studies.jobs.fingerprints import Fingerprints
+from dpmcmc_studies.jobs.parts import OF_CHAINS, read_parts
 from dpmcmc_studies.study import specs
 
-# Where a run has the rows of a part, and in which tables they are committed.
-FILES = {
-    "baselines": ("tables/models/{}/baselines.csv", "tables/models/{}/starts.csv"),
-    "intervals": ("tables/models/{}/intervals.csv",),
-    "accounting": ("accounting/{}.csv",),
-    "audit": ("audit/{}.csv",),
-    "certified": ("certified/{}.csv",),
-}
 MOST_NAMED = 5  # parts in a line
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 from dpmcmc.evaluation import scores
 from dpmcmc_studies.frames import read_csv, write_csv
 from dpmcmc_studies.jobs.chain_files import Given
-from dpmcmc_studies.jobs.parts import CELL
 from dpmcmc_studies.study import specs
 from dpmcmc_studies.study.data_sets import numbered, of_seed
 
@@ -39,7 +38,7 @@ def score_table(spec: specs.ScoreTable, rows: specs.Rows, results, reference, ou
     committed = {}
     if any(rows.parts.values()):
         table = read_csv(Path(rows.tables, "scores.csv"))
-        committed = dict(list(table.groupby(CELL)))
+        committed = dict(list(table.groupby(specs.CELL_COLUMNS)))
     given = Given(spec, results, reference)
     prior, records = scores.prior_draws(given.model), []
     for algorithm, run, _, seeds in spec.cells:

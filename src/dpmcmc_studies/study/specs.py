@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+CELL_COLUMNS = ["model", "algorithm", "run"]  # of tables: they say the cell of a row
+
 
 class Spec(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Settings of a job, and nothing else: a change of the study reruns what it changes alone."""

@@ -6,6 +6,7 @@ import pytest
 from dpmcmc.evaluation.checking.clip import check_clip
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.models.normal_columns import NormalColumns
 
 N = 10_000
 
@@ -46,6 +47,23 @@ def test_rows_too_few_to_find_the_radius_have_their_spread_looked_at_alone():
     model = Gaussian(30, 1.0, np.eye(4).tolist())
     data = np.random.default_rng(1).standard_normal((4, 30))
     assert [finding.passed for finding in check_clip(model, data)] == [True]
+
+
+def test_columns_without_a_range_are_looked_at_one_by_one():
+    z = np.random.default_rng(1).standard_normal((N, 3))
+    far = np.where(np.random.default_rng(2).random(N) < 0.01, 20.0, z[:, 1])
+    rows = np.column_stack([z[:, 0], far, z[:, 2]])
+    model = NormalColumns(["a", "far", "in_range"], N, 1.0, ranges={"in_range": [-9, 9]})
+    findings = {one.tried: one.passed for one in check_clip(model, model.statistics(rows))}
+    mean, rest = "noisy mean at epsilon 1, without noise: off from the mean", "far rows, from those"
+    assert findings == {
+        f"Column a: {mean}": True,
+        f"Column a: {rest} of the nearest law": True,
+        f"Column far: {mean}": False,
+        f"Column far: {rest} of the nearest law": True,  # with a third of the budget
+    }
+    few = NormalColumns(["a"], 30, 1.0)
+    assert not [*check_clip(few, few.statistics(z[:30, :1]))]
 
 
 def test_nothing_is_said_of_models_whose_clip_is_not_accounted_for():

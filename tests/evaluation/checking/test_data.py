@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpmcmc.evaluation.checking.data import check_data
+from dpmcmc.models.normal_columns import NormalColumns
 from dpmcmc.models.regression import LogisticRegression, RobustRegression
 
 SHARE = "Rows longer than covariate_bound, which are scaled back to it"
@@ -60,6 +61,14 @@ def test_two_constants_and_combinations_of_covariates_fail(normal):
     assert failed(found([np.ones(1000), np.full(1000, 0.5), normal[0]])) == {CONSTANT, APART}
     findings = found([*normal[:2], normal[0] - 0.1 * normal[1]], 9.0)
     assert failed(findings) == {APART} and findings[APART].found == "2 of 3"
+
+
+def test_values_beyond_a_range_are_counted():
+    rows = np.column_stack([np.resize([20.0, 30.0, -99.0, 120.0], 1000), np.ones(1000)])
+    model = NormalColumns(["age", "flag"], 1000, 1.0, ranges={"flag": [0, 1], "age": [0, 120]})
+    flag, age = check_data(model, rows, ["age", "flag"])
+    assert flag.passed and flag.found == "0.00%"
+    assert not age.passed and age.found.startswith("25.00%; say a wider range, or leave out what")
 
 
 def test_models_without_a_bound_have_no_findings():

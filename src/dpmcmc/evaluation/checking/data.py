@@ -1,4 +1,4 @@
-"""Checks of data of one's own against what a regression declares: bounds, an intercept, units.
+"""Checks of data of one's own against what a model declares: bounds, ranges, an intercept, units.
 
 They are for the owner, who may see the data: they show shares of rows and orders of magnitude, and
 no value.
@@ -11,9 +11,11 @@ import numpy as np
 
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.models.covariates import INTERCEPT, CovariateModel
+from dpmcmc.models.normal_columns import NormalColumns
 
 MOST_SCALED = 0.5  # of the rows, before a bound is called wrong
 UNBOUNDED = 1e300
+MOST_BEYOND = 1e-3  # of the values of a column, before a range is called wrong
 USUAL = 3.0  # size of covariates in public units, where the model has no bound
 
 
@@ -23,11 +25,13 @@ def check_data(model, rows, columns):
     Parameters
     ----------
     model : Model
-        Only regressions declare a bound; others have no findings.
+        Regressions declare bounds and columns ranges; others have no findings.
     rows : (n, p) array
         Columns of the file, which the model takes.
     columns : list of str
     """
+    if isinstance(model, NormalColumns):
+        return [beyond_range(model, rows, name) for name in model.ranges or {}]
     if not isinstance(model, CovariateModel):
         return []
     covariates = replace(model, covariate_bound=UNBOUNDED).prepare(rows)[:, 1:]
@@ -39,6 +43,19 @@ def check_data(model, rows, columns):
         intercept(names, covariates),
         apart(covariates),
     ]
+
+
+def beyond_range(model, rows, name):
+    """Share of a column's values that are beyond its range."""
+    (least, greatest), values = model.ranges[name], rows[:, model.variables.index(name)]
+    share = ((values < least) | (values > greatest)).mean()
+    advice = "" if share <= MOST_BEYOND else "; say a wider range, or leave out what is no value"
+    return Finding(
+        f"Column {name}: values beyond its range, which count as the end of it",
+        f"{share:.2%}{advice}",
+        f"at most {MOST_BEYOND:.1%}",
+        bool(share <= MOST_BEYOND),
+    )
 
 
 def covariate_names(model, columns):

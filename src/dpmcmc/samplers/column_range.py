@@ -1,0 +1,93 @@
+"""A column whose values have a public range: mean and standard deviation by two noisy sums.
+
+In units u of the range, from -1 to 1, a row adds (u, sqrt(2) u^2). Two rows differ there by at most
+2 in norm, as they do in u alone. So the squares cost nothing (docs/accounting.md has the proof).
+Nothing is assumed of the law of the values.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmcmc.models.normal_columns import on_grid
+from dpmcmc.samplers.column_scale import finite_parts
+
+OF_SQUARE = math.sqrt(2)  # the factor of u^2
+SENSITIVITY = 2.0  # of both sums together
+
+
+class PublicRange(NamedTuple):
+    """Where the values of a column can be, in units of z."""
+
+    middle: float
+    half: float  # of its length
+
+
+def sums_in_range(values: np.ndarray, place: PublicRange) -> tuple[np.ndarray, float]:
+    """Sums of u and of sqrt(2) u^2 of values (n,), (2,), and the share of them beyond the range."""
+    total, squares, inside = 0.0, 0.0, 0
+    for part in finite_parts(values):
+        with np.errstate(over="ignore"):
+            u = (part - place.middle) / place.half
+        inside += int((np.abs(u) <= 1 + 1e-9).sum())
+        u = np.clip(u, -1.0, 1.0)
+        total, squares = total + float(u.sum()), squares + float((u * u).sum())
+    return np.array([total, OF_SQUARE * squares]), 1 - inside / len(values)
+
+
+class InRange(NamedTuple):
+    """What the releases of a column say of it.
+
+    `mean` and `square` are the noisy means of u and of u^2; the variances are those of their noise,
+    which is independent.
+    """
+
+    place: PublicRange
+    mean: float
+    square: float
+    mean_noise: float
+    square_noise: float
+    rows: float  # n, times the power of the likelihood
+
+    def draws(
+        self, rng: np.random.Generator, prior_variance: float, size: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draws (size,) of the mean and of ln sd, in units of z.
+
+        Given m and s the rows have a mean N(m, s^2 / n) and a variance N(s^2, 2 s^4 / n). The
+        noise of the variance, which is square - mean^2, is correlated with that of the mean. The
+        posterior is a density of ln s on a grid, and a normal distribution of m given s.
+        """
+        middle, half = self.place
+        prior_mean, prior_log = -middle / half, -math.log(half)  # of m and of ln s, in units of u
+        v, w = prior_variance / half**2, prior_variance
+        variance = self.square - self.mean**2 + self.mean_noise
+        noise = self.square_noise + 4 * self.mean**2 * self.mean_noise + 2 * self.mean_noise**2
+        together = -2 * self.mean * self.mean_noise
+
+        def given(logs: np.ndarray) -> tuple[np.ndarray, ...]:
+            """Of a variance and of the mean given it: misses and variances."""
+            squared = np.exp(2 * logs)
+            of_variance = 2 * squared**2 / self.rows + noise
+            off = variance - squared
+            slope = together / of_variance
+            of_mean = squared / self.rows + self.mean_noise - slope**2 * of_variance
+            return off, of_variance, self.mean - slope * off, of_mean
+
+        def log_density(logs: np.ndarray) -> np.ndarray:
+            off, of_variance, mean, of_mean = given(logs)
+            found = -0.5 * (off**2 / of_variance + np.log(of_variance))
+            total = v + of_mean
+            found -= 0.5 * ((mean - prior_mean) ** 2 / total + np.log(total))
+            return found - (logs - prior_log) ** 2 / (2 * w)
+
+        guess = 0.5 * math.log(max(variance, math.sqrt(noise)))
+        logs, weights = on_grid(log_density, min(guess, prior_log), max(guess, prior_log))
+        cumulated = np.concatenate([[0], np.cumsum((weights[1:] + weights[:-1]) / 2)])
+        drawn = np.interp(rng.random(size) * cumulated[-1], cumulated, logs)
+        _, _, mean, of_mean = given(drawn)
+        precision = 1 / of_mean + 1 / v
+        centre = (mean / of_mean + prior_mean / v) / precision
+        means = centre + rng.standard_normal(size) / np.sqrt(precision)
+        return middle + half * means, drawn - prior_log
