@@ -16,7 +16,6 @@ from dpmcmc_studies.study.data_sets import numbered, of_seed, truth
 
 TABLES = ("chains", "timings", "budgets", "mixing")
 WHOLE = {"chains": "changed_decisions", "budgets": "allowed_iterations"}  # some are missing
-KEYS = ("model", "algorithm", "epsilon", "sample")  # of a row of timings
 INTERVAL = (0.05, 0.95)  # quantiles
 AVERAGED = ("acceptance_rate", "clip_fraction", "gradient_clip_fraction")  # over a sample's chains
 
@@ -82,19 +81,16 @@ def cell_rows(given, algorithm, run, stream, seeds):
         sample_row(given, found[number * m : (number + 1) * m], algorithm, stream, number)
         for number in range(len(found) // m)
     ]
-    timings = [
-        {key: chain.record[key] for key in chain.record if key in KEYS}
-        | chain.timing
-        | chain.varied
-        for chain in found
-    ]
+    medians = pd.DataFrame([chain.timing for chain in found]).median().round(3).to_dict()
     budget = {key: value for key, value in cost.items() if key != "noise_scale"}
     record = found[0].record
-    cell = {key: record[key] for key in ("model", "algorithm", "epsilon", "iterations")}
+    ids = {key: record[key] for key in ("model", "algorithm", "epsilon")}
+    cell = ids | {"iterations": record["iterations"]}
+    timing = ids | {"chains": len(found)} | medians | found[0].varied
     # Chains of several data sets do not agree, and need not.
     kept = np.array([chain.kept for chain in found])
     r_hat = math.nan if spec.data_sets else split_r_hat(kept)
-    rows = samples, timings, [budget], [cell | {"r_hat": r_hat} | found[0].varied]
+    rows = samples, [timing], [budget], [cell | {"r_hat": r_hat} | found[0].varied]
     return dict(zip(TABLES, rows, strict=True))
 
 

@@ -22,5 +22,5 @@ TABLES = {
     "audit": "Bounds on each sampler's epsilon: below by runs of its code, above by its accountant",
     "intervals": "Coverage and width of credible intervals over data sets drawn from the prior",
     "models": "The models",
-    "timings": "What each chain cost in seconds and memory",
+    "timings": "What a chain of each cell cost in seconds and memory, in the median",
 }
