@@ -48,7 +48,7 @@ def laws_of_columns(breadth: RowLaws) -> Laws:
     slopes = np.array([slope(1, radius) for radius in radii])
 
     def known(rows: np.ndarray, family: Family) -> tuple[Any, ...]:
-        """Skew, tails, biases, moments and ln sd of a law by its rows (1, k)."""
+        """Skew, tails, biases and moments of a law by its rows (1, k)."""
         values = (rows[0] - rows.mean()) / rows.std()
         place = place_of(values)
         values = (values - place.mean) / place.sd
@@ -62,12 +62,14 @@ def laws_of_columns(breadth: RowLaws) -> Laws:
             skew, biases = 0.0, np.zeros(len(radii))
         centred, far = clipped - clipped.mean(axis=1)[:, None], far - far.mean()
         squares, signed = (centred**2).mean(axis=1), centred @ far / len(far)
-        return skew, tails, biases, squares, signed, (far * far).mean(), log_sd
+        of_log_sd = ((values - mean) ** 2).var() / (4 * values.var() ** 2)
+        return skew, tails, biases, squares, signed, (far * far).mean(), log_sd, of_log_sd
 
     rng = np.random.default_rng(SEED)
     skew, tails, biases, *moments = grown(rng, 1, ENTRIES, [*families(1, breadth), flat()], known)
-    is_used = moments[-1] < np.log(MOST_SD)
-    of_used = Moments(*(values[is_used] for values in moments))
+    of_all = Moments(*moments)
+    is_used = of_all.log_sds < np.log(MOST_SD)
+    of_used = Moments(*(values[is_used] for values in of_all))
     return Laws(skew[is_used], tails[is_used], biases[is_used], of_used)
 
 

@@ -12,9 +12,17 @@ import numpy as np
 
 from dpmcmc.models.normal_columns import on_grid
 from dpmcmc.samplers.column_scale import finite_parts
+from dpmcmc.samplers.streams import Streams
 
 OF_SQUARE = math.sqrt(2)  # the factor of u^2
 SENSITIVITY = 2.0  # of both sums together
+
+
+class Normal(NamedTuple):
+    """A normal distribution."""
+
+    mean: float
+    variance: float
 
 
 class PublicRange(NamedTuple):
@@ -50,6 +58,13 @@ class InRange(NamedTuple):
     square_noise: float
     rows: float  # n, times the power of the likelihood
 
+    @property
+    def variance(self) -> Normal:
+        """Variance of u: what is released of it, and the variance of its noise."""
+        of_mean = 4 * self.mean**2 * self.mean_noise + 2 * self.mean_noise**2
+        value = self.square - self.mean**2 + self.mean_noise
+        return Normal(value, self.square_noise + of_mean)
+
     def draws(
         self, rng: np.random.Generator, prior_variance: float, size: int
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -62,8 +77,7 @@ class InRange(NamedTuple):
         middle, half = self.place
         prior_mean, prior_log = -middle / half, -math.log(half)  # of m and of ln s, in units of u
         v, w = prior_variance / half**2, prior_variance
-        variance = self.square - self.mean**2 + self.mean_noise
-        noise = self.square_noise + 4 * self.mean**2 * self.mean_noise + 2 * self.mean_noise**2
+        variance, noise = self.variance
         together = -2 * self.mean * self.mean_noise
 
         def given(logs: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -91,3 +105,32 @@ class InRange(NamedTuple):
         centre = (mean / of_mean + prior_mean / v) / precision
         means = centre + rng.standard_normal(size) / np.sqrt(precision)
         return middle + half * means, drawn - prior_log
+
+
+def released_in_range(
+    rng: Streams, values: np.ndarray, place: PublicRange, power: float, noise: float
+) -> tuple[InRange, float]:
+    """What is released of values (n,), and the share of them beyond the range.
+
+    Parameters
+    ----------
+    rng : Streams
+    values : (n,) array
+    place : PublicRange
+        Public, or released before.
+    power : float
+        T of the likelihood.
+    noise : float
+        1 / mu of this release.
+    """
+    n, sd = len(values), SENSITIVITY * noise
+    sums, share = sums_in_range(values, place)
+    total, squares = rng.add_noise(sums, SENSITIVITY, sd) / n
+    return InRange(
+        place,
+        mean=float(total),
+        square=float(squares) / OF_SQUARE,
+        mean_noise=(sd / n) ** 2,
+        square_noise=(sd / n / OF_SQUARE) ** 2,
+        rows=n * power,
+    ), share

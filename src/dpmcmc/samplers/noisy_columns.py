@@ -4,9 +4,9 @@ A column with a public range is released by its sum and the sum of its squares
 (`dpmcmc.samplers.column_range`). Any other is released in four parts, each with a share of its
 budget: counts in public bins, which find values of any scale; rounds of clipped moments, which
 correct mean and standard deviation (`dpmcmc.samplers.column_scale`); how skewed the values are and
-how many are far out; and one clipped sum, with the radius and the correction that public laws give
-(`dpmcmc.samplers.safe_radius`, `dpmcmc.samplers.column_laws`). Nothing is assumed of how columns go
-together.
+how many are far out; and one sum of clipped values, with that of their squares, with the radius and
+the correction that public laws give (`dpmcmc.samplers.safe_radius`, `dpmcmc.samplers.column_laws`).
+Nothing is assumed of how columns go together.
 """
 
 import math
@@ -21,13 +21,7 @@ from dpmcmc.models.linear_regression import table_of_clips
 from dpmcmc.models.model import Model
 from dpmcmc.models.normal_columns import NormalColumns
 from dpmcmc.samplers.column_laws import COLUMN_EDGES, laws_of_columns
-from dpmcmc.samplers.column_range import (
-    OF_SQUARE,
-    SENSITIVITY,
-    InRange,
-    PublicRange,
-    sums_in_range,
-)
+from dpmcmc.samplers.column_range import InRange, Normal, PublicRange, released_in_range
 from dpmcmc.samplers.column_scale import (
     CLIP,
     COUNTS_SENSITIVITY,
@@ -37,7 +31,6 @@ from dpmcmc.samplers.column_scale import (
     bins_of,
     clipped_sums,
     counts,
-    finite_parts,
     first_place,
     last_place,
 )
@@ -46,6 +39,7 @@ from dpmcmc.samplers.safe_radius import (
     SHELLS_SENSITIVITY,
     SKEW_SENSITIVITY,
     FarRows,
+    SafeRadius,
     safe_radius,
     sums_of_far_rows,
 )
@@ -62,14 +56,8 @@ SUM_SHARE = 1 - COUNTS_SHARE - sum(map(sum, ROUND_SHARES)) - SKEW_SHARE - TAILS_
 PRIOR_REACH = 4.0  # standard deviations of the prior, within which a column is looked for
 MOST_NOISE = 0.03  # standard deviation of the noise of a count, over the number of rows
 USUAL_STEP = 0.1  # by which the last round moves ln sd, for most laws
+LEAST_OFF = 0.01  # of ln sd: real values follow no law exactly
 DRAWS_AT_ONCE = 1000
-
-
-class Normal(NamedTuple):
-    """A normal distribution."""
-
-    mean: float
-    variance: float
 
 
 class Column(NamedTuple):
@@ -126,7 +114,7 @@ class NoisyColumns(OneShot):
                 found.append(self.release(rng, model, noise, column))
             else:
                 place = PublicRange((low + high) / 2, (high - low) / 2)
-                found.append(self.release_in_range(rng, model, noise, column, place))
+                found.append(released_in_range(rng, column, place, model.likelihood_power, noise))
         columns, shares = zip(*found, strict=True)
         misfits = [column.misfit for column in columns if isinstance(column, Column)]
         info = Info(True, max(shares), misfit=max(misfits, default=math.nan))
@@ -142,39 +130,18 @@ class NoisyColumns(OneShot):
         far = self.far_values(rng, noise, values, place)
         noise /= math.sqrt(SUM_SHARE)
         found = safe_radius(far, laws_of_columns(self.row_laws), n, model.likelihood_power, noise)
-        total, share = clipped_sum(values, place, found.radius)
-        sensitivity = 2 * found.radius
-        total = rng.add_noise(total, sensitivity, sensitivity * noise)
-        mean = total / (n * found.slope) - found.ratio * float(far.skew[0])
-        of_noise = (sensitivity * noise / (n * found.slope)) ** 2
+        ball = PublicRange(place.mean, place.sd * found.radius)
+        clipped, share = released_in_range(rng, values, ball, model.likelihood_power, noise)
+        mean = found.radius * clipped.mean / found.slope - found.ratio * float(far.skew[0])
+        of_noise = (found.radius / found.slope) ** 2 * clipped.mean_noise
         variance = found.rows_variance / n + of_noise + found.ratio_variance + found.bias**2
         of_step = abs(math.log(step.sd)) / math.sqrt(USUAL_STEP**2 + log_sd_variance)
+        of_rounds = Normal(found.log_sd, log_sd_variance + found.log_sd_off**2)
+        log_sd = agreed(of_rounds, log_sd_of(clipped, found))
         return Column(
             Normal(place.mean + place.sd * mean, place.sd**2 * variance),
-            Normal(math.log(place.sd) + found.log_sd, log_sd_variance + found.log_sd_off**2),
+            Normal(math.log(place.sd) + log_sd.mean, log_sd.variance),
             max(found.misfit, of_step),
-        ), share
-
-    def release_in_range(
-        self,
-        rng: Streams,
-        model: NormalColumns,
-        noise: float,
-        values: np.ndarray,
-        place: PublicRange,
-    ) -> tuple[InRange, float]:
-        """What is released of values (n,), and the share of them that is beyond the range."""
-        n = model.num_rows
-        sums, share = sums_in_range(values, place)
-        sd = SENSITIVITY * noise
-        total, squares = rng.add_noise(sums, SENSITIVITY, sd) / n
-        return InRange(
-            place,
-            mean=float(total),
-            square=float(squares) / OF_SQUARE,
-            mean_noise=(sd / n) ** 2,
-            square_noise=(sd / n / OF_SQUARE) ** 2,
-            rows=n * model.likelihood_power,
         ), share
 
     def place(
@@ -267,15 +234,24 @@ def variance_of_log_sd(num_rows: int, noise: float) -> float:
     return (variance / num_rows + of_noise) / slope**2
 
 
-def clipped_sum(values: np.ndarray, place: Place, radius: float) -> tuple[float, float]:
-    """Sum of clipped values about a place, in its units, and the share of them that is clipped."""
-    total, inside = 0.0, 0
-    for part in finite_parts(values):
-        with np.errstate(over="ignore"):
-            z = (part - place.mean) / place.sd
-        total += float(np.clip(z, -radius, radius).sum())
-        inside += int((np.abs(z) <= radius).sum())
-    return total, 1 - inside / len(values)
+def log_sd_of(clipped: InRange, found: SafeRadius) -> Normal:
+    """Of ln sd, in units of the place, by clipped values and what the laws say that they lack."""
+    square, noise = clipped.variance
+    if square <= 0:
+        return Normal(0.0, math.inf)
+    mean = math.log(found.radius) + math.log(square) / 2 + found.log_lack
+    of_rows = found.log_sd_rows / clipped.rows
+    off = max(found.log_lack_off, found.log_sd_off)
+    return Normal(mean, noise / (2 * square) ** 2 + of_rows + off**2)
+
+
+def agreed(one: Normal, other: Normal) -> Normal:
+    """The more exact of two, with a variance that allows for what they differ by."""
+    best, worse = sorted((one, other), key=lambda known: known.variance)
+    more = LEAST_OFF**2
+    if math.isfinite(worse.variance):
+        more += max((one.mean - other.mean) ** 2 - one.variance - other.variance, 0.0)
+    return Normal(best.mean, best.variance + more)
 
 
 def checked(model: Model) -> NormalColumns:

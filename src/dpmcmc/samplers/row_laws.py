@@ -48,6 +48,7 @@ class Moments(NamedTuple):
     signed: np.ndarray  # (L, 16): of g and the skew vector
     skews: np.ndarray  # (L,): of the skew vector
     log_sds: np.ndarray  # (L,): ln of the standard deviation
+    of_log_sds: np.ndarray  # (L,): variance of ln of the standard deviation of n rows, times n
 
 
 class Family(NamedTuple):

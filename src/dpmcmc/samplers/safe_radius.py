@@ -59,8 +59,13 @@ class SafeRadius(NamedTuple):
     ratio_variance: float  # by the noise of the skew vector
     bias: float  # the largest that is left, of a component
     misfit: float  # how far the nearest law is, in standard deviations
-    log_sd: float = 0.0  # ln of the rows' standard deviation, by the laws that fit
-    log_sd_off: float = 0.0  # the largest that it may be off by
+    # Of rows of one entry, by the laws that fit: ln of their standard deviation, and what clipped
+    # rows lack of it; and the largest that each may be off by.
+    log_sd: float = 0.0
+    log_sd_off: float = 0.0
+    log_lack: float = 0.0
+    log_lack_off: float = 0.0
+    log_sd_rows: float = 0.0  # variance of ln sd by chance of the rows, times their number
 
 
 def sums_of_far_rows(
@@ -141,8 +146,9 @@ def safe_radius(far: FarRows, laws: Laws, num_rows: int, power: float, noise: fl
     of_length = variance + far.centre_error + m * TOLERANCE**2 * squares[best]
     misfit = math.sqrt((length - expected) ** 2 / of_length + of_tails[best])
 
-    tried, sds = [], sds_of(laws, fits, weights)
+    tried = []
     for j, radius in enumerate(radii_of(m)):
+        sds = sds_of(laws, fits, weights, j, radius)
         # Least squares, which at small skewness lead to the expansion of Edgeworth.
         fitted = float(weights @ (biases[:, j] * skew) + FEW * radius.expanded)
         fitted /= float(weights @ skew**2) + FEW
@@ -169,14 +175,20 @@ def largest_variance(
     return float((squares - 2 * ratio * signed + ratio**2 * moments.skews[fits]).max())
 
 
-def sds_of(laws: Laws, fits: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+def sds_of(
+    laws: Laws, fits: np.ndarray, weights: np.ndarray, j: int, radius: Radius
+) -> dict[str, float]:
     """What laws that fit say of the rows' standard deviation, where it is their own."""
     if laws.moments is None:
         return {}
-    logs = laws.moments.log_sds[fits]
-    mean = float(weights @ logs / weights.sum())
-    off = max(float(np.abs(logs - mean).max()), LEAST_BIAS * abs(mean))
-    return {"log_sd": mean, "log_sd_off": off}
+    log_sds = laws.moments.log_sds[fits]
+    of_clipped = np.log(radius.slope**2 * laws.moments.squares[fits, j]) / 2
+    found = {"log_sd_rows": float(laws.moments.of_log_sds[fits].max())}
+    for name, logs in (("log_sd", log_sds), ("log_lack", log_sds - of_clipped)):
+        mean = float(weights @ logs / weights.sum())
+        off = max(float(np.abs(logs - mean).max()), LEAST_BIAS * abs(mean))
+        found |= {name: mean, f"{name}_off": off}
+    return found
 
 
 def off_by_tails(far: FarRows, laws: Laws, num_rows: int) -> np.ndarray:
