@@ -615,6 +615,13 @@ MUTANTS = [
         "samplers/test_noisy_columns.py",
     ),
     Mutant(
+        "noisy columns: sds by the rounds alone",
+        "dpmcmc/samplers/noisy_columns.py",
+        "MOST_VARIANCE = 4.0",
+        "MOST_VARIANCE = 0.0",
+        "samplers/test_noisy_columns.py",
+    ),
+    Mutant(
         "noisy columns: laws as if columns had variance 1",
         "dpmcmc/samplers/column_laws.py",
         "values = (values - place.mean) / place.sd",

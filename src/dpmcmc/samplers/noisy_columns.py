@@ -57,6 +57,7 @@ PRIOR_REACH = 4.0  # standard deviations of the prior, within which a column is 
 MOST_NOISE = 0.03  # standard deviation of the noise of a count, over the number of rows
 USUAL_STEP = 0.1  # by which the last round moves ln sd, for most laws
 LEAST_OFF = 0.01  # of ln sd: real values follow no law exactly
+MOST_VARIANCE = 4.0  # of ln sd by the last sum, over that by the rounds
 DRAWS_AT_ONCE = 1000
 
 
@@ -137,7 +138,7 @@ class NoisyColumns(OneShot):
         variance = found.rows_variance / n + of_noise + found.ratio_variance + found.bias**2
         of_step = abs(math.log(step.sd)) / math.sqrt(USUAL_STEP**2 + log_sd_variance)
         of_rounds = Normal(found.log_sd, log_sd_variance + found.log_sd_off**2)
-        log_sd = agreed(of_rounds, log_sd_of(clipped, found))
+        log_sd = agreed(log_sd_of(clipped, found), of_rounds)
         return Column(
             Normal(place.mean + place.sd * mean, place.sd**2 * variance),
             Normal(math.log(place.sd) + log_sd.mean, log_sd.variance),
@@ -245,13 +246,13 @@ def log_sd_of(clipped: InRange, found: SafeRadius) -> Normal:
     return Normal(mean, noise / (2 * square) ** 2 + of_rows + off**2)
 
 
-def agreed(one: Normal, other: Normal) -> Normal:
-    """The more exact of two, with a variance that allows for what they differ by."""
-    best, worse = sorted((one, other), key=lambda known: known.variance)
+def agreed(first: Normal, other: Normal) -> Normal:
+    """The first, unless it is much less exact; with a variance for what the two differ by."""
+    known = first if first.variance < MOST_VARIANCE * other.variance else other
     more = LEAST_OFF**2
-    if math.isfinite(worse.variance):
-        more += max((one.mean - other.mean) ** 2 - one.variance - other.variance, 0.0)
-    return Normal(best.mean, best.variance + more)
+    if math.isfinite(first.variance):
+        more += max((first.mean - other.mean) ** 2 - first.variance - other.variance, 0.0)
+    return Normal(known.mean, known.variance + more)
 
 
 def checked(model: Model) -> NormalColumns:
