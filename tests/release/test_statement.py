@@ -81,7 +81,7 @@ def test_chosen_settings_are_one_line():
             0.91,
             0.1,
             True,
-            "is within 0.9 standard deviations of what these draws lead\n  to expect",
+            "it released is within 0.9 standard deviations\n  of what these draws lead to expect",
         ),
         (0.91, 0.1, True, "farthest 10 %: 10.0 +- 1.0 %, expected 9.8 %."),
         (5.01, 0.1, False, "IT DOES NOT FIT, so its intervals do not hold"),

@@ -122,11 +122,14 @@ ROWS_OF = {
     "as the model has them": lambda rng, z: z,
     "rounded": lambda rng, z: np.round(2 * z) / 2,
     "skewed": lambda rng, z: rng.standard_exponential(z.shape) - 1,
+    "outside of the box": lambda rng, z: np.where(rng.random(z.shape) < 0.2, 1e9, z),
     "a twentieth far out": lambda rng, z: np.where(rng.random(z.shape) < 0.05, z + 5, z),
 }
 
 
-@pytest.mark.parametrize(("law", "fits"), [*zip(ROWS_OF, (True, True, False, False), strict=True)])
+@pytest.mark.parametrize(
+    ("law", "fits"), [*zip(ROWS_OF, (True, True, False, False, False), strict=True)]
+)
 def test_a_release_says_if_rows_move_its_answer_that_the_model_does_not_have(law, fits):
     rng = np.random.default_rng(5)
     rows = ROWS_OF[law](rng, rng.standard_normal((1, 2000)))

@@ -22,6 +22,7 @@ from dpmcmc.models.units import (
 from dpmcmc.settings import Positive, Rows
 
 MOST_LOG = 300.0  # of a standard deviation: then its square and one over it are numbers
+SHORTEST, LONGEST = 1e-60, 1e60  # range, in scales: its square is a number
 GRID = 4001  # log standard deviations, of which exact draws are made
 GRIDS = 4  # one after the other, each where the one before has found the density
 BEYOND = 5.0  # of the first grid, beyond what rows and prior say
@@ -74,6 +75,13 @@ class NormalColumns(NormalPrior, ExponentialFamily):
         for name in ("centres", "scales"):
             check_numbers(name, getattr(self, name), len(names), names, "variable")
         check_ranges(self.ranges or {}, names)
+        for name, (low, high) in zip(names, self.limits.tolist(), strict=True):
+            if name not in (self.ranges or {}):
+                continue
+            if not SHORTEST < high - low < LONGEST:
+                raise ValueError(f"ranges: that of {name} is no length in units of its scale")
+            if not low <= 0 <= high:
+                raise ValueError(f"centres: that of {name} must be in its range")
 
     @property
     def num_columns(self) -> int:

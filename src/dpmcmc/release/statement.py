@@ -206,8 +206,8 @@ def agreement(facts):
     sds = f"{facts['misfit']:.1f} standard deviations"
     if does_fit(facts):
         lines = [
-            f"What the method released is within {sds} of what these draws lead",
-            "to expect, so nothing in it speaks against them.",
+            f"By the method's own test, what it released is within {sds}",
+            "of what these draws lead to expect, so the test does not speak against them.",
         ]
     elif facts["misfit"] > MOST_MISFIT:
         lines = [

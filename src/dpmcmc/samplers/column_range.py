@@ -2,7 +2,7 @@
 
 In units u of the range, from -1 to 1, a row adds (u, sqrt(2) u^2). Two rows differ there by at most
 2 in norm, as they do in u alone. So the squares cost nothing (docs/accounting.md has the proof).
-Nothing is assumed of the law of the values.
+The answer is the model's posterior given noisy sums, whatever law the values have.
 """
 
 import math
@@ -16,6 +16,7 @@ from dpmcmc.samplers.streams import Streams
 
 OF_SQUARE = math.sqrt(2)  # the factor of u^2
 SENSITIVITY = 2.0  # of both sums together
+MOST_BELOW = 50.0  # of a grid of ln s, below the prior
 
 
 class Normal(NamedTuple):
@@ -70,41 +71,54 @@ class InRange(NamedTuple):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draws (size,) of the mean and of ln sd, in units of z.
 
-        Given m and s the rows have a mean N(m, s^2 / n) and a variance N(s^2, 2 s^4 / n). The
-        noise of the variance, which is square - mean^2, is correlated with that of the mean. The
-        posterior is a density of ln s on a grid, and a normal distribution of m given s.
+        Given m and s the rows have a mean N(m, s^2 / n) and a variance N(s^2, 2 c^2 / n), where c
+        is what was released of it. The noise of the variance, which is square - mean^2, is
+        correlated with that of the mean. The posterior is a density of ln s on a grid, and a normal
+        distribution of m given s.
         """
-        middle, half = self.place
-        prior_mean, prior_log = -middle / half, -math.log(half)  # of m and of ln s, in units of u
+        half = self.place.half
+        prior_mean, prior_log = self.prior
         v, w = prior_variance / half**2, prior_variance
         variance, noise = self.variance
         together = -2 * self.mean * self.mean_noise
 
         def given(logs: np.ndarray) -> tuple[np.ndarray, ...]:
-            """Of a variance and of the mean given it: misses and variances."""
+            """By how much a variance misses, and mean and variance of the mean given it."""
             squared = np.exp(2 * logs)
-            of_variance = 2 * squared**2 / self.rows + noise
             off = variance - squared
-            slope = together / of_variance
             of_mean = squared / self.rows + self.mean_noise - slope**2 * of_variance
-            return off, of_variance, self.mean - slope * off, of_mean
+            return off, self.mean - slope * off, of_mean
 
         def log_density(logs: np.ndarray) -> np.ndarray:
-            off, of_variance, mean, of_mean = given(logs)
-            found = -0.5 * (off**2 / of_variance + np.log(of_variance))
+            off, mean, of_mean = given(logs)
             total = v + of_mean
-            found -= 0.5 * ((mean - prior_mean) ** 2 / total + np.log(total))
-            return found - (logs - prior_log) ** 2 / (2 * w)
+            found = off**2 / of_variance + (mean - prior_mean) ** 2 / total + np.log(total)
+            return -(found + (logs - prior_log) ** 2 / w) / 2
 
+        of_variance = 2 * max(variance, 0.0) ** 2 / self.rows + noise
+        slope = together / of_variance
         guess = 0.5 * math.log(max(variance, math.sqrt(noise)))
-        logs, weights = on_grid(log_density, min(guess, prior_log), max(guess, prior_log))
+        # Where the variance is not above its noise, ln s has the lower tail of the prior.
+        low = min(guess, prior_log) - min(5 * math.sqrt(w), MOST_BELOW)
+        logs, weights = on_grid(log_density, low, max(guess, prior_log))
         cumulated = np.concatenate([[0], np.cumsum((weights[1:] + weights[:-1]) / 2)])
         drawn = np.interp(rng.random(size) * cumulated[-1], cumulated, logs)
-        _, _, mean, of_mean = given(drawn)
+        _, mean, of_mean = given(drawn)
         precision = 1 / of_mean + 1 / v
         centre = (mean / of_mean + prior_mean / v) / precision
         means = centre + rng.standard_normal(size) / np.sqrt(precision)
-        return middle + half * means, drawn - prior_log
+        return self.place.middle + half * means, drawn - prior_log
+
+    def misfit(self, prior_variance: float) -> float:
+        """How far the mean is from the prior's, in standard deviations of what it may be."""
+        variance = max(self.variance.mean, 0.0) / self.rows + self.mean_noise
+        total = prior_variance / self.place.half**2 + variance
+        return abs(self.mean - self.prior[0]) / math.sqrt(total)
+
+    @property
+    def prior(self) -> tuple[float, float]:
+        """Means of the prior of the mean of u and of ln s."""
+        return -self.place.middle / self.place.half, -math.log(self.place.half)
 
 
 def released_in_range(

@@ -86,7 +86,7 @@ class NoisyColumns(OneShot):
     """Noisy sums of each column of `NormalColumns`. Draws of the posterior are free.
 
     The budget is divided evenly among the columns. Means are honest for values of any of the laws
-    of `row_laws`, and so are standard deviations, whose intervals are wide for that. With too small
+    of `row_laws`, and so are most standard deviations, whose intervals are wide for that. With too small
     a budget columns are not found: `chosen_settings`, by which a release is planned, refuses it. A
     column with a public range (`NormalColumns.ranges`) needs not be found, and may have any law.
 
@@ -117,8 +117,11 @@ class NoisyColumns(OneShot):
                 place = PublicRange((low + high) / 2, (high - low) / 2)
                 found.append(released_in_range(rng, column, place, model.likelihood_power, noise))
         columns, shares = zip(*found, strict=True)
-        misfits = [column.misfit for column in columns if isinstance(column, Column)]
-        info = Info(True, max(shares), misfit=max(misfits, default=math.nan))
+        misfits = [
+            column.misfit if isinstance(column, Column) else column.misfit(model.prior_variance)
+            for column in columns
+        ]
+        info = Info(True, max(shares), misfit=max(misfits))
         return self.next_draw(rng, model, columns, []), info
 
     def release(

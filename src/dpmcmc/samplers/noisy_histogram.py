@@ -252,13 +252,13 @@ class Counted(AtMode):
     def misfit(self) -> float:
         """How far apart answers with other weights are, in standard deviations of that distance.
 
-        The other weights are those for more noise, which heed full bins alone, and for less or
-        none, which heed rows wherever they are. If rows follow the model, all answers are the same
-        but for noise. Each is one Newton step from theta. The largest distance of a component
-        counts.
+        The other weights are those for more noise, which count rows in full bins alone, and for
+        less or none, which count rows wherever they are. If rows follow the model, all answers are
+        the same but for noise. Each is one Newton step from theta. The largest distance of a
+        component counts, or that of the weighted number of rows from what is expected.
         """
         centres, noisy, variance, public = self._all
-        expected = self.model.num_rows * public.shares
+        expected, variance = self.model.num_rows * public.shares, max(variance, 1e-100)
         with np.errstate(all="ignore"):
             slopes = gradients(self.model, self.theta, centres)
         slopes[~np.isfinite(slopes).all(axis=1)] = 0
@@ -275,10 +275,12 @@ class Counted(AtMode):
             sd = np.sqrt(difference**2 @ of_shares)
             return np.abs(difference @ (noisy - expected)) / np.where(sd > 0, sd, math.inf)
 
-        own = of_counts(expected / (expected + variance))
+        weights = expected / (expected + variance)
+        own = of_counts(weights)
         # Counts differ by chance, and so do the shares of the simulated rows.
         of_shares = expected * (1 + self.model.num_rows / PUBLIC_ROWS) + variance
-        return float(max(apart(factor).max() for factor in OTHER_WEIGHTS))
+        of_total = abs(weights @ (noisy - expected)) / math.sqrt(weights**2 @ of_shares)
+        return float(max(of_total, *(apart(factor).max() for factor in OTHER_WEIGHTS)))
 
 
 def draws_of(posterior: Counted, rng: np.random.Generator, size: int) -> np.ndarray:

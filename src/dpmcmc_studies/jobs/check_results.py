@@ -204,15 +204,16 @@ def differences(reuse, samples, parts, has_new_budgets):
     files = {}
     for part in parts:
         kind, _, ids = part.partition("/")
-        files |= {file.format(ids): (kind, part) for file in KINDS[kind].files}
+        for file in map(Path, KINDS[kind].files):
+            table = kind if "{}" in file.stem else file.stem
+            files[str(file).format(ids)] = table, part
     with scratch() as directory:
         results = directory / "results" / study.name
         if not has_new_budgets:
             write_budgets(reuse, [cell for cell, _ in samples], results)
         run_workflow(study, directory, [*targets, *files], parts)
         lines = sample_differences(reuse, seeds, results)
-        for file, (kind, part) in files.items():
-            name = Path(file).stem if kind in ("baselines", "intervals") else kind
+        for file, (name, part) in files.items():
             lines += frame_differences(
                 f"{name}.csv, {part}",
                 committed_part(reuse, name, part),

@@ -68,7 +68,7 @@ def test_values_beyond_a_range_are_counted():
     model = NormalColumns(["age", "flag"], 1000, 1.0, ranges={"flag": [0, 1], "age": [0, 120]})
     flag, age = check_data(model, rows, ["age", "flag"])
     assert flag.passed and flag.found == "0.00%"
-    assert not age.passed and age.found.startswith("25.00%; say a wider range, or leave out what")
+    assert not age.passed and age.found.startswith("25.00%; say a wider range, or leave out codes")
 
 
 def test_models_without_a_bound_have_no_findings():

@@ -49,7 +49,9 @@ def beyond_range(model, rows, name):
     """Share of a column's values that are beyond its range."""
     (least, greatest), values = model.ranges[name], rows[:, model.variables.index(name)]
     share = ((values < least) | (values > greatest)).mean()
-    advice = "" if share <= MOST_BEYOND else "; say a wider range, or leave out what is no value"
+    advice = (
+        "" if share <= MOST_BEYOND else "; say a wider range, or leave out codes of missing values"
+    )
     return Finding(
         f"Column {name}: values beyond its range, which count as the end of it",
         f"{share:.2%}{advice}",
