@@ -86,9 +86,10 @@ class NoisyColumns(OneShot):
     """Noisy sums of each column of `NormalColumns`. Draws of the posterior are free.
 
     The budget is divided evenly among the columns. Means are honest for values of any of the laws
-    of `row_laws`, and so are most standard deviations, whose intervals are wide for that. With too small
-    a budget columns are not found: `chosen_settings`, by which a release is planned, refuses it. A
-    column with a public range (`NormalColumns.ranges`) needs not be found, and may have any law.
+    of `row_laws`, and so are most standard deviations, whose intervals are wide for that. With too
+    small a budget columns are not found: `chosen_settings`, by which a release is planned, refuses
+    it. A column with a public range (`NormalColumns.ranges`) is not looked for, and its mean is
+    honest for any law.
 
     Attributes
     ----------

@@ -255,7 +255,7 @@ class Counted(AtMode):
         The other weights are those for more noise, which count rows in full bins alone, and for
         less or none, which count rows wherever they are. If rows follow the model, all answers are
         the same but for noise. Each is one Newton step from theta. The largest distance of a
-        component counts, or that of the weighted number of rows from what is expected.
+        component counts, or that of the number of rows in the box from what is expected.
         """
         centres, noisy, variance, public = self._all
         expected, variance = self.model.num_rows * public.shares, max(variance, 1e-100)
@@ -275,11 +275,10 @@ class Counted(AtMode):
             sd = np.sqrt(difference**2 @ of_shares)
             return np.abs(difference @ (noisy - expected)) / np.where(sd > 0, sd, math.inf)
 
-        weights = expected / (expected + variance)
-        own = of_counts(weights)
+        own = of_counts(expected / (expected + variance))
         # Counts differ by chance, and so do the shares of the simulated rows.
         of_shares = expected * (1 + self.model.num_rows / PUBLIC_ROWS) + variance
-        of_total = abs(weights @ (noisy - expected)) / math.sqrt(weights**2 @ of_shares)
+        of_total = abs((noisy - expected).sum()) / math.sqrt(of_shares.sum())
         return float(max(of_total, *(apart(factor).max() for factor in OTHER_WEIGHTS)))
 
 
