@@ -610,8 +610,8 @@ MUTANTS = [
     Mutant(
         "columns with a range: a variance without its noise",
         "dpmcmc/samplers/column_range.py",
-        "of_variance = 2 * squared**2 / self.rows + noise",
-        "of_variance = 2 * squared**2 / self.rows + 0.01 * noise",
+        "of_variance = 2 * max(variance, 0.0) ** 2 / self.rows + noise",
+        "of_variance = 2 * max(variance, 0.0) ** 2 / self.rows + 0.01 * noise",
         "samplers/test_noisy_columns.py",
     ),
     Mutant(
