@@ -144,8 +144,7 @@ def in_range(law, n, epsilon):
         state, _ = sampler.prepare(dpmcmc.streams(i), dpmcmc.Target(model, data))
         draws = np.array([state.position, *state.memory[1]])
         exact = model.sample_posterior(rng, data, 2 * REFERENCE)
-        low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-        masses.append(((low <= exact) & (exact <= high)).mean(axis=0))
+        masses.append(covers(draws, exact).mean(axis=0))
         ratios.append(scores.component_ratios(draws, exact, prior))
     of_means, of_sds = np.mean(masses, axis=0).reshape(2, 3).mean(axis=1)
     worth = (np.mean(ratios, axis=0)[:3] ** -2).mean()
@@ -250,7 +249,7 @@ def cells_of(sampler, target, exact, names):
 def main(arguments):
     """Measure what the file lacks for some numbers of columns; without any, print the tables."""
     if arguments in (["public"], ["ranges"]):
-        return public() if arguments == ["public"] else ranges()
+        return {"public": public, "ranges": ranges}[arguments[0]]()
     counts = [int(count) for count in arguments]
     cells = (
         (law, count, n, e) for count in counts for n in SIZES for e in EPSILONS for law in LAWS

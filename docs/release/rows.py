@@ -84,7 +84,7 @@ def measured(law, d, n, epsilon):
 
 
 def covers(draws, theta):
-    """Whether the central 90 % interval of each component has theta, (d,)."""
+    """Whether the central 90 % interval of each component holds theta, (..., d)."""
     low, high = np.quantile(draws, [0.05, 0.95], axis=0)
     return (low <= theta) & (theta <= high)
 

@@ -21,10 +21,10 @@ THETA = np.array([0.5, -1.0, 0.3, -0.4])
         ({"scales": {"age": 1.0}}, "scales: must name age, income, not age"),
         ({"ranges": {"sex": [0, 1]}}, "ranges: must name some of age, income, not sex"),
         ({"ranges": {"age": [9, 9]}}, "ranges: age must go from a number to a greater one"),
-        ({"ranges": {"age": [18, 100]}}, "centres: that of age must be in its range"),
+        ({"ranges": {"age": [18, 100]}}, "centres: the centre of age must be in its range"),
         (
             {"ranges": {"age": [0, 5e-324]}},
-            "ranges: that of age is no length in units of its scale",
+            "ranges: the range of age must be 1e-60 to 1e+60 scales long",
         ),
     ],
 )

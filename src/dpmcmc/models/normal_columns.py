@@ -79,9 +79,11 @@ class NormalColumns(NormalPrior, ExponentialFamily):
             if name not in (self.ranges or {}):
                 continue
             if not SHORTEST < high - low < LONGEST:
-                raise ValueError(f"ranges: that of {name} is no length in units of its scale")
+                raise ValueError(
+                    f"ranges: the range of {name} must be {SHORTEST:g} to {LONGEST:g} scales long"
+                )
             if not low <= 0 <= high:
-                raise ValueError(f"centres: that of {name} must be in its range")
+                raise ValueError(f"centres: the centre of {name} must be in its range")
 
     @property
     def num_columns(self) -> int:

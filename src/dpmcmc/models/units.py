@@ -12,9 +12,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(min_length=1)]
 Centres = Number | Numbers | dict[str, Number]  # of all columns, of each, or by name
 Scales = Positive | Positives | dict[str, Positive]
-Range = Annotated[
-    list[Number], Meta(min_length=2, max_length=2)
-]  # the least and the greatest value
+Range = Annotated[list[Number], Meta(min_length=2, max_length=2)]  # least and greatest value
 Ranges = dict[str, Range]
 
 
@@ -48,7 +46,7 @@ def check_numbers(
 
 
 def check_ranges(ranges: Ranges, names: Sequence[str]) -> None:
-    """Refuse ranges of columns that are not there, and such as hold no two values."""
+    """Refuse ranges of columns that are not there, and ranges that do not hold two values."""
     for name, (least, greatest) in ranges.items():
         if name not in names:
             raise ValueError(f"ranges: must name some of {', '.join(names)}, not {name}")

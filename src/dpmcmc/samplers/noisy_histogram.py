@@ -183,8 +183,8 @@ class Counted(AtMode):
     theta : (d,) array
         Where the weights are fixed.
     public : Public
-        Shares q of the bins and mean score of rows that are simulated at theta. The mean score is 0
-        but for chance, and chance moves the sum of q_b times the gradient of l_b by as much.
+        Shares q of the bins and mean score of rows that are simulated at theta. The expected score
+        is 0. Chance moves the mean score and the sum of q_b times the gradient of l_b alike.
     """
 
     def __init__(

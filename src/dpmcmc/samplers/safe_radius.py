@@ -148,7 +148,6 @@ def safe_radius(far: FarRows, laws: Laws, num_rows: int, power: float, noise: fl
 
     tried = []
     for j, radius in enumerate(radii_of(m)):
-        sds = sds_of(laws, fits, weights, j, radius)
         # Least squares, which at small skewness lead to the expansion of Edgeworth.
         fitted = float(weights @ (biases[:, j] * skew) + FEW * radius.expanded)
         fitted /= float(weights @ skew**2) + FEW
@@ -160,9 +159,10 @@ def safe_radius(far: FarRows, laws: Laws, num_rows: int, power: float, noise: fl
             of_noise = (2 * radius.radius * noise / (n * radius.slope)) ** 2
             error = rows / n + of_noise + of_ratio + bias**2
             found = radius.radius, radius.slope, ratio, rows, of_ratio, bias, misfit
-            tried.append((error, SafeRadius(*found, **sds)))
-    least = min(error for error, _ in tried)
-    return [found for error, found in tried if error <= MARGIN * least][-1]
+            tried.append((error, j, SafeRadius(*found)))
+    most = MARGIN * min(error for error, *_ in tried)
+    j, chosen = [(j, found) for error, j, found in tried if error <= most][-1]
+    return chosen._replace(**sds_of(laws, fits, weights, j, radii_of(m)[j]))
 
 
 def largest_variance(

@@ -22,7 +22,7 @@ class Kind(NamedTuple):
 
     ids: list[str]  # columns of tables that have the ids in the names of its parts
     made_by: list[str]  # jobs that its values depend on
-    # Ids of its parts in a study; a reference has no rows in tables, and is none of them.
+    # Ids of its parts in a study that have rows in tables: a reference has no rows.
     of_study: Callable[[Any], Iterable[str | tuple[str, ...]]] = lambda study: []
     files: tuple[str, ...] = ()  # where a run has the rows of a part
     table_job: str | None = None  # of rows of chains: the job of a whole model that makes them
