@@ -27,6 +27,13 @@ SHAPE_SD = 1.0  # times 1 / sqrt(d): eigenvalues of Z then reach from -sqrt(2) t
 CHAINS, ITERATIONS, KEPT = 40, 40, 5  # of the slice sampler; every second half's kept draws
 PASSES = 4  # until the way of a step is as long as it is believed to be after it
 LEAST_EIGENVALUE = 1e-3  # of I + Z, for a point estimate
+# A step starts from what was believed before it, of which releases count by this less. Without this
+# belief, releases on correlated covariates go ever farther away, since one step alone says little
+# of directions in which the rows inform little.
+WIDER = 4.0
+# At most, of a belief and of an answer. Each depends on slopes, which are averaged over it.
+ROUNDS = 6
+SETTLED = 0.1  # relative change of its variance with which rounds end
 
 
 class Slope(NamedTuple):
@@ -62,6 +69,12 @@ class Normal(NamedTuple):
     mean: np.ndarray  # (d,)
     covariance: np.ndarray  # (d, d)
 
+    def spread(self, theta: np.ndarray, information: np.ndarray) -> float:
+        """Mean square of the way from theta, over directions by their information, (d, d)."""
+        way = self.mean - theta
+        squares = self.covariance + np.outer(way, way)
+        return float((squares @ information).trace() / information.trace())
+
 
 class Mixture(NamedTuple):
     """Normal distributions of equal weight: mean + factor z is a draw of one of them."""
@@ -69,11 +82,31 @@ class Mixture(NamedTuple):
     means: np.ndarray  # (q, d)
     factors: np.ndarray  # (q, d, d)
 
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """A draw, (d,)."""
+        i = rng.integers(len(self.means))
+        return self.means[i] + self.factors[i] @ rng.standard_normal(self.means.shape[1])
+
     @property
     def normal(self) -> Normal:
         """Its mean and covariance."""
         within = (self.factors @ self.factors.transpose(0, 2, 1)).mean(axis=0)
         return Normal(self.means.mean(axis=0), within + np.cov(self.means.T, ddof=0))
+
+
+class LocalPrior(NamedTuple):
+    """A normal prior, or one as it is about a theta; and the power of the likelihood."""
+
+    precision: np.ndarray  # (d, d)
+    pull: np.ndarray  # (d,), precision times mean
+    power: float  # T
+
+    @classmethod
+    def of(cls, model: Model, theta: np.ndarray) -> Self:
+        """That of a model about theta."""
+        precision = prior_information(model, theta)
+        pull = model.grad_log_prior(theta) + precision @ theta
+        return cls(precision, pull, model.likelihood_power)
 
 
 class Information(NamedTuple):
@@ -149,6 +182,51 @@ class Information(NamedTuple):
         return after
 
 
+def belief_after(
+    released: Released,
+    before: Normal,
+    information: Information,
+    power: float,
+    slope: Callable[[Normal], Slope],
+) -> Normal:
+    """Belief after a step, whose slope is averaged over this belief.
+
+    Over the belief before, scores may be far from linear: then a precise release would say little
+    (García-Fernández, Svensson, Morelande and Särkkä 2015, posterior linearization). The first
+    round takes scores as linear. Scores that bend back, as those of Student's t do, belong to a
+    near theta and to a far one: so the step goes to the near one.
+
+    Parameters
+    ----------
+    released : Released
+    before : Normal
+    information : Information
+    power : float
+        T, of the likelihood.
+    slope : function
+        Of a belief: the slope of the step's scores, averaged over it.
+    """
+    belief = information.belief(released, before, power)
+    for _ in range(ROUNDS):
+        last = belief
+        belief = information.belief(released.along(slope(belief)), before, power)
+        if is_settled(last, belief):
+            break
+    return belief
+
+
+def is_settled(before: Normal, after: Normal) -> bool:
+    """True if a round has hardly changed the variance of a belief."""
+    return abs(after.covariance.trace() / before.covariance.trace() - 1) < SETTLED
+
+
+def wider(belief: Normal, prior: Normal) -> Normal:
+    """A belief with up to `WIDER` times its variance, but no more than the prior's."""
+    of_prior = np.linalg.inv(prior.covariance)
+    precision = of_prior + (np.linalg.inv(belief.covariance) - of_prior) / WIDER
+    return Normal(belief.mean, np.linalg.inv((precision + precision.T) / 2))
+
+
 def misfit(steps: Sequence[Released], H: np.ndarray, mean: np.ndarray) -> float:
     """How far the scores of some steps are from what their answer leads to expect.
 
@@ -176,8 +254,7 @@ def draws_given(
     rng: np.random.Generator,
     information: Information,
     steps: Sequence[Released],
-    model: Model,
-    theta: np.ndarray,
+    prior: LocalPrior,
 ) -> Mixture:
     """Posterior of theta that some steps give: a normal distribution for each drawn H.
 
@@ -187,11 +264,9 @@ def draws_given(
     information : Information
     steps : sequence of Released
         With scores along H.
-    model : Model
-        Its prior counts as it is about theta.
-    theta : (d,) array
+    prior : LocalPrior
     """
-    scores = Scores(steps, information, model, theta)
+    scores = Scores(steps, information, prior)
 
     def answers(vectors: np.ndarray) -> tuple[np.ndarray, ...]:
         return scores.answers(information.root @ information.matrices(vectors) @ information.root.T)
@@ -253,25 +328,17 @@ class Scores:
     ----------
     steps : sequence of Released
     information : Information
-    model : Model
-    theta : (d,) array
+    prior : LocalPrior
     """
 
     def __init__(
-        self,
-        steps: Sequence[Released],
-        information: Information,
-        model: Model,
-        theta: np.ndarray,
+        self, steps: Sequence[Released], information: Information, prior: LocalPrior
     ) -> None:
-        self.information = information
-        self.power = model.likelihood_power
+        self.information, self.prior = information, prior
         self.noise = np.array([step.gradient_sd**2 for step in steps])[:, None, None]
         self.rest = np.array([step.rest for step in steps])[:, None, None]
         self.gradients = np.array([step.gradient for step in steps])
         self.thetas = np.array([step.theta for step in steps])
-        self.prior = prior_information(model, theta)
-        self.pull = model.grad_log_prior(theta) + self.prior @ theta
 
     def answers(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Log-likelihood (k,) of matrices (k, d, d), and mean (k, d) and factor of theta's normal.
@@ -289,10 +356,10 @@ class Scores:
         turned = v * (weights * places).sum(axis=0)
         apart = (weights * (places - turned) ** 2).sum(axis=(0, 2))
         share = self.information.share(eigenvalues.sum(axis=1, keepdims=True))
-        spread = share / self.power * eigenvalues + v
+        spread = share / self.prior.power * eigenvalues + v
         precision = (vectors * (eigenvalues**2 / spread)[:, None]) @ vectors.transpose(0, 2, 1)
-        precision += self.prior
-        pull = np.einsum("kij,kj->ki", vectors, turned * eigenvalues / spread) + self.pull
+        precision += self.prior.precision
+        pull = np.einsum("kij,kj->ki", vectors, turned * eigenvalues / spread) + self.prior.pull
         cholesky = np.linalg.cholesky(precision)
         factor = np.linalg.inv(cholesky).transpose(0, 2, 1)
         half = np.einsum("kij,ki->kj", factor, pull)

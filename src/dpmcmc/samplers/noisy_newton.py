@@ -13,7 +13,7 @@ shares would have. H itself is known with noise only; it is drawn given all that
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +24,17 @@ from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
 from dpmcmc.samplers import far_outcomes
 from dpmcmc.samplers.drawn_information import (
+    ROUNDS,
     Information,
+    LocalPrior,
     Mixture,
     Normal,
     Released,
+    belief_after,
     draws_given,
+    is_settled,
     misfit,
+    wider,
 )
 from dpmcmc.samplers.far_outcomes import Far
 from dpmcmc.samplers.newton_settings import Twins, best_settings, prior_of
@@ -39,13 +44,6 @@ from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Number, Numbers, Part, Positive, Shares
 
 ANSWERING = 2  # last steps whose releases the answer is of
-# A step starts from what was believed before it, of which releases count by this less. Without this
-# belief, releases on correlated covariates go ever farther away, since one step alone says little
-# of directions in which the rows inform little.
-WIDER = 4.0
-# At most, of a belief and of the answer. Each depends on slopes, which are averaged over it.
-ROUNDS = 6
-SETTLED = 0.1  # relative change of its variance with which rounds end
 
 
 class Chosen(NamedTuple):
@@ -142,31 +140,27 @@ class NoisyNewton(OneShot):
             if i:
                 belief = wider(belief, prior)
             information = Information.of(steps, twins.information(theta))
-            belief = belief_after(released, belief, information, twins)
+            slope = partial(twins.slope, theta, information=information.estimate)
+            belief = belief_after(released, belief, information, model.likelihood_power, slope)
             theta = belief.mean
         last = steps[-ANSWERING:]
         information = Information.of(last, twins.information(theta))
-        H = information.estimate
+        H, local = information.estimate, LocalPrior.of(model, theta)
         for _ in range(ROUNDS):
             along = [step.along(twins.slope(step.theta, belief, H)) for step in last]
-            answer = draws_given(rng.proposal, information, along, model, theta)
+            answer = draws_given(rng.proposal, information, along, local)
             before, belief = belief, answer.normal
             if is_settled(before, belief):
                 break
         off = misfit(along, H, belief.mean)
         far = self.far_outcomes(rng, target, belief, twins)
         info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off, far=far)
-        return self.next_draw(rng, answer), info
+        return State(answer.draw(rng.proposal), answer), info
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
-        return self.next_draw(rng, state.memory), Info(True, math.nan)
-
-    def next_draw(self, rng: Streams, answer: Mixture) -> State:
-        """State at a draw of the answer: of one of its normal distributions."""
-        i = rng.proposal.integers(len(answer.means))
-        z = rng.proposal.standard_normal(answer.means.shape[1])
-        return State(answer.means[i] + answer.factors[i] @ z, answer)
+        answer: Mixture = state.memory
+        return State(answer.draw(rng.proposal), answer), Info(True, math.nan)
 
     def measure(
         self, rng: Streams, target: Target, theta: np.ndarray, share: float, chosen: Chosen
@@ -220,35 +214,3 @@ class NoisyNewton(OneShot):
 def rows_of(target: Target) -> np.ndarray:
     """Rows of a data set, (n, p)."""
     return target.data.T if isinstance(target.model, ExponentialFamily) else target.data
-
-
-def belief_after(
-    released: Released, before: Normal, information: Information, twins: Twins
-) -> Normal:
-    """Belief after a step, whose slope is averaged over this belief.
-
-    Over the belief before, scores may be far from linear: then a precise release would say little
-    (García-Fernández, Svensson, Morelande and Särkkä 2015, posterior linearization). The first
-    round takes scores as linear. Scores that bend back, as those of Student's t do, belong to a
-    near theta and to a far one: so the step goes to the near one.
-    """
-    power = twins.model.likelihood_power
-    belief = information.belief(released, before, power)
-    for _ in range(ROUNDS):
-        slope = twins.slope(released.theta, belief, information.estimate)
-        last, belief = belief, information.belief(released.along(slope), before, power)
-        if is_settled(last, belief):
-            break
-    return belief
-
-
-def is_settled(before: Normal, after: Normal) -> bool:
-    """True if a round has hardly changed the variance of a belief."""
-    return abs(after.covariance.trace() / before.covariance.trace() - 1) < SETTLED
-
-
-def wider(belief: Normal, prior: Normal) -> Normal:
-    """A belief with up to `WIDER` times its variance, but no more than the prior's."""
-    of_prior = np.linalg.inv(prior.covariance)
-    precision = of_prior + (np.linalg.inv(belief.covariance) - of_prior) / WIDER
-    return Normal(belief.mean, np.linalg.inv((precision + precision.T) / 2))

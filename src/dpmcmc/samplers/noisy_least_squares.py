@@ -1,0 +1,292 @@
+"""Noisy least squares: linear regression by a few private steps, the last two in a found metric.
+
+Each step releases noisy counts of residuals, which say how large errors are, then the sum of
+clipped residuals times covariates and of their slopes, together, with normal noise
+(`dpmcmc.samplers.clipped_residuals`). The first steps find the coefficients roughly, and second
+moments of the covariates. These give a metric in which all directions of the covariates are alike,
+so that one clip does justice to all, rare and frequent ones. The last two steps, in that metric,
+give the answer: as that of `dpmcmc.samplers.noisy_newton`, it is drawn with the information
+itself unknown. What is left of the budget buys the standard deviation of the errors.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dpmcmc.likelihoods.information import as_matrix
+from dpmcmc.likelihoods.target import Target, check_bound
+from dpmcmc.models.linear_regression import LinearRegression
+from dpmcmc.models.model import Model
+from dpmcmc.samplers import far_outcomes
+from dpmcmc.samplers.clipped_residuals import (
+    BOUNDS,
+    SAMPLING_MARGIN,
+    SENSITIVITY,
+    ClippedResiduals,
+    Design,
+    best_of,
+)
+from dpmcmc.samplers.drawn_information import (
+    ROUNDS,
+    Information,
+    LocalPrior,
+    Mixture,
+    Normal,
+    Released,
+    Slope,
+    belief_after,
+    draws_given,
+    is_settled,
+    misfit,
+    wider,
+)
+from dpmcmc.samplers.error_scale import ErrorScale, squares_of
+from dpmcmc.samplers.far_outcomes import Far
+from dpmcmc.samplers.newton_settings import with_rows
+from dpmcmc.samplers.one_shot import OneShot, check_shares
+from dpmcmc.samplers.sampler import Info, State
+from dpmcmc.samplers.streams import Streams
+from dpmcmc.settings import Noise, Part, Shares
+
+ANSWERING = 2  # last steps, of which the answer is
+SHARES = [0.05, 0.1, 0.3, 0.55]
+COUNTS_SHARE = 0.05  # of the mu^2 of a step, for counts of residuals
+SCALE_SHARE = 0.08  # of all, for the standard deviation of errors in the end
+PUBLIC_ROWS = 512
+RIDGE = 2.0  # of noise's standard deviations, on eigenvalues of noisy second moments
+
+
+class Step(NamedTuple):
+    """A step, in a metric."""
+
+    scores: ClippedResiduals
+    released: Released
+    num_rows: int
+    num_clipped: int
+
+    def slope(self, belief: Normal, information: np.ndarray) -> Slope:
+        """Slope of its scores over a belief, whose directions count by their information."""
+        spread = belief.spread(self.released.theta, information)
+        return self.scores.slope(self.num_rows, spread)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """Information of public rows, (p, p)."""
+        scores = self.scores
+        return self.num_rows * scores.mean_slope(scores.spread) * scores.design.moments
+
+    @property
+    def moments(self) -> Released:
+        """The step with E x x' in place of its information."""
+        of_row = 1 / (self.num_rows * self.scores.mean_slope(self.scores.spread))
+        information, sd = self.released.information * of_row, self.released.information_sd * of_row
+        return self.released._replace(information=information, information_sd=sd)
+
+
+@dataclass(frozen=True)
+class NoisyLeastSquares(OneShot):
+    """Private steps of a linear regression; draws of the posterior they give are free.
+
+    Errors are taken as symmetric: skewed ones move the intercept, and say so where they are far out
+    (`dpmcmc.samplers.far_outcomes`). Covariates may have any length.
+
+    Attributes
+    ----------
+    noise_scale : float, optional
+        1 / mu: the noise's *standard deviation* over the sensitivity, of all that is released. By
+        default it follows from the budget.
+    clip_noise : float, optional
+        Each step has the bound B that is best with this `noise_scale`, by what was released before
+        and public rows. By default that is the noise itself. With less, bounds are wider, which
+        costs worth, and skewed errors bias less.
+    shares : list of float
+        Share of each step of the mu^2 that the steps have; they add up to 1.
+    fit_share : float
+        As of `NoisyNewton`: of mu^2, for counts of outcomes that are far out.
+    """
+
+    noise_scale: Noise | None = None
+    clip_noise: Noise | None = None
+    shares: Shares | None = None
+    fit_share: Part = 0.03
+
+    normal_approximation = True
+
+    def check(self) -> None:
+        """Refuse shares that do not add up to 1, and a single step."""
+        check_shares(self.shares)
+        steps = len(self.shares or SHARES)
+        if steps < ANSWERING:
+            raise ValueError(f"shares: must be at least {ANSWERING}, not {steps}")
+
+    def model_of_checks(self, model: Model) -> Model:
+        """A linear regression with as many rows."""
+        return LinearRegression(3, model.num_rows, 1.0, intercept=True)
+
+    def chosen_settings(self, model: Model) -> dict[str, Any]:
+        """Noise for which clips are best, and shares; ValueError for a model of another kind."""
+        checked(model)
+        return {"clip_noise": self.clip_noise or self.noise, "shares": self.shares or SHARES}
+
+    @property
+    def shares_of_steps(self) -> list[float]:
+        """Shares of the whole mu^2 for scores, step by step; counts of residuals have the rest."""
+        of_steps = (1 - self.fit_share - SCALE_SHARE) * (1 - COUNTS_SHARE)
+        return [of_steps * share for share in self.shares or SHARES]
+
+    def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
+        """All steps, each from what was released before; then the answer of the last two."""
+        model, T = checked(target.model), target.model.likelihood_power
+        outcomes, covariates = target.data[:, 0], target.data[:, 1:]
+        p = covariates.shape[1]
+        design = public_design(model)
+        steps: list[Step] = []
+        belief = prior = Normal(np.zeros(p), model.prior_variance * np.eye(p))
+        scale = ErrorScale.prior(model.prior_variance)
+        first = len(self.shares_of_steps) - ANSWERING  # of the answer
+        for i, share in enumerate(self.shares_of_steps):
+            if i == first and steps:
+                design, steps = whitened(design, steps), []
+            residuals = outcomes - covariates @ belief.mean
+            belief = design.within(wider(belief, prior) if i else belief)
+            ways = squares_of(belief.covariance, design.moments)
+            scale = scale.with_counts(rng, residuals, ways, self.noise_of_counts(share))
+            if i <= first:  # the answer has one information, so one bound
+                of_bound = share if i < first else sum(self.shares_of_steps[first:])
+                bound = self.best_bound(design, scale, belief, of_bound, len(outcomes))
+            scores = scores_of(design, bound, scale, belief)
+            steps.append(self.measure(rng, scores, belief.mean, covariates, residuals, share))
+            released = [step.released for step in (steps if i > first else steps[-1:])]
+            information = Information.of(released, steps[-1].expected)
+            slope = partial(steps[-1].slope, information=information.estimate)
+            belief = design.outside(belief_after(released[-1], belief, information, T, slope))
+        belief, H = design.within(belief), information.estimate
+        local = LocalPrior(design.metric @ design.metric / model.prior_variance, np.zeros(p), T)
+        for _ in range(ROUNDS):
+            along = [step.released.along(step.slope(belief, H)) for step in steps]
+            answer = draws_given(rng.proposal, information, along, local)
+            before, belief = belief, answer.normal
+            if is_settled(before, belief):
+                break
+        ways = squares_of(belief.covariance, design.moments)
+        theta = design.outside(belief).mean
+        noise, sigma = self.noise / math.sqrt(SCALE_SHARE), math.exp(scale.mean)
+        scale = ErrorScale.prior(model.prior_variance).with_squares(
+            rng, outcomes - covariates @ theta, ways, noise, sigma, T
+        )
+        far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, ways)
+        share_clipped = steps[-1].num_clipped / len(outcomes)
+        info = Info(True, math.nan, share_clipped, misfit=misfit(along, H, belief.mean), far=far)
+        whole = with_scale(design, answer, scale)
+        return State(whole.draw(rng.proposal), whole), info
+
+    def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
+        """The next draw; it reads no row."""
+        answer: Mixture = state.memory
+        return State(answer.draw(rng.proposal), answer), Info(True, math.nan)
+
+    def noise_of_counts(self, share: float) -> float:
+        """`noise` of counts of residuals, beside scores with a share of mu^2."""
+        return self.noise * math.sqrt((1 - COUNTS_SHARE) / (COUNTS_SHARE * share))
+
+    def best_bound(
+        self, design: Design, scale: ErrorScale, belief: Normal, share: float, num_rows: int
+    ) -> float:
+        """B of scores with a share of mu^2."""
+        noise = (self.clip_noise or self.noise) / math.sqrt(share)
+
+        def after(bound: float) -> float:
+            return scores_of(design, bound, scale, belief).spread_after(num_rows, noise)
+
+        scores = scores_of(design, 1.0, scale, belief)
+        return best_of(BOUNDS * scores.unit, after)
+
+    def measure(
+        self,
+        rng: Streams,
+        scores: ClippedResiduals,
+        theta: np.ndarray,
+        covariates: np.ndarray,
+        residuals: np.ndarray,
+        share: float,
+    ) -> Step:
+        """A step at a share of mu^2, at theta within the metric."""
+        B, b, p = scores.bound, scores.ratio, len(theta)
+        check_bound(B)
+        gradient, information, num_clipped = scores.sums(covariates, residuals)
+        sd = SENSITIVITY * B * self.noise / math.sqrt(share)
+        noisy = rng.add_noise(np.append(gradient, b * information), SENSITIVITY * B, sd)
+        gradient, information = noisy[:p], noisy[p:] / b
+        part = SAMPLING_MARGIN * scores.sampling / scores.mean_slope(scores.spread)
+        squares = part * float(as_matrix(information, p).trace())
+        released = Released(theta, gradient, sd, information, sd / b, squares)
+        return Step(scores, released, len(residuals), num_clipped)
+
+    def far_outcomes(
+        self,
+        rng: Streams,
+        target: Target,
+        theta: np.ndarray,
+        scale: ErrorScale,
+        squares: np.ndarray,
+    ) -> tuple[Far, ...]:
+        """Outcomes that are far out at the answer, and how many the model lets one expect there."""
+        if not self.fit_share:
+            return ()
+        noise = self.noise / math.sqrt(self.fit_share)
+        found = far_outcomes.measured(rng, target.model, theta, target.data, noise)
+        variances = np.exp(2 * (scale.grid - theta[-1]))[:, None]
+        variances = variances + squares * math.exp(-2 * theta[-1])
+        expected = [
+            float(scale.masses @ (2 * ndtr(ndtri(level / 2) / np.sqrt(variances))).mean(axis=1))
+            for level in far_outcomes.LEVELS
+        ]
+        return far_outcomes.compared(np.array(expected), found, target.num_rows, noise)
+
+
+def checked(model: Model) -> LinearRegression:
+    """The model, if it is a linear regression."""
+    if not isinstance(model, LinearRegression):
+        raise ValueError(
+            f"NoisyLeastSquares: the model must be a LinearRegression, not {type(model).__name__}"
+        )
+    return model
+
+
+def public_design(model: LinearRegression) -> Design:
+    """Simulated rows of a model."""
+    small = with_rows(model, PUBLIC_ROWS)
+    rows = small.simulate(np.random.default_rng(3), np.zeros(model.dimension))
+    return Design(rows[:, 1:], np.eye(model.dimension - 1))
+
+
+def scores_of(design: Design, bound: float, scale: ErrorScale, belief: Normal) -> ClippedResiduals:
+    """Scores with the errors' standard deviation as it is known, over a belief."""
+    spread = belief.spread(belief.mean, design.moments)
+    return ClippedResiduals(design, bound, math.exp(scale.mean), spread)
+
+
+def whitened(design: Design, steps: list[Step]) -> Design:
+    """The metric in which all directions of the covariates are nearly alike, by first steps."""
+    measured = [step.moments for step in steps]
+    moments = Information.of(measured, design.moments).estimate
+    noise = 1 / math.sqrt(sum(one.information_sd**-2 for one in measured))
+    eigenvalues, vectors = np.linalg.eigh(moments)
+    ridge = RIDGE * noise * math.sqrt(len(moments))
+    metric = vectors / np.sqrt(eigenvalues + ridge) @ vectors.T
+    metric *= math.sqrt(moments.trace() / (metric @ moments @ metric).trace())
+    return design.with_moments(moments, metric)
+
+
+def with_scale(design: Design, answer: Mixture, scale: ErrorScale) -> Mixture:
+    """The answer out of the metric, with ln sigma as last component."""
+    k, p = answer.means.shape
+    means = np.column_stack([answer.means @ design.metric, np.full(k, scale.mean)])
+    factors = np.zeros((k, p + 1, p + 1))
+    factors[:, :p, :p] = design.metric @ answer.factors
+    factors[:, p, p] = math.sqrt(scale.variance)
+    return Mixture(means, factors)
