@@ -61,6 +61,7 @@ from dpmcmc.samplers.moves import Move as Move
 from dpmcmc.samplers.moves import OneComponentWalk as OneComponentWalk
 from dpmcmc.samplers.noisy_columns import NoisyColumns as NoisyColumns
 from dpmcmc.samplers.noisy_histogram import NoisyHistogram as NoisyHistogram
+from dpmcmc.samplers.noisy_least_squares import NoisyLeastSquares as NoisyLeastSquares
 from dpmcmc.samplers.noisy_newton import NoisyNewton as NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics as NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot as OneShot

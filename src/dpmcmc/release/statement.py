@@ -33,7 +33,14 @@ ATTRIBUTES = ("algorithm", "rows", "epsilon", "delta", "misfit")  # facts that c
 UNFINISHED = ".partial"  # ends the names of files and folders until all files are on disk
 PRIORS = (0.01, 0.5)  # of a reader, in the page
 # Their posteriors are given the noisy answer, so they have its noise; not so a plug-in posterior.
-NOISE_AWARE = ("NoisyStatistics", "NoisyColumns", "NoisyNewton", "NoisyHistogram", "AutoOneShot")
+NOISE_AWARE = (
+    "NoisyStatistics",
+    "NoisyColumns",
+    "NoisyLeastSquares",
+    "NoisyNewton",
+    "NoisyHistogram",
+    "AutoOneShot",
+)
 RARE = 100  # times delta: results with so large a chance bear what the page says
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
+from dpmcmc.models.linear_regression import LinearRegression
 from dpmcmc.models.model import Model
 from dpmcmc.models.normal_columns import NormalColumns
 from dpmcmc.samplers.noisy_columns import NoisyColumns
+from dpmcmc.samplers.noisy_least_squares import NoisyLeastSquares
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics
 from dpmcmc.samplers.one_shot import OneShot
@@ -20,10 +22,10 @@ from dpmcmc.settings import Noise, Number, Numbers, Part, Positive, Positives, S
 
 @dataclass(frozen=True)
 class AutoOneShot(OneShot):
-    """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for all other models.
+    """`NoisyStatistics` for an `ExponentialFamily`, `NoisyNewton` for most other models.
 
-    For `NormalColumns` it is `NoisyColumns`. A study with models of several kinds can start all its
-    chains with it.
+    For `NormalColumns` it is `NoisyColumns`, and for `LinearRegression` `NoisyLeastSquares`. A
+    study with models of several kinds can start all its chains with it.
 
     Attributes
     ----------
@@ -33,7 +35,9 @@ class AutoOneShot(OneShot):
     shares : list of float, optional
         Share of mu^2 of each step or round.
     gradient_clip_bound, information_ratio, start, fit_share : optional
-        Those of `NoisyNewton`.
+        Those of `NoisyNewton`; the last one of `NoisyLeastSquares`, too.
+    clip_noise : float, optional
+        That of `NoisyLeastSquares`.
     radii, first_radius, row_laws : optional
         Those of `NoisyStatistics`.
     """
@@ -47,6 +51,7 @@ class AutoOneShot(OneShot):
     radii: Positives | None = None
     first_radius: Positive | None = None
     row_laws: RowLaws = "wide"
+    clip_noise: Noise | None = None
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Same as in the sampler for the model."""
@@ -60,10 +65,14 @@ class AutoOneShot(OneShot):
         """Those of the sampler for the model."""
         return self.sampler_for(model).chosen_settings(model)
 
-    def sampler_for(self, model: Model) -> NoisyStatistics | NoisyColumns | NoisyNewton:
+    def sampler_for(
+        self, model: Model
+    ) -> NoisyStatistics | NoisyColumns | NoisyLeastSquares | NoisyNewton:
         """The sampler of the model's kind."""
         if isinstance(model, NormalColumns):
             return self._columns
+        if isinstance(model, LinearRegression):
+            return self._least_squares
         return self._statistics if isinstance(model, ExponentialFamily) else self._newton
 
     @cached_property
@@ -79,6 +88,10 @@ class AutoOneShot(OneShot):
     @cached_property
     def _columns(self) -> NoisyColumns:
         return NoisyColumns(self.noise_scale, "narrow" if self.row_laws == "narrow" else "wide")
+
+    @cached_property
+    def _least_squares(self) -> NoisyLeastSquares:
+        return NoisyLeastSquares(self.noise_scale, self.clip_noise, self.shares, self.fit_share)
 
     @cached_property
     def _newton(self) -> NoisyNewton:

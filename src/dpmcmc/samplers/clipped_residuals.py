@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import chdtri, ndtr
 
 from dpmcmc.likelihoods.information import upper_triangle
 from dpmcmc.samplers.drawn_information import Normal, Slope
@@ -31,10 +31,10 @@ MARGIN = 1.001  # on that maximum; a row that would pass it gets a smaller M
 INFORMATION_PART = 1.7
 SENSITIVITY = math.sqrt(4 + INFORMATION_PART)  # of gradient and information together, over B
 SAMPLING_MARGIN = 1.1  # on the variance of scores by the sampling of rows
-PLACES = 20  # of the coefficients, for what is not linear
+PLACES = 12  # ways to the coefficients, for what is not linear
 ROWS_AT_ONCE = 4096
 NEAR = 1.02  # of the least variance: bounds that are as good
-BOUNDS = 2.0 ** np.arange(-5.0, 3.0, 0.25)  # tried, in `unit`
+BOUNDS = 2.0 ** np.arange(-5.0, 3.0, 0.5)  # tried, in `unit`
 
 
 class Design:
@@ -170,21 +170,24 @@ class ClippedResiduals:
         c, w = self.clips(lengths), self.weights(lengths)
         return self.mean(w**2 * clipped_variance(self.sigma, c))
 
-    def rest(self, spread: float) -> float:
-        """Variance of a component of the mean score of a row, by what is not linear in a belief."""
+    def rest(self, spreads: np.ndarray) -> float:
+        """Variance of a component of the mean score of a row, by what is not linear.
+
+        The way to the coefficients has any direction, and each of some lengths.
+        """
         design = self.design
         c, w = (of(design.lengths)[:, None] for of in (self.clips, self.weights))
-        linear = self.slopes(design.lengths, spread)[:, None]
-        rng = np.random.default_rng(5)
-        ways = rng.standard_normal((PLACES, design.rows.shape[1])) * math.sqrt(spread)
-        ways = design.rows @ ways.T
+        linear = self.slopes(design.lengths, float(spreads.mean()))[:, None]
+        ways = np.random.default_rng(5).standard_normal((len(spreads), len(design.metric)))
+        squares = np.einsum("ki,ij,kj->k", ways, design.moments, ways)
+        ways = design.rows @ (ways * np.sqrt(spreads * design.size / squares)[:, None]).T
         off = w * clipped_mean(ways, self.sigma, c) - linear * ways
         return float(((design.rows.T @ off / len(ways)) ** 2).mean())
 
-    def slope(self, num_rows: int, spread: float) -> Slope:
-        """How summed scores answer over another belief than the one with which M was released."""
-        slope, p = self.mean_slope(spread), self.design.rows.shape[1]
-        rest = num_rows * self.rest(spread) * p / (slope * self.design.size)
+    def slope(self, num_rows: int, spreads: np.ndarray) -> Slope:
+        """How summed scores answer where the way to the coefficients has one of some lengths."""
+        slope, p = self.mean_slope(float(spreads.mean())), len(self.design.metric)
+        rest = num_rows * self.rest(spreads) * p / (slope * self.design.size)
         return Slope(slope / self.mean_slope(self.spread), rest)
 
     def spread_after(self, num_rows: int, noise: float) -> float:
@@ -196,15 +199,16 @@ class ClippedResiduals:
         noise : float
             Standard deviation of the noise over the sensitivity.
         """
-        n, p = num_rows, self.design.rows.shape[1]
+        n, p = num_rows, len(self.design.metric)
         of_entry = self.design.size / p
         sd = self.bound * SENSITIVITY * noise
         of_information = min((sd / self.ratio) ** 2, (n * of_entry) ** 2)
+        variance = n * self.sampling * of_entry + sd**2
         spread = self.spread
         for _ in range(4):
-            variance = n * self.sampling * of_entry + sd**2 + n**2 * self.rest(spread)
-            variance += of_information * spread * (p + 1) / 2
-            information = (n * self.mean_slope(spread) * of_entry) ** 2 / variance
+            lengths = spread * chdtri(p, (np.arange(PLACES) + 0.5) / PLACES) / p
+            more = n**2 * self.rest(lengths) + of_information * spread * (p + 1) / 2
+            information = (n * self.mean_slope(spread) * of_entry) ** 2 / (variance + more)
             spread = 1 / (1 / self.spread + information)
         return spread
 

@@ -69,12 +69,6 @@ class Normal(NamedTuple):
     mean: np.ndarray  # (d,)
     covariance: np.ndarray  # (d, d)
 
-    def spread(self, theta: np.ndarray, information: np.ndarray) -> float:
-        """Mean square of the way from theta, over directions by their information, (d, d)."""
-        way = self.mean - theta
-        squares = self.covariance + np.outer(way, way)
-        return float((squares @ information).trace() / information.trace())
-
 
 class Mixture(NamedTuple):
     """Normal distributions of equal weight: mean + factor z is a draw of one of them."""
@@ -117,10 +111,14 @@ class Information(NamedTuple):
     factor: np.ndarray  # of the covariance of Z
     variance: float  # mean variance of an entry of H, as in the vectors
     squares: float  # trace of J
+    most: float  # J over H at most
 
     @classmethod
-    def of(cls, steps: Sequence[Released], expected: np.ndarray) -> Self:
-        """Information by the releases of some steps, and that of simulated rows, (d, d)."""
+    def of(cls, steps: Sequence[Released], expected: np.ndarray, most: float = 1.0) -> Self:
+        """Information by the releases of some steps, and that of simulated rows, (d, d).
+
+        J is at most H where scores are derivatives of a log-likelihood; `most` is for others.
+        """
         d = len(expected)
         root = np.linalg.cholesky(expected)
         i, j, weights = upper_triangle(d)
@@ -141,11 +139,11 @@ class Information(NamedTuple):
         mean = factor @ (factor.T @ pull)
         variance = float(((change @ factor) ** 2).sum() / len(i))
         squares = sum(p * s.squares for p, s in zip(precisions, steps, strict=True)) / precision
-        return cls(root, mean, factor, variance, float(squares))
+        return cls(root, mean, factor, variance, float(squares), most)
 
     def share(self, trace: np.ndarray) -> np.ndarray:
-        """J over H, by the traces: at most 1."""
-        return np.clip(self.squares / trace, 0.0, 1.0)
+        """J over H, by the traces."""
+        return np.clip(self.squares / trace, 0.0, self.most)
 
     def matrices(self, vectors: np.ndarray) -> np.ndarray:
         """I + Z of vectors (k, d (d + 1) / 2), (k, d, d)."""

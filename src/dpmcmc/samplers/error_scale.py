@@ -6,20 +6,27 @@ true coefficients is as long as is believed. So the likelihood of S is averaged 
 """
 
 import math
-from typing import Self
+from collections.abc import Callable
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtr
 
 from dpmcmc.models.linear_regression import table_of_clips
 from dpmcmc.samplers.clipped_residuals import clipped_variance
+from dpmcmc.samplers.drawn_information import Normal
 from dpmcmc.samplers.streams import Streams
 
-SDS = 6.0  # of the prior of ln sigma, to either end of the grid
+SDS = 6.0  # of a density of ln sigma, to either end of its grid
 MOST_LOG = 30.0  # end of the grid at most
-CELLS = 1600
+CELLS = 800
+ZOOMS = 4
+LEAST = 1e-300  # of a mass
 COUNTS_SENSITIVITY = math.sqrt(2)  # a row leaves one bin and enters another
 WAYS = 64  # squared lengths of the way, by which a belief is known
+
+
+LogLikelihood = Callable[[np.ndarray], np.ndarray]  # of ln S
 
 
 class ErrorScale:
@@ -37,15 +44,15 @@ class ErrorScale:
         self.grid, self.logs = grid, logs
 
     @classmethod
-    def prior(cls, variance: float) -> Self:
-        """N(0, variance)."""
-        end = min(SDS * math.sqrt(variance), MOST_LOG)
-        grid = np.linspace(-end, end, CELLS + 1)
+    def prior(cls, variance: float, low: float = -MOST_LOG, high: float = MOST_LOG) -> Self:
+        """N(0, variance) from one end to another."""
+        end = SDS * math.sqrt(variance)
+        grid = np.linspace(max(low, -end), min(high, end), CELLS + 1)
         return cls(grid, -(grid**2) / (2 * variance))
 
     @property
     def masses(self) -> np.ndarray:
-        """Of the cells of the grid, (k,)."""
+        """Of the points of the grid, (k,)."""
         masses = np.exp(self.logs - self.logs.max())
         return masses / masses.sum()
 
@@ -56,89 +63,127 @@ class ErrorScale:
 
     @property
     def variance(self) -> float:
-        """Variance of ln sigma, that of a cell counted."""
+        """Variance of ln sigma, that within a cell of the grid counted."""
         cell = float(self.grid[1] - self.grid[0])
         return float(self.masses @ (self.grid - self.mean) ** 2) + cell**2 / 12
 
-    def given(self, of_log_sd: np.ndarray, squares: np.ndarray) -> Self:
+    def given(self, log_likelihood: LogLikelihood, squares: np.ndarray) -> Self:
         """The density after a release.
 
         Parameters
         ----------
-        of_log_sd : (k,) array
-            Log-likelihood of ln S on the grid.
+        log_likelihood : function
+            Of ln S, of what was released.
         squares : (m,) array
             Mean squares of x . way at draws of a belief, of equal weight.
         """
-        log_sds = np.log(np.exp(2 * self.grid)[:, None] + squares) / 2
-        logs = np.interp(log_sds, self.grid, of_log_sd)
+        logs = self.joint(log_likelihood, squares)
         top = logs.max()
-        return type(self)(
-            self.grid, self.logs + top + np.log(np.exp(logs - top).mean(axis=1) + 1e-300)
-        )
+        return type(self)(self.grid, top + np.log(np.exp(logs - top).mean(axis=1) + LEAST))
 
-    # -- Releases ----------------------------------------------------------------------------------
+    def squares_given(
+        self, log_likelihood: LogLikelihood, squares: np.ndarray, count: int
+    ) -> np.ndarray:
+        """Quantiles (count,) of the mean square of x . way after a release; see `given`."""
+        logs = self.joint(log_likelihood, squares)
+        masses = np.exp(logs - logs.max()).sum(axis=0)
+        order = np.argsort(squares)
+        masses, squares = masses[order] / masses.sum(), squares[order]
+        middles = np.cumsum(masses) - masses / 2
+        return np.interp((np.arange(count) + 0.5) / count, middles, squares)
 
-    def with_counts(
-        self, rng: Streams, residuals: np.ndarray, squares: np.ndarray, noise: float
-    ) -> Self:
-        """The density after noisy counts of residuals (n,) in bins of half octaves.
+    def joint(self, log_likelihood: LogLikelihood, squares: np.ndarray) -> np.ndarray:
+        """Logarithms of the density of ln sigma and the mean square, (k, m)."""
+        log_sds = np.log(np.exp(2 * self.grid)[:, None] + squares) / 2
+        return self.logs[:, None] + log_likelihood(log_sds)
+
+
+class Counts(NamedTuple):
+    """Noisy counts of residuals in bins of half octaves."""
+
+    counts: np.ndarray  # (len(edges) + 1,)
+    edges: np.ndarray
+    num_rows: int
+    sd: float  # of the noise of a count
+
+    @classmethod
+    def of(cls, rng: Streams, residuals: np.ndarray, most_log: float, noise: float) -> Self:
+        """Counts of residuals (n,) in bins up to e^most_log.
 
         Noise is its standard deviation over the sensitivity.
         """
-        octaves = math.ceil(self.grid[-1] / math.log(2))
+        octaves = math.ceil(most_log / math.log(2))
         edges = 2.0 ** (np.arange(-2 * octaves, 2 * octaves + 1) / 2)
         finite = abs(residuals[np.isfinite(residuals)])
         found = np.bincount(np.searchsorted(edges, finite), minlength=len(edges) + 1)
         sd = COUNTS_SENSITIVITY * noise
         counts = rng.add_noise(found.astype(float), COUNTS_SENSITIVITY, sd)
-        below = 2 * ndtr(edges / np.exp(self.grid)[:, None]) - 1
-        expected = len(residuals) * np.diff(below, axis=1, prepend=0.0, append=1.0)
-        variances = sd**2 + expected
-        off = (counts - expected) ** 2 / variances + np.log(variances)
-        return self.given(-off.sum(axis=1) / 2, squares)
+        return cls(counts, edges, len(residuals), sd)
 
-    def with_squares(
-        self,
-        rng: Streams,
-        residuals: np.ndarray,
-        squares: np.ndarray,
-        noise: float,
-        sigma: float,
-        power: float,
-    ) -> Self:
-        """The density after a noisy sum of min((residual / sigma)^2, c^2).
+    def log_likelihood(self) -> LogLikelihood:
+        """Of ln S, if residuals are N(0, S^2)."""
+        end = math.log(self.edges[-1])
+        log_sds = np.linspace(-end, end, CELLS + 1)
+        below = 2 * ndtr(self.edges / np.exp(log_sds)[:, None]) - 1
+        expected = self.num_rows * np.diff(below, axis=1, prepend=0.0, append=1.0)
+        variances = self.sd**2 + expected
+        off = ((self.counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1)
+        return lambda log_sd: np.interp(log_sd, log_sds, -off / 2)
 
-        C is the one with the least variance if sigma, which was released before, is right.
 
-        Parameters
-        ----------
-        rng : Streams
-        residuals : (n,) array
-        squares : (m,) array
-            As in `given`.
-        noise : float
-            Standard deviation of the noise over the sensitivity.
-        sigma : float
-        power : float
-            T: the variance by the sampling of rows is divided by it.
+class Squares(NamedTuple):
+    """Noisy mean of min((residual / sigma)^2, c^2)."""
+
+    mean: float
+    sigma: float
+    clip: float  # c
+    num_rows: int
+    sd: float  # of the noise
+
+    @classmethod
+    def of(cls, rng: Streams, residuals: np.ndarray, sigma: float, noise: float) -> Self:
+        """That of residuals (n,), with the clip of least variance if sigma is right.
+
+        Noise is its standard deviation over the sensitivity.
         """
         n = len(residuals)
         c, _, _, slope, variance = table_of_clips()[:, 1:]
         best = int(((variance / n + (c**2 * noise / n) ** 2) / slope**2).argmin())
         most = float(c[best]) ** 2
         with np.errstate(over="ignore"):
-            z = np.minimum((residuals[np.isfinite(residuals)] / sigma) ** 2, most)
-        found = float(rng.add_noise(z.sum(), most, most * noise)) / n
-        ratios = np.exp(self.grid) / sigma
-        expected = clipped_variance(ratios, c[best])
-        of_row = np.minimum(ratios**4 * np.interp(c[best] / ratios, c, variance), most**2 / 4)
-        spread = of_row / (n * power) + (most * noise / n) ** 2
-        return self.given(-((found - expected) ** 2 / spread + np.log(spread)) / 2, squares)
+            squares = np.minimum((residuals[np.isfinite(residuals)] / sigma) ** 2, most)
+        found = float(rng.add_noise(squares.sum(), most, most * noise)) / n
+        return cls(found, sigma, float(c[best]), n, most * noise / n)
+
+    def log_likelihood(self, power: float) -> LogLikelihood:
+        """Of ln S, if residuals are N(0, S^2); T divides the variance by the sampling of rows."""
+        c, _, _, _, variance = table_of_clips()
+
+        def of(log_sd: np.ndarray) -> np.ndarray:
+            ratio = np.exp(log_sd) / self.sigma
+            of_row = ratio**4 * np.interp(self.clip / ratio, c, variance)
+            of_row = np.minimum(of_row, self.clip**4 / 4)  # at most, of what is between 0 and c^2
+            total = of_row / (self.num_rows * power) + self.sd**2
+            off = self.mean - clipped_variance(ratio, self.clip)
+            return -(off**2 / total + np.log(total)) / 2
+
+        return of
+
+    def error_scale(self, prior_variance: float, power: float, squares: np.ndarray) -> ErrorScale:
+        """What is known of sigma by this alone; on a grid that is as fine as need be."""
+        found = ErrorScale.prior(prior_variance)
+        for _ in range(ZOOMS):
+            reach = SDS * math.sqrt(found.variance)
+            found = ErrorScale.prior(prior_variance, found.mean - reach, found.mean + reach)
+            found = found.given(self.log_likelihood(power), squares)
+        return found
 
 
-def squares_of(covariance: np.ndarray, moments: np.ndarray) -> np.ndarray:
-    """Mean squares of x . way, (WAYS,), for ways of a covariance and x of second moments."""
-    ways = np.random.default_rng(7).standard_normal((WAYS, len(moments)))
-    ways = ways @ np.linalg.cholesky(covariance).T
+def squares_of(belief: Normal, theta: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """Mean squares of x . way, (WAYS,), for ways from theta to draws of a belief.
+
+    Moments are those of x, (p, p).
+    """
+    draws = np.random.default_rng(7).standard_normal((WAYS, len(theta)))
+    ways = belief.mean - theta + draws @ np.linalg.cholesky(belief.covariance).T
     return np.einsum("ki,ij,kj->k", ways, moments, ways)

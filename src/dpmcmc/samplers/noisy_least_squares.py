@@ -24,6 +24,7 @@ from dpmcmc.models.model import Model
 from dpmcmc.samplers import far_outcomes
 from dpmcmc.samplers.clipped_residuals import (
     BOUNDS,
+    PLACES,
     SAMPLING_MARGIN,
     SENSITIVITY,
     ClippedResiduals,
@@ -44,7 +45,14 @@ from dpmcmc.samplers.drawn_information import (
     misfit,
     wider,
 )
-from dpmcmc.samplers.error_scale import ErrorScale, squares_of
+from dpmcmc.samplers.error_scale import (
+    MOST_LOG,
+    Counts,
+    ErrorScale,
+    LogLikelihood,
+    Squares,
+    squares_of,
+)
 from dpmcmc.samplers.far_outcomes import Far
 from dpmcmc.samplers.newton_settings import with_rows
 from dpmcmc.samplers.one_shot import OneShot, check_shares
@@ -53,10 +61,11 @@ from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Part, Shares
 
 ANSWERING = 2  # last steps, of which the answer is
-SHARES = [0.05, 0.1, 0.3, 0.55]
+# The first four find coefficients from far away, in units of an error, for little.
+SHARES = [0.02, 0.03, 0.04, 0.06, 0.3, 0.55]
 COUNTS_SHARE = 0.05  # of the mu^2 of a step, for counts of residuals
 SCALE_SHARE = 0.08  # of all, for the standard deviation of errors in the end
-PUBLIC_ROWS = 512
+PUBLIC_ROWS = 1024
 RIDGE = 2.0  # of noise's standard deviations, on eigenvalues of noisy second moments
 
 
@@ -65,13 +74,22 @@ class Step(NamedTuple):
 
     scores: ClippedResiduals
     released: Released
-    num_rows: int
     num_clipped: int
+    num_rows: int
+    before: ErrorScale
+    by_counts: LogLikelihood
 
     def slope(self, belief: Normal, information: np.ndarray) -> Slope:
-        """Slope of its scores over a belief, whose directions count by their information."""
-        spread = belief.spread(self.released.theta, information)
-        return self.scores.slope(self.num_rows, spread)
+        """Slope of its scores over a belief, whose directions count by their information.
+
+        How long the way to the coefficients is, the counts of residuals say as well.
+        """
+        size = self.scores.design.size
+        moments = information * (size / information.trace())
+        squares = squares_of(belief, self.released.theta, moments)
+        return self.scores.slope(
+            self.num_rows, self.before.squares_given(self.by_counts, squares, PLACES) / size
+        )
 
     @property
     def expected(self) -> np.ndarray:
@@ -123,10 +141,6 @@ class NoisyLeastSquares(OneShot):
         if steps < ANSWERING:
             raise ValueError(f"shares: must be at least {ANSWERING}, not {steps}")
 
-    def model_of_checks(self, model: Model) -> Model:
-        """A linear regression with as many rows."""
-        return LinearRegression(3, model.num_rows, 1.0, intercept=True)
-
     def chosen_settings(self, model: Model) -> dict[str, Any]:
         """Noise for which clips are best, and shares; ValueError for a model of another kind."""
         checked(model)
@@ -153,15 +167,23 @@ class NoisyLeastSquares(OneShot):
                 design, steps = whitened(design, steps), []
             residuals = outcomes - covariates @ belief.mean
             belief = design.within(wider(belief, prior) if i else belief)
-            ways = squares_of(belief.covariance, design.moments)
-            scale = scale.with_counts(rng, residuals, ways, self.noise_of_counts(share))
+            squares = squares_of(belief, belief.mean, design.moments)
+            counts = Counts.of(rng, residuals, MOST_LOG, self.noise_of_counts(share))
+            before, by_counts = scale, counts.log_likelihood()
+            scale = before.given(by_counts, squares)
+            lengths = before.squares_given(by_counts, squares, PLACES)
+            spread = float(lengths.mean()) / design.size
             if i <= first:  # the answer has one information, so one bound
                 of_bound = share if i < first else sum(self.shares_of_steps[first:])
-                bound = self.best_bound(design, scale, belief, of_bound, len(outcomes))
-            scores = scores_of(design, bound, scale, belief)
-            steps.append(self.measure(rng, scores, belief.mean, covariates, residuals, share))
+                bound = self.best_bound(design, scale, spread, of_bound, len(outcomes))
+            scores = ClippedResiduals(design, bound, math.exp(scale.mean), spread)
+            found, num_clipped = self.measure(
+                rng, scores, belief.mean, covariates, residuals, share
+            )
+            step = Step(scores, found, num_clipped, len(residuals), before, by_counts)
+            steps.append(step)
             released = [step.released for step in (steps if i > first else steps[-1:])]
-            information = Information.of(released, steps[-1].expected)
+            information = Information.of(released, steps[-1].expected, math.inf)
             slope = partial(steps[-1].slope, information=information.estimate)
             belief = design.outside(belief_after(released[-1], belief, information, T, slope))
         belief, H = design.within(belief), information.estimate
@@ -169,16 +191,15 @@ class NoisyLeastSquares(OneShot):
         for _ in range(ROUNDS):
             along = [step.released.along(step.slope(belief, H)) for step in steps]
             answer = draws_given(rng.proposal, information, along, local)
-            before, belief = belief, answer.normal
-            if is_settled(before, belief):
+            last, belief = belief, answer.normal
+            if is_settled(last, belief):
                 break
-        ways = squares_of(belief.covariance, design.moments)
+        squares = squares_of(belief, belief.mean, design.moments)
         theta = design.outside(belief).mean
         noise, sigma = self.noise / math.sqrt(SCALE_SHARE), math.exp(scale.mean)
-        scale = ErrorScale.prior(model.prior_variance).with_squares(
-            rng, outcomes - covariates @ theta, ways, noise, sigma, T
-        )
-        far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, ways)
+        clipped = Squares.of(rng, outcomes - covariates @ theta, sigma, noise)
+        scale = clipped.error_scale(model.prior_variance, T, squares)
+        far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, squares)
         share_clipped = steps[-1].num_clipped / len(outcomes)
         info = Info(True, math.nan, share_clipped, misfit=misfit(along, H, belief.mean), far=far)
         whole = with_scale(design, answer, scale)
@@ -194,16 +215,16 @@ class NoisyLeastSquares(OneShot):
         return self.noise * math.sqrt((1 - COUNTS_SHARE) / (COUNTS_SHARE * share))
 
     def best_bound(
-        self, design: Design, scale: ErrorScale, belief: Normal, share: float, num_rows: int
+        self, design: Design, scale: ErrorScale, spread: float, share: float, num_rows: int
     ) -> float:
         """B of scores with a share of mu^2."""
-        noise = (self.clip_noise or self.noise) / math.sqrt(share)
+        noise, sigma = (self.clip_noise or self.noise) / math.sqrt(share), math.exp(scale.mean)
 
         def after(bound: float) -> float:
-            return scores_of(design, bound, scale, belief).spread_after(num_rows, noise)
+            scores = ClippedResiduals(design, bound, sigma, spread)
+            return scores.spread_after(num_rows, noise)
 
-        scores = scores_of(design, 1.0, scale, belief)
-        return best_of(BOUNDS * scores.unit, after)
+        return best_of(BOUNDS * ClippedResiduals(design, 1.0, sigma, spread).unit, after)
 
     def measure(
         self,
@@ -213,8 +234,8 @@ class NoisyLeastSquares(OneShot):
         covariates: np.ndarray,
         residuals: np.ndarray,
         share: float,
-    ) -> Step:
-        """A step at a share of mu^2, at theta within the metric."""
+    ) -> tuple[Released, int]:
+        """`Released` at a share of mu^2, at theta within the metric; the number of clipped rows."""
         B, b, p = scores.bound, scores.ratio, len(theta)
         check_bound(B)
         gradient, information, num_clipped = scores.sums(covariates, residuals)
@@ -223,8 +244,7 @@ class NoisyLeastSquares(OneShot):
         gradient, information = noisy[:p], noisy[p:] / b
         part = SAMPLING_MARGIN * scores.sampling / scores.mean_slope(scores.spread)
         squares = part * float(as_matrix(information, p).trace())
-        released = Released(theta, gradient, sd, information, sd / b, squares)
-        return Step(scores, released, len(residuals), num_clipped)
+        return Released(theta, gradient, sd, information, sd / b, squares), num_clipped
 
     def far_outcomes(
         self,
@@ -262,12 +282,6 @@ def public_design(model: LinearRegression) -> Design:
     small = with_rows(model, PUBLIC_ROWS)
     rows = small.simulate(np.random.default_rng(3), np.zeros(model.dimension))
     return Design(rows[:, 1:], np.eye(model.dimension - 1))
-
-
-def scores_of(design: Design, bound: float, scale: ErrorScale, belief: Normal) -> ClippedResiduals:
-    """Scores with the errors' standard deviation as it is known, over a belief."""
-    spread = belief.spread(belief.mean, design.moments)
-    return ClippedResiduals(design, bound, math.exp(scale.mean), spread)
 
 
 def whitened(design: Design, steps: list[Step]) -> Design:
