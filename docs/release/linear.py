@@ -163,10 +163,11 @@ def main():
     for row in table.itertuples():
         worth = f"{100 * row.worth:.0f} ± {100 * row.worth_se:.0f} %"
         honest = f"{100 * row.coverage:.0f} ± {100 * row.coverage_se:.0f} %"
+        of_scale = f"{100 * row.sigma_worth:.0f} %, {100 * row.sigma_coverage:.0f} %"
         print(
             f"| {row.covariates}, {row.p} | {row.n:,} | {row.errors}, {row.sigma:g} "
-            f"| {row.epsilon:g} | {worth} | {honest} | {row.width:.2f} | {100 * row.sigma_worth:.0f} %, "
-            f"{100 * row.sigma_coverage:.0f} % | {row.off:.1f} | {row.off_ada_ssp:.1f} "
+            f"| {row.epsilon:g} | {worth} | {honest} | {row.width:.2f} | {of_scale} "
+            f"| {row.off:.1f} | {row.off_ada_ssp:.1f} "
             f"| {row.does_not_fit:.0f} of {row.data_sets:.0f} |"
         )
 

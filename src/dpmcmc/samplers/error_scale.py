@@ -10,19 +10,26 @@ from collections.abc import Callable
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.special import ndtr
 
 from dpmcmc.models.linear_regression import table_of_clips
 from dpmcmc.samplers.clipped_residuals import clipped_variance
+from dpmcmc.samplers.column_scale import (
+    COUNTS_SENSITIVITY,
+    Bins,
+    bins_of,
+    counts,
+    first_place,
+    normal_shares,
+)
 from dpmcmc.samplers.drawn_information import Normal
 from dpmcmc.samplers.streams import Streams
 
 SDS = 6.0  # of a density of ln sigma, to either end of its grid
-MOST_LOG = 30.0  # end of the grid at most
+MOST_LOG = 30.0  # end of a grid at most
 CELLS = 800
 ZOOMS = 4
 LEAST = 1e-300  # of a mass
-COUNTS_SENSITIVITY = math.sqrt(2)  # a row leaves one bin and enters another
+MOST_NOISE = 0.03  # of a count, over the number of rows: with more, no location is found
 WAYS = 64  # squared lengths of the way, by which a belief is known
 
 
@@ -44,9 +51,9 @@ class ErrorScale:
         self.grid, self.logs = grid, logs
 
     @classmethod
-    def prior(cls, variance: float, low: float = -MOST_LOG, high: float = MOST_LOG) -> Self:
+    def prior(cls, variance: float, low: float = -math.inf, high: float = math.inf) -> Self:
         """N(0, variance) from one end to another."""
-        end = SDS * math.sqrt(variance)
+        end = reach_of(variance)
         grid = np.linspace(max(low, -end), min(high, end), CELLS + 1)
         return cls(grid, -(grid**2) / (2 * variance))
 
@@ -99,33 +106,36 @@ class ErrorScale:
 
 
 class Counts(NamedTuple):
-    """Noisy counts of residuals in bins of half octaves."""
+    """Noisy counts of residuals in public bins."""
 
-    counts: np.ndarray  # (len(edges) + 1,)
-    edges: np.ndarray
+    counts: np.ndarray  # (bins,)
+    bins: Bins
     num_rows: int
     sd: float  # of the noise of a count
 
     @classmethod
-    def of(cls, rng: Streams, residuals: np.ndarray, most_log: float, noise: float) -> Self:
-        """Counts of residuals (n,) in bins up to e^most_log.
+    def of(cls, rng: Streams, residuals: np.ndarray, variance: float, noise: float) -> Self:
+        """Counts of residuals (n,), in bins for coefficients and ln sigma of a prior variance.
 
         Noise is its standard deviation over the sensitivity.
         """
-        octaves = math.ceil(most_log / math.log(2))
-        edges = 2.0 ** (np.arange(-2 * octaves, 2 * octaves + 1) / 2)
-        finite = abs(residuals[np.isfinite(residuals)])
-        found = np.bincount(np.searchsorted(edges, finite), minlength=len(edges) + 1)
-        sd = COUNTS_SENSITIVITY * noise
-        counts = rng.add_noise(found.astype(float), COUNTS_SENSITIVITY, sd)
-        return cls(counts, edges, len(residuals), sd)
+        bins, sd = bins_of(reach_of(variance)), COUNTS_SENSITIVITY * noise
+        found = rng.add_noise(counts(residuals, bins.edges), COUNTS_SENSITIVITY, sd)
+        return cls(found, bins, len(residuals), sd)
 
-    def log_likelihood(self) -> LogLikelihood:
-        """Of ln S, if residuals are N(0, S^2)."""
-        end = math.log(self.edges[-1])
+    @property
+    def location(self) -> float:
+        """Mean of the normal distribution that is nearest; 0 where the noise hides it."""
+        noise = self.sd / self.num_rows
+        if noise > MOST_NOISE:
+            return 0.0
+        return first_place(self.counts / self.num_rows, noise, self.bins).mean
+
+    def log_likelihood(self, location: float) -> LogLikelihood:
+        """Of ln S, if residuals are N(location, S^2)."""
+        end = math.log(self.bins.edges[-1])
         log_sds = np.linspace(-end, end, CELLS + 1)
-        below = 2 * ndtr(self.edges / np.exp(log_sds)[:, None]) - 1
-        expected = self.num_rows * np.diff(below, axis=1, prepend=0.0, append=1.0)
+        expected = self.num_rows * normal_shares(location, np.exp(log_sds), self.bins.edges)
         variances = self.sd**2 + expected
         off = ((self.counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1)
         return lambda log_sd: np.interp(log_sd, log_sds, -off / 2)
@@ -155,28 +165,33 @@ class Squares(NamedTuple):
         found = float(rng.add_noise(squares.sum(), most, most * noise)) / n
         return cls(found, sigma, float(c[best]), n, most * noise / n)
 
-    def log_likelihood(self, power: float) -> LogLikelihood:
-        """Of ln S, if residuals are N(0, S^2); T divides the variance by the sampling of rows."""
+    def log_likelihood(self) -> LogLikelihood:
+        """Of ln S, if residuals are N(0, S^2)."""
         c, _, _, _, variance = table_of_clips()
 
         def of(log_sd: np.ndarray) -> np.ndarray:
             ratio = np.exp(log_sd) / self.sigma
             of_row = ratio**4 * np.interp(self.clip / ratio, c, variance)
             of_row = np.minimum(of_row, self.clip**4 / 4)  # at most, of what is between 0 and c^2
-            total = of_row / (self.num_rows * power) + self.sd**2
+            total = of_row / self.num_rows + self.sd**2
             off = self.mean - clipped_variance(ratio, self.clip)
             return -(off**2 / total + np.log(total)) / 2
 
         return of
 
-    def error_scale(self, prior_variance: float, power: float, squares: np.ndarray) -> ErrorScale:
+    def error_scale(self, prior_variance: float, squares: np.ndarray) -> ErrorScale:
         """What is known of sigma by this alone; on a grid that is as fine as need be."""
         found = ErrorScale.prior(prior_variance)
         for _ in range(ZOOMS):
             reach = SDS * math.sqrt(found.variance)
             found = ErrorScale.prior(prior_variance, found.mean - reach, found.mean + reach)
-            found = found.given(self.log_likelihood(power), squares)
+            found = found.given(self.log_likelihood(), squares)
         return found
+
+
+def reach_of(variance: float) -> float:
+    """How far from 0 a prior lets numbers be."""
+    return min(SDS * math.sqrt(variance), MOST_LOG)
 
 
 def squares_of(belief: Normal, theta: np.ndarray, moments: np.ndarray) -> np.ndarray:

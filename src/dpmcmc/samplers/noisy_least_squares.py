@@ -46,7 +46,6 @@ from dpmcmc.samplers.drawn_information import (
     wider,
 )
 from dpmcmc.samplers.error_scale import (
-    MOST_LOG,
     Counts,
     ErrorScale,
     LogLikelihood,
@@ -154,7 +153,7 @@ class NoisyLeastSquares(OneShot):
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """All steps, each from what was released before; then the answer of the last two."""
-        model, T = checked(target.model), target.model.likelihood_power
+        model = checked(target.model)
         outcomes, covariates = target.data[:, 0], target.data[:, 1:]
         p = covariates.shape[1]
         design = public_design(model)
@@ -166,10 +165,12 @@ class NoisyLeastSquares(OneShot):
             if i == first and steps:
                 design, steps = whitened(design, steps), []
             residuals = outcomes - covariates @ belief.mean
+            counts = Counts.of(rng, residuals, model.prior_variance, self.noise_of_counts(share))
+            location = counts.location if model.intercept else 0.0
+            residuals, belief = residuals - location, moved(belief, location)
             belief = design.within(wider(belief, prior) if i else belief)
             squares = squares_of(belief, belief.mean, design.moments)
-            counts = Counts.of(rng, residuals, MOST_LOG, self.noise_of_counts(share))
-            before, by_counts = scale, counts.log_likelihood()
+            before, by_counts = scale, counts.log_likelihood(location)
             scale = before.given(by_counts, squares)
             lengths = before.squares_given(by_counts, squares, PLACES)
             spread = float(lengths.mean()) / design.size
@@ -185,9 +186,9 @@ class NoisyLeastSquares(OneShot):
             released = [step.released for step in (steps if i > first else steps[-1:])]
             information = Information.of(released, steps[-1].expected, math.inf)
             slope = partial(steps[-1].slope, information=information.estimate)
-            belief = design.outside(belief_after(released[-1], belief, information, T, slope))
+            belief = design.outside(belief_after(released[-1], belief, information, 1.0, slope))
         belief, H = design.within(belief), information.estimate
-        local = LocalPrior(design.metric @ design.metric / model.prior_variance, np.zeros(p), T)
+        local = LocalPrior(design.metric @ design.metric / model.prior_variance, np.zeros(p), 1.0)
         for _ in range(ROUNDS):
             along = [step.released.along(step.slope(belief, H)) for step in steps]
             answer = draws_given(rng.proposal, information, along, local)
@@ -198,7 +199,7 @@ class NoisyLeastSquares(OneShot):
         theta = design.outside(belief).mean
         noise, sigma = self.noise / math.sqrt(SCALE_SHARE), math.exp(scale.mean)
         clipped = Squares.of(rng, outcomes - covariates @ theta, sigma, noise)
-        scale = clipped.error_scale(model.prior_variance, T, squares)
+        scale = clipped.error_scale(model.prior_variance, squares)
         far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, squares)
         share_clipped = steps[-1].num_clipped / len(outcomes)
         info = Info(True, math.nan, share_clipped, misfit=misfit(along, H, belief.mean), far=far)
@@ -282,6 +283,11 @@ def public_design(model: LinearRegression) -> Design:
     small = with_rows(model, PUBLIC_ROWS)
     rows = small.simulate(np.random.default_rng(3), np.zeros(model.dimension))
     return Design(rows[:, 1:], np.eye(model.dimension - 1))
+
+
+def moved(belief: Normal, location: float) -> Normal:
+    """A belief with another intercept."""
+    return belief._replace(mean=belief.mean + np.append(location, np.zeros(len(belief.mean) - 1)))
 
 
 def whitened(design: Design, steps: list[Step]) -> Design:

@@ -1,0 +1,210 @@
+"""Noisy least squares: what it releases and at which price, and how honest the answer is."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import mechanism_of
+from test_samplers import streams
+
+import dpmcmc
+from dpmcmc.evaluation.checking.traces import same
+from dpmcmc.evaluation.recording import RecordedStreams
+from dpmcmc.likelihoods.information import as_matrix
+from dpmcmc.likelihoods.target import Target
+from dpmcmc.models.laws import heavy, rare
+from dpmcmc.samplers.clipped_residuals import SENSITIVITY, ClippedResiduals, Design
+from dpmcmc.samplers.error_scale import Squares
+from dpmcmc.samplers.noisy_least_squares import NoisyLeastSquares
+from dpmcmc.samplers.one_shot import does_fit
+
+SAMPLER = NoisyLeastSquares(noise_scale=2.0)
+METRIC = np.array([[1.0, 0.4], [0.4, 2.5]])
+
+
+def regression(n, seed=0, **settings):
+    model = dpmcmc.LinearRegression(4, n, 1.0, intercept=True, **settings)
+    return model, model.simulate(np.random.default_rng(seed))
+
+
+def scores_in(metric, bound=0.8, sigma=1.3, spread=0.2):
+    rows = np.random.default_rng(1).standard_normal((500, 2))
+    return ClippedResiduals(Design(rows, metric), bound, sigma, spread)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.03])
+def test_all_releases_together_cost_what_the_preparation_says(share):
+    model, rows = regression(50)
+    sampler, rng = replace(SAMPLER, fit_share=share), RecordedStreams(*streams(0))
+    released = rng.step(sampler, None, Target(model, rows)).released
+    assert len(released) == 2 * 6 + 1 + (share > 0)
+    assert math.sqrt(sum((r.sensitivity / r.sd) ** 2 for r in released)) == pytest.approx(1 / 2.0)
+    assert mechanism_of(sampler, 50, 1.0).mu == pytest.approx(1 / 2.0)
+
+
+@pytest.mark.parametrize("value", [30.0, -1e6, 1e200, math.nan])
+def test_one_row_moves_releases_by_their_sensitivity_and_the_answer_by_nothing_else(value):
+    model, rows = regression(40)
+    rows[::2, 1:] *= 20  # long rows
+    other = rows.copy()
+    other[3] = value
+    rng, moved = RecordedStreams(*streams(1)), []
+    first = rng.step(SAMPLER, None, Target(model, rows))
+    second = rng.repeat(SAMPLER, None, Target(model, other, "clip"), first)
+    for one, two in zip(first.released, second.released, strict=True):
+        assert one.sensitivity == two.sensitivity and one.sd == two.sd
+        change = np.linalg.norm(np.subtract(one.statistic, two.statistic))
+        moved.append(change / one.sensitivity)
+    assert 0 < max(moved) <= 1 + 1e-9
+    assert same(first.state, second.state)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.01, 5.0])
+@pytest.mark.parametrize("metric", [np.eye(2), METRIC], ids=["plain", "found"])
+def test_no_row_in_place_of_another_moves_scores_and_slopes_by_more_than_their_sensitivity(
+    metric, spread
+):
+    """Of all pairs of some hundred rows, long and short, with residuals far and near."""
+    rng, scores = np.random.default_rng(3), scores_in(metric, spread=spread)
+    x = rng.choice([0.0, 1.0, -1.0, 0.3, 20.0, -1e3], (600, 2)) * rng.choice([1, 0.1], (600, 1))
+    residuals = rng.choice([0.0, 1.0, -1.0, 1e-3, 1e6, -50.0], 600)
+    released = []
+    for row, residual in zip(x, residuals, strict=True):
+        gradient, information, _ = scores.sums(row[None], np.array([residual]))
+        assert np.linalg.norm(gradient) <= scores.bound * (1 + 1e-12)
+        assert np.linalg.norm(information) <= scores.largest * (1 + 1e-12)
+        released.append([*gradient, *(scores.ratio * information)])
+    released = np.array(released)
+    squares = (released**2).sum(axis=1)
+    largest = math.sqrt((squares[:, None] + squares - 2 * released @ released.T).max())
+    assert 0.9 * SENSITIVITY < largest / scores.bound <= SENSITIVITY * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("law", [rare, heavy], ids=["rare", "heavy"])
+def test_symmetric_errors_give_scores_of_mean_zero_and_skewed_ones_do_not(law):
+    rng, n, scores = np.random.default_rng(4), 200_000, scores_in(METRIC)
+    x = 1.0 + law(rng, (n, 2))
+    for errors, is_zero in ((heavy(rng, (n, 1)), True), (rng.exponential(size=(n, 1)) - 1, False)):
+        parts = zip(np.split(x, 50), np.split(errors[:, 0], 50), strict=True)
+        means = np.array([scores.sums(*part)[0] for part in parts])
+        z = means.mean(axis=0) / (means.std(axis=0, ddof=1) / math.sqrt(50))
+        assert (abs(z) < 4).all() == is_zero
+
+
+def test_slopes_are_those_of_a_regression_of_scores_on_a_normal_belief():
+    """Stein's identity: E score way' is the slope times the variance of the way."""
+    rng, n, scores = np.random.default_rng(5), 4000, scores_in(METRIC, bound=1.5, spread=0.5)
+    x = rare(rng, (n, 2))
+    _, information, _ = scores.sums(x, np.zeros(n))
+    found = []
+    for _ in range(400):
+        way = math.sqrt(scores.spread) * rng.standard_normal(2)  # of Q^-1 theta
+        residuals = x @ METRIC @ way + scores.sigma * rng.standard_normal(n)
+        found.append(np.outer(scores.sums(x, residuals)[0], way) / scores.spread)
+    error = np.std(found, axis=0, ddof=1) / 20
+    assert (abs(np.mean(found, axis=0) - as_matrix(information, 2)) < 4 * error).all()
+
+
+def test_the_standard_deviation_of_errors_holds_as_often_as_it_says():
+    z = []
+    for seed in range(60):
+        rng = np.random.default_rng([6, seed])
+        residuals = 3.0 * rng.standard_normal(2000)
+        found = Squares.of(streams([7, seed]), residuals, 2.0, 4.0)
+        scale = found.error_scale(4.0, np.array([0.0]))
+        z.append((scale.mean - math.log(3.0)) / math.sqrt(scale.variance))
+        assert math.sqrt(scale.variance) < 0.03  # 0.016 without noise
+    assert abs(np.mean(z)) < 0.5 and 0.75 < np.std(z) < 1.3
+
+
+def exact(target, theta):
+    """Mean and covariance of the coefficients, with the true sigma."""
+    x, y = target.data[:, 1:] / math.exp(theta[-1]), target.data[:, 0] / math.exp(theta[-1])
+    covariance = np.linalg.inv(x.T @ x + np.eye(x.shape[1]))
+    return covariance @ (x.T @ y), covariance
+
+
+@pytest.mark.parametrize("log_sigma", [0.0, -2.0, 1.5])
+def test_answers_are_narrow_and_hold_the_truth_in_any_units(log_sigma):
+    """Coefficients are some 1 in size, so errors are from a seventh of them to four times them."""
+    model, _ = regression(10_000)
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=10_000, epsilon=1)
+    hits, widths = [], []
+    for seed in range(10):
+        rng = np.random.default_rng([8, seed])
+        theta = np.append(rng.standard_normal(3), log_sigma)
+        target = Target(model, model.simulate(rng, theta))
+        state, info = sampler.prepare(streams([9, seed]), target)
+        mean, covariance = state.memory.normal
+        sds = np.sqrt(np.diag(covariance))
+        widths.append(sds[:-1] / np.sqrt(np.diag(exact(target, theta)[1])))
+        hits.append(abs(mean - theta) < 1.645 * sds)
+        assert does_fit(info.misfit, info.far)
+    assert np.mean(hits) > 0.8  # 0.9 with a standard error of 0.05
+    assert 1 < np.mean(widths) < 1.4
+
+
+def test_rare_and_heavy_covariates_of_few_rows_are_honest():
+    """Without the metric that the first steps find, intervals are half as wide again."""
+    model, _ = regression(10_000)
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=10_000, epsilon=1)
+    hits, widths = [], []
+    for seed in range(10):
+        rng = np.random.default_rng([10, seed])
+        theta = np.append(rng.standard_normal(3), 0.0)
+        x = np.column_stack([np.ones(10_000), rng.random(10_000) < 0.1, heavy(rng, (10_000, 1))])
+        rows = np.column_stack([x @ theta[:-1] + rng.standard_normal(10_000), x])
+        target = Target(model, rows)
+        state, _ = sampler.prepare(streams([11, seed]), target)
+        mean, covariance = state.memory.normal
+        sds = np.sqrt(np.diag(covariance))
+        hits.append(abs(mean - theta) < 1.645 * sds)
+        widths.append(sds[:-1] / np.sqrt(np.diag(exact(target, theta)[1])))
+    assert np.mean(hits) > 0.8
+    assert np.mean(widths) < 1.6
+
+
+def test_a_release_says_that_skewed_errors_do_not_fit():
+    model, _ = regression(10_000)
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=10_000, epsilon=1)
+    rng = np.random.default_rng(12)
+    rows = model.simulate_as("skewed errors", rng, np.array([0.5, -1.0, 0.3, 0.0]))
+    _, info = sampler.prepare(streams(13), Target(model, rows))
+    assert not does_fit(info.misfit, info.far)
+    _, info = replace(sampler, fit_share=0.0).prepare(streams(13), Target(model, rows))
+    assert info.far == ()
+
+
+def test_what_it_cannot_do_is_said():
+    logistic = dpmcmc.LogisticRegression(2, 100, 1.0)
+    with pytest.raises(ValueError, match="must be a LinearRegression, not LogisticRegression"):
+        SAMPLER.chosen_settings(logistic)
+    with pytest.raises(ValueError, match="shares: must be at least 2, not 1"):
+        NoisyLeastSquares(shares=[1.0])
+    with pytest.raises(ValueError, match=r"shares: must add up to 1, not to 0\.9"):
+        NoisyLeastSquares(shares=[0.4, 0.5])
+
+
+def test_two_steps_are_enough_to_run_and_a_clip_for_less_noise_is_wider():
+    model, rows = regression(2000)
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(shares=[0.4, 0.6]), num_rows=2000, epsilon=4)
+    chosen = sampler.chosen_settings(model)
+    assert chosen == {"clip_noise": sampler.noise, "shares": [0.4, 0.6]}
+    shares = [
+        replace(sampler, clip_noise=noise).prepare(streams(14), Target(model, rows))[1]
+        for noise in (sampler.noise, sampler.noise / 30)
+    ]
+    assert shares[0].gradient_clip_fraction > 2 * shares[1].gradient_clip_fraction
+
+
+def test_spread_after_a_step_is_about_what_beliefs_have():
+    """The recursion by which bounds are chosen, beside a release."""
+    rng = np.random.default_rng(16)
+    design, n, noise = Design(rng.standard_normal((1024, 3)), np.eye(3)), 20_000, 20.0
+    scores = ClippedResiduals(design, 1.0, 1.0, 0.04)
+    predicted = scores.spread_after(n, noise)
+    sd = SENSITIVITY * noise * scores.bound
+    slope = n * scores.mean_slope(predicted) * design.size / 3
+    alone = (n * scores.sampling * design.size / 3 + sd**2) / slope**2
+    assert 0.8 < predicted * (1 / 0.04 + 1 / alone) < 1.6
