@@ -187,14 +187,10 @@ class NoisyLeastSquares(OneShot):
             information = Information.of(released, steps[-1].expected, math.inf)
             slope = partial(steps[-1].slope, information=information.estimate)
             belief = design.outside(belief_after(released[-1], belief, information, 1.0, slope))
-        belief, H = design.within(belief), information.estimate
-        local = LocalPrior(design.metric @ design.metric / model.prior_variance, np.zeros(p), 1.0)
-        for _ in range(ROUNDS):
-            along = [step.released.along(step.slope(belief, H)) for step in steps]
-            answer = draws_given(rng.proposal, information, along, local)
-            last, belief = belief, answer.normal
-            if is_settled(last, belief):
-                break
+        precision = design.metric @ design.metric / model.prior_variance
+        belief = design.within(belief)
+        answer, off = answer_of(rng.proposal, steps, information, belief, precision)
+        belief = answer.normal
         squares = squares_of(belief, belief.mean, design.moments)
         theta = design.outside(belief).mean
         noise, sigma = self.noise / math.sqrt(SCALE_SHARE), math.exp(scale.mean)
@@ -202,7 +198,7 @@ class NoisyLeastSquares(OneShot):
         scale = clipped.error_scale(model.prior_variance, squares)
         far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, squares)
         share_clipped = steps[-1].num_clipped / len(outcomes)
-        info = Info(True, math.nan, share_clipped, misfit=misfit(along, H, belief.mean), far=far)
+        info = Info(True, math.nan, share_clipped, misfit=off, far=far)
         whole = with_scale(design, answer, scale)
         return State(whole.draw(rng.proposal), whole), info
 
@@ -300,6 +296,27 @@ def whitened(design: Design, steps: list[Step]) -> Design:
     metric = vectors / np.sqrt(eigenvalues + ridge) @ vectors.T
     metric *= math.sqrt(moments.trace() / (metric @ moments @ metric).trace())
     return design.with_moments(moments, metric)
+
+
+def answer_of(
+    rng: np.random.Generator,
+    steps: list[Step],
+    information: Information,
+    belief: Normal,
+    precision: np.ndarray,
+) -> tuple[Mixture, float]:
+    """Posterior of coefficients within the metric that some steps give, and its `misfit`.
+
+    The precision is that of the prior, (p, p), whose mean is 0.
+    """
+    H, prior = information.estimate, LocalPrior(precision, np.zeros(len(precision)), 1.0)
+    for _ in range(ROUNDS):
+        along = [step.released.along(step.slope(belief, H)) for step in steps]
+        answer = draws_given(rng, information, along, prior)
+        last, belief = belief, answer.normal
+        if is_settled(last, belief):
+            break
+    return answer, misfit(along, H, belief.mean)
 
 
 def with_scale(design: Design, answer: Mixture, scale: ErrorScale) -> Mixture:
