@@ -10,6 +10,7 @@ from test_samplers import streams
 import dpmcmc
 
 LOGISTIC = dpmcmc.LogisticRegression(2, 300, prior_variance=1.0, covariate_bound=2.0)
+LINEAR = dpmcmc.LinearRegression(3, 300, prior_variance=1.0)
 COLUMNS = dpmcmc.NormalColumns(["a", "b"], 300, 1.0)
 
 
@@ -18,6 +19,7 @@ COLUMNS = dpmcmc.NormalColumns(["a", "b"], 300, 1.0)
     [
         (BANANA, dpmcmc.NoisyStatistics(3.0), {}),
         (COLUMNS, dpmcmc.NoisyColumns(3.0), {}),
+        (LINEAR, dpmcmc.NoisyLeastSquares(3.0, 1.0), {"clip_noise": 1.0}),
         (LOGISTIC, dpmcmc.NoisyNewton(1.0, noise_scale=3.0), {"gradient_clip_bound": 1.0}),
     ],
 )
