@@ -33,7 +33,7 @@ SENSITIVITY = math.sqrt(4 + INFORMATION_PART)  # of gradient and information tog
 SAMPLING_MARGIN = 1.1  # on the variance of scores by the sampling of rows
 PLACES = 12  # ways to the coefficients, for what is not linear
 ROWS_AT_ONCE = 4096
-NEAR = 1.02  # of the least variance: bounds that are as good
+NEAR = 1.05  # of the least variance: bounds that are as good
 BOUNDS = 2.0 ** np.arange(-5.0, 3.0, 0.5)  # tried, in `unit`
 
 

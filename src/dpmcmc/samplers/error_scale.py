@@ -28,6 +28,8 @@ SDS = 6.0  # of a density of ln sigma, to either end of its grid
 MOST_LOG = 30.0  # end of a grid at most
 CELLS = 800
 ZOOMS = 4
+WIDER = 4.0  # a density of rows that count again
+MOST_SD = 1.5  # of ln sigma, over the least: clips that are good
 LEAST = 1e-300  # of a mass
 MOST_NOISE = 0.03  # of a count, over the number of rows: with more, no location is found
 WAYS = 64  # squared lengths of the way, by which a belief is known
@@ -51,11 +53,22 @@ class ErrorScale:
         self.grid, self.logs = grid, logs
 
     @classmethod
-    def prior(cls, variance: float, low: float = -math.inf, high: float = math.inf) -> Self:
-        """N(0, variance) from one end to another."""
+    def prior(cls, variance: float) -> Self:
+        """N(0, variance)."""
         end = reach_of(variance)
-        grid = np.linspace(max(low, -end), min(high, end), CELLS + 1)
+        grid = np.linspace(-end, end, CELLS + 1)
         return cls(grid, -(grid**2) / (2 * variance))
+
+    def wider(self) -> Self:
+        """The density to a power, so that a normal one has `WIDER` times the variance."""
+        return type(self)(self.grid, self.logs / WIDER)
+
+    def near(self, other: Self) -> Self:
+        """The density on a finer grid, where another one is."""
+        reach = SDS * math.sqrt(other.variance)
+        low, high = (other.mean + side * reach for side in (-1, 1))
+        grid = np.linspace(max(low, self.grid[0]), min(high, self.grid[-1]), CELLS + 1)
+        return type(self)(grid, np.interp(grid, self.grid, self.logs))
 
     @property
     def masses(self) -> np.ndarray:
@@ -152,18 +165,20 @@ class Squares(NamedTuple):
 
     @classmethod
     def of(cls, rng: Streams, residuals: np.ndarray, sigma: float, noise: float) -> Self:
-        """That of residuals (n,), with the clip of least variance if sigma is right.
+        """That of residuals (n,), with the largest clip that is good if sigma is right.
 
+        With a small one, errors of heavy tails would have the standard deviation of their middle.
         Noise is its standard deviation over the sensitivity.
         """
         n = len(residuals)
         c, _, _, slope, variance = table_of_clips()[:, 1:]
-        best = int(((variance / n + (c**2 * noise / n) ** 2) / slope**2).argmin())
-        most = float(c[best]) ** 2
+        sds = np.sqrt(variance / n + (c**2 * noise / n) ** 2) / slope
+        clip = float(c[sds <= MOST_SD * sds.min()].max())
+        most = clip**2
         with np.errstate(over="ignore"):
             squares = np.minimum((residuals[np.isfinite(residuals)] / sigma) ** 2, most)
         found = float(rng.add_noise(squares.sum(), most, most * noise)) / n
-        return cls(found, sigma, float(c[best]), n, most * noise / n)
+        return cls(found, sigma, clip, n, most * noise / n)
 
     def log_likelihood(self) -> LogLikelihood:
         """Of ln S, if residuals are N(0, S^2)."""
@@ -179,13 +194,11 @@ class Squares(NamedTuple):
 
         return of
 
-    def error_scale(self, prior_variance: float, squares: np.ndarray) -> ErrorScale:
-        """What is known of sigma by this alone; on a grid that is as fine as need be."""
-        found = ErrorScale.prior(prior_variance)
+    def error_scale(self, before: ErrorScale, squares: np.ndarray) -> ErrorScale:
+        """What is known of sigma after this; on a grid that is as fine as need be."""
+        found = before.given(self.log_likelihood(), squares)
         for _ in range(ZOOMS):
-            reach = SDS * math.sqrt(found.variance)
-            found = ErrorScale.prior(prior_variance, found.mean - reach, found.mean + reach)
-            found = found.given(self.log_likelihood(), squares)
+            found = before.near(found).given(self.log_likelihood(), squares)
         return found
 
 

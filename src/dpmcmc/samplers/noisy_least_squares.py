@@ -195,7 +195,7 @@ class NoisyLeastSquares(OneShot):
         theta = design.outside(belief).mean
         noise, sigma = self.noise / math.sqrt(SCALE_SHARE), math.exp(scale.mean)
         clipped = Squares.of(rng, outcomes - covariates @ theta, sigma, noise)
-        scale = clipped.error_scale(model.prior_variance, squares)
+        scale = clipped.error_scale(scale.wider(), squares)
         far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, squares)
         share_clipped = steps[-1].num_clipped / len(outcomes)
         info = Info(True, math.nan, share_clipped, misfit=off, far=far)
