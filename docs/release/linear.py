@@ -124,7 +124,7 @@ def measured(law, p, n, epsilon, error, sigma, seed):
 
 def count(n):
     """Data sets of a cell."""
-    return 30 if n < 100_000 else 10
+    return 20 if n < 100_000 else 10
 
 
 def cell(*settings):

@@ -31,6 +31,9 @@ ZOOMS = 4
 WIDER = 4.0  # a density of rows that count again
 MOST_SD = 1.5  # of ln sigma, over the least: clips that are good
 LEAST = 1e-300  # of a mass
+# Real residuals are not quite normal: their shares of bins may be off by so much of themselves, and
+# of the rows. Else a few far ones would say that the errors of all are large.
+OFF, LEAST_OFF = 0.1, 0.005
 MOST_NOISE = 0.03  # of a count, over the number of rows: with more, no location is found
 WAYS = 64  # squared lengths of the way, by which a belief is known
 
@@ -149,7 +152,7 @@ class Counts(NamedTuple):
         end = math.log(self.bins.edges[-1])
         log_sds = np.linspace(-end, end, CELLS + 1)
         expected = self.num_rows * normal_shares(location, np.exp(log_sds), self.bins.edges)
-        variances = self.sd**2 + expected
+        variances = self.sd**2 + expected + (OFF * expected) ** 2 + (LEAST_OFF * self.num_rows) ** 2
         off = ((self.counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1)
         return lambda log_sd: np.interp(log_sd, log_sds, -off / 2)
 
