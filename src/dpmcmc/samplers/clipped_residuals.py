@@ -24,7 +24,6 @@ from dpmcmc.likelihoods.information import upper_triangle
 from dpmcmc.samplers.drawn_information import Normal, Slope
 
 POWER = 4  # of the weight of a long row
-REACH = 0.95  # share of public rows that have the weight 1
 LENGTHS = np.linspace(0, 10, 4001)[1:]  # in reaches, among which M l^2 is largest
 MARGIN = 1.001  # on that maximum; a row that would pass it gets a smaller M
 # v = (b C / B)^2, for information that is released in units of 1 / b; at most 1 + 1 / sqrt(2).
@@ -53,7 +52,7 @@ class Design:
         self.rows = rows @ metric
         self.lengths = np.sqrt(np.einsum("kp,kp->k", self.rows, self.rows))
         self.size = float((self.lengths**2).mean())  # E l^2
-        self.reach = float(np.quantile(self.lengths, REACH))
+        self.reach = float(self.lengths.max())  # only longer rows have a weight below 1
 
     @property
     def moments(self) -> np.ndarray:
