@@ -24,6 +24,7 @@ from dpmcmc.likelihoods.information import upper_triangle
 from dpmcmc.samplers.drawn_information import Normal, Slope
 
 POWER = 4  # of the weight of a long row
+REACH = 0.99  # share of public rows that have the weight 1
 LENGTHS = np.linspace(0, 10, 4001)[1:]  # in reaches, among which M l^2 is largest
 MARGIN = 1.001  # on that maximum; a row that would pass it gets a smaller M
 # v = (b C / B)^2, for information that is released in units of 1 / b; at most 1 + 1 / sqrt(2).
@@ -32,6 +33,7 @@ SENSITIVITY = math.sqrt(4 + INFORMATION_PART)  # of gradient and information tog
 SAMPLING_MARGIN = 1.1  # on the variance of scores by the sampling of rows
 PLACES = 12  # ways to the coefficients, for what is not linear
 ROWS_AT_ONCE = 4096
+SHORTEST, LONGEST = 1e-60, 1e60  # rows that count: powers of other lengths are no numbers
 NEAR = 1.05  # of the least variance: bounds that are as good
 BOUNDS = 2.0 ** np.arange(-5.0, 3.0, 0.5)  # tried, in `unit`
 
@@ -52,7 +54,7 @@ class Design:
         self.rows = rows @ metric
         self.lengths = np.sqrt(np.einsum("kp,kp->k", self.rows, self.rows))
         self.size = float((self.lengths**2).mean())  # E l^2
-        self.reach = float(self.lengths.max())  # only longer rows have a weight below 1
+        self.reach = float(np.quantile(self.lengths, REACH))
 
     @property
     def moments(self) -> np.ndarray:
@@ -93,27 +95,27 @@ class ClippedResiduals:
         self.design, self.bound, self.sigma, self.spread = design, bound, sigma, spread
 
     def weights(self, lengths: np.ndarray) -> np.ndarray:
-        """W of rows of some lengths."""
+        """Weights w of rows of some lengths."""
         return np.minimum(1.0, (self.design.reach / lengths) ** POWER)
 
     def clips(self, lengths: np.ndarray) -> np.ndarray:
-        """C of rows of some lengths."""
+        """Clips c of rows of some lengths."""
         return self.bound / (self.weights(lengths) * lengths)
 
     def slopes(self, lengths: np.ndarray, spread: float) -> np.ndarray:
-        """M of rows of some lengths, over a belief."""
+        """Slopes M of rows of some lengths, over a belief."""
         sd = np.sqrt(self.sigma**2 + spread * lengths**2)
         return self.weights(lengths) * (2 * ndtr(self.clips(lengths) / sd) - 1)
 
     @cached_property
     def largest(self) -> float:
-        """C: M l^2 of a released row is at most that."""
+        """The bound C: M l^2 of a released row is at most that."""
         lengths = LENGTHS * self.design.reach
         return MARGIN * float((self.slopes(lengths, self.spread) * lengths**2).max())
 
     @property
     def ratio(self) -> float:
-        """B: information is released in units of 1 / b."""
+        """The ratio b: information is released in units of 1 / b."""
         return math.sqrt(INFORMATION_PART) * self.bound / self.largest
 
     def sums(
@@ -121,7 +123,7 @@ class ClippedResiduals:
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Sums of scores (p,) and of M Q x x' Q, as a vector, and the number of clipped rows.
 
-        Rows whose numbers are not finite count as 0.
+        Rows with a residual that is not finite, or beyond `SHORTEST` and `LONGEST`, count as 0.
 
         Parameters
         ----------
@@ -136,7 +138,7 @@ class ClippedResiduals:
             with np.errstate(all="ignore"):
                 x = covariates[part] @ self.design.metric
                 lengths = np.sqrt(np.einsum("kp,kp->k", x, x))
-                is_fine = (lengths > 0) & (lengths < math.inf) & np.isfinite(residuals[part])
+                is_fine = (lengths > SHORTEST) & (lengths < LONGEST) & np.isfinite(residuals[part])
             x, lengths, r = x[is_fine], lengths[is_fine], residuals[part][is_fine]
             c = self.clips(lengths)
             gradient += (self.weights(lengths) * np.clip(r, -c, c)) @ x
@@ -184,10 +186,10 @@ class ClippedResiduals:
         return float(((design.rows.T @ off / len(ways)) ** 2).mean())
 
     def slope(self, num_rows: int, spreads: np.ndarray) -> Slope:
-        """How summed scores answer where the way to the coefficients has one of some lengths."""
-        slope, p = self.mean_slope(float(spreads.mean())), len(self.design.metric)
-        rest = num_rows * self.rest(spreads) * p / (slope * self.design.size)
-        return Slope(slope / self.mean_slope(self.spread), rest)
+        """How summed scores over M answer where the way to the coefficients has such lengths."""
+        released, p = self.mean_slope(self.spread), len(self.design.metric)
+        rest = num_rows * self.rest(spreads) * p / (released**2 * self.design.size)
+        return Slope(self.mean_slope(float(spreads.mean())) / released, rest)
 
     def spread_after(self, num_rows: int, noise: float) -> float:
         """Variance of the belief in a direction after a release, by a recursion.

@@ -25,7 +25,7 @@ from dpmcmc.samplers.drawn_information import Normal
 from dpmcmc.samplers.streams import Streams
 
 SDS = 6.0  # of a density of ln sigma, to either end of its grid
-MOST_LOG = 30.0  # end of a grid at most
+LEAST_LOG, MOST_LOG = 12.0, 30.0  # end of a grid of ln sigma, at least and at most
 CELLS = 800
 ZOOMS = 4
 WIDER = 4.0  # a density of rows that count again
@@ -50,28 +50,35 @@ class ErrorScale:
         ln sigma.
     logs : (k,) array
         Of the density, but for a constant.
+    prior_variance : float
+        Of ln sigma.
     """
 
-    def __init__(self, grid: np.ndarray, logs: np.ndarray) -> None:
-        self.grid, self.logs = grid, logs
+    def __init__(self, grid: np.ndarray, logs: np.ndarray, prior_variance: float) -> None:
+        self.grid, self.logs, self.prior_variance = grid, logs, prior_variance
 
     @classmethod
     def prior(cls, variance: float) -> Self:
         """N(0, variance)."""
         end = reach_of(variance)
         grid = np.linspace(-end, end, CELLS + 1)
-        return cls(grid, -(grid**2) / (2 * variance))
+        return cls(grid, -(grid**2) / (2 * variance), variance)
 
     def wider(self) -> Self:
-        """The density to a power, so that a normal one has `WIDER` times the variance."""
-        return type(self)(self.grid, self.logs / WIDER)
+        """The density with releases that count less, by `WIDER`; the prior stays."""
+        prior = -(self.grid**2) / (2 * self.prior_variance)
+        return self.with_logs(prior + (self.logs - prior) / WIDER)
+
+    def with_logs(self, logs: np.ndarray) -> Self:
+        """Another density on the same grid."""
+        return type(self)(self.grid, logs, self.prior_variance)
 
     def near(self, other: Self) -> Self:
         """The density on a finer grid, where another one is."""
         reach = SDS * math.sqrt(other.variance)
         low, high = (other.mean + side * reach for side in (-1, 1))
         grid = np.linspace(max(low, self.grid[0]), min(high, self.grid[-1]), CELLS + 1)
-        return type(self)(grid, np.interp(grid, self.grid, self.logs))
+        return type(self)(grid, np.interp(grid, self.grid, self.logs), self.prior_variance)
 
     @property
     def masses(self) -> np.ndarray:
@@ -102,7 +109,7 @@ class ErrorScale:
         """
         logs = self.joint(log_likelihood, squares)
         top = logs.max()
-        return type(self)(self.grid, top + np.log(np.exp(logs - top).mean(axis=1) + LEAST))
+        return self.with_logs(top + np.log(np.exp(logs - top).mean(axis=1) + LEAST))
 
     def squares_given(
         self, log_likelihood: LogLikelihood, squares: np.ndarray, count: int
@@ -206,8 +213,8 @@ class Squares(NamedTuple):
 
 
 def reach_of(variance: float) -> float:
-    """How far from 0 a prior lets numbers be."""
-    return min(SDS * math.sqrt(variance), MOST_LOG)
+    """How far from 0 ln sigma is looked for: far, as many rows can outweigh a prior."""
+    return min(max(SDS * math.sqrt(variance), LEAST_LOG), MOST_LOG)
 
 
 def squares_of(belief: Normal, theta: np.ndarray, moments: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ class Far(NamedTuple):
     """Share of the rows with outcomes that are far out."""
 
     level: float  # one of `LEVELS`
-    expected: float  # by simulated rows of the model
+    expected: float  # by the model
     found: float  # with noise
     sd: float  # of what was found, by noise and by the sampling of the rows
 

@@ -69,7 +69,11 @@ RIDGE = 2.0  # of noise's standard deviations, on eigenvalues of noisy second mo
 
 
 class Step(NamedTuple):
-    """A step, in a metric."""
+    """A step, in a metric.
+
+    What it released is divided by the mean of M, so that all steps have one information: the sum of
+    x x'.
+    """
 
     scores: ClippedResiduals
     released: Released
@@ -93,23 +97,15 @@ class Step(NamedTuple):
     @property
     def expected(self) -> np.ndarray:
         """Information of public rows, (p, p)."""
-        scores = self.scores
-        return self.num_rows * scores.mean_slope(scores.spread) * scores.design.moments
-
-    @property
-    def moments(self) -> Released:
-        """The step with E x x' in place of its information."""
-        of_row = 1 / (self.num_rows * self.scores.mean_slope(self.scores.spread))
-        information, sd = self.released.information * of_row, self.released.information_sd * of_row
-        return self.released._replace(information=information, information_sd=sd)
+        return self.num_rows * self.scores.design.moments
 
 
 @dataclass(frozen=True)
 class NoisyLeastSquares(OneShot):
     """Private steps of a linear regression; draws of the posterior they give are free.
 
-    Errors are taken as symmetric: skewed ones move the intercept, and say so where they are far out
-    (`dpmcmc.samplers.far_outcomes`). Covariates may have any length.
+    Errors are taken as symmetric: skewed ones bias, mostly the intercept, and a release says so
+    where they are far out (`dpmcmc.samplers.far_outcomes`). Covariates may be long.
 
     Attributes
     ----------
@@ -134,11 +130,15 @@ class NoisyLeastSquares(OneShot):
     normal_approximation = True
 
     def check(self) -> None:
-        """Refuse shares that do not add up to 1, and a single step."""
+        """Refuse shares that do not add up to 1, a single step, and counts that leave nothing."""
         check_shares(self.shares)
         steps = len(self.shares or SHARES)
         if steps < ANSWERING:
             raise ValueError(f"shares: must be at least {ANSWERING}, not {steps}")
+        if self.fit_share >= 1 - SCALE_SHARE:
+            raise ValueError(
+                f"fit_share: must be below {1 - SCALE_SHARE:g}, not {self.fit_share:g}"
+            )
 
     def chosen_settings(self, model: Model) -> dict[str, Any]:
         """Noise for which clips are best, and shares; ValueError for a model of another kind."""
@@ -154,7 +154,7 @@ class NoisyLeastSquares(OneShot):
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """All steps, each from what was released before; then the answer of the last two."""
         model = checked(target.model)
-        outcomes, covariates = target.data[:, 0], target.data[:, 1:]
+        covariates, n = target.data[:, 1:], target.num_rows
         p = covariates.shape[1]
         design = public_design(model)
         steps: list[Step] = []
@@ -164,9 +164,9 @@ class NoisyLeastSquares(OneShot):
         for i, share in enumerate(self.shares_of_steps):
             if i == first and steps:
                 design, steps = whitened(design, steps), []
-            residuals = outcomes - covariates @ belief.mean
+            residuals = residuals_of(target.data, belief.mean)
             counts = Counts.of(rng, residuals, model.prior_variance, self.noise_of_counts(share))
-            location = counts.location if model.intercept else 0.0
+            location = counts.location if model.intercept and not i else 0.0
             residuals, belief = residuals - location, moved(belief, location)
             belief = design.within(wider(belief, prior) if i else belief)
             squares = squares_of(belief, belief.mean, design.moments)
@@ -174,9 +174,9 @@ class NoisyLeastSquares(OneShot):
             scale = before.given(by_counts, squares)
             lengths = before.squares_given(by_counts, squares, PLACES)
             spread = float(lengths.mean()) / design.size
-            if i <= first:  # the answer has one information, so one bound
+            if i <= first:  # the steps of the answer have one bound
                 of_bound = share if i < first else sum(self.shares_of_steps[first:])
-                bound = self.best_bound(design, scale, spread, of_bound, len(outcomes))
+                bound = self.best_bound(design, scale, spread, of_bound, n)
             scores = ClippedResiduals(design, bound, math.exp(scale.mean), spread)
             found, num_clipped = self.measure(
                 rng, scores, belief.mean, covariates, residuals, share
@@ -194,10 +194,10 @@ class NoisyLeastSquares(OneShot):
         squares = squares_of(belief, belief.mean, design.moments)
         theta = design.outside(belief).mean
         noise, sigma = self.noise / math.sqrt(SCALE_SHARE), math.exp(scale.mean)
-        clipped = Squares.of(rng, outcomes - covariates @ theta, sigma, noise)
+        clipped = Squares.of(rng, residuals_of(target.data, theta), sigma, noise)
         scale = clipped.error_scale(scale.wider(), squares)
         far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, squares)
-        share_clipped = steps[-1].num_clipped / len(outcomes)
+        share_clipped = steps[-1].num_clipped / n
         info = Info(True, math.nan, share_clipped, misfit=off, far=far)
         whole = with_scale(design, answer, scale)
         return State(whole.draw(rng.proposal), whole), info
@@ -238,8 +238,9 @@ class NoisyLeastSquares(OneShot):
         gradient, information, num_clipped = scores.sums(covariates, residuals)
         sd = SENSITIVITY * B * self.noise / math.sqrt(share)
         noisy = rng.add_noise(np.append(gradient, b * information), SENSITIVITY * B, sd)
-        gradient, information = noisy[:p], noisy[p:] / b
-        part = SAMPLING_MARGIN * scores.sampling / scores.mean_slope(scores.spread)
+        slope = scores.mean_slope(scores.spread)
+        gradient, information, sd = noisy[:p] / slope, noisy[p:] / (b * slope), sd / slope
+        part = SAMPLING_MARGIN * scores.sampling / slope**2
         squares = part * float(as_matrix(information, p).trace())
         return Released(theta, gradient, sd, information, sd / b, squares), num_clipped
 
@@ -281,6 +282,12 @@ def public_design(model: LinearRegression) -> Design:
     return Design(rows[:, 1:], np.eye(model.dimension - 1))
 
 
+def residuals_of(rows: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Residuals (n,) of rows (n, p + 1) at coefficients (p,); of hostile ones they may be no numbers."""
+    with np.errstate(all="ignore"):
+        return rows[:, 0] - rows[:, 1:] @ theta
+
+
 def moved(belief: Normal, location: float) -> Normal:
     """A belief with another intercept."""
     return belief._replace(mean=belief.mean + np.append(location, np.zeros(len(belief.mean) - 1)))
@@ -288,9 +295,9 @@ def moved(belief: Normal, location: float) -> Normal:
 
 def whitened(design: Design, steps: list[Step]) -> Design:
     """The metric in which all directions of the covariates are nearly alike, by first steps."""
-    measured = [step.moments for step in steps]
-    moments = Information.of(measured, design.moments).estimate
-    noise = 1 / math.sqrt(sum(one.information_sd**-2 for one in measured))
+    n, released = steps[-1].num_rows, [step.released for step in steps]
+    moments = Information.of(released, steps[-1].expected).estimate / n
+    noise = 1 / math.sqrt(sum(one.information_sd**-2 for one in released)) / n
     eigenvalues, vectors = np.linalg.eigh(moments)
     ridge = RIDGE * noise * math.sqrt(len(moments))
     metric = vectors / np.sqrt(eigenvalues + ridge) @ vectors.T
