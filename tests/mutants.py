@@ -594,6 +594,20 @@ MUTANTS = [
         "samplers/test_noisy_least_squares.py",
     ),
     Mutant(
+        "noisy least squares: squares move as their roots do",
+        "dpmcmc/samplers/error_scale.py",
+        "rng.add_noise(squares.sum(), most, most * noise)",
+        "rng.add_noise(squares.sum(), clip, clip * noise)",
+        "samplers/test_noisy_least_squares.py",
+    ),
+    Mutant(
+        "noisy least squares: rows of any length count",
+        "dpmcmc/samplers/clipped_residuals.py",
+        "SHORTEST, LONGEST = 1e-60, 1e60",
+        "SHORTEST, LONGEST = 0.0, 1e300",
+        "samplers/test_noisy_least_squares.py",
+    ),
+    Mutant(
         "noisy least squares: counts of residuals beside the budget",
         "dpmcmc/samplers/noisy_least_squares.py",
         "(1 - self.fit_share - SCALE_SHARE) * (1 - COUNTS_SHARE)",

@@ -43,9 +43,11 @@ def test_all_releases_together_cost_what_the_preparation_says(share):
     assert mechanism_of(sampler, 50, 1.0).mu == pytest.approx(1 / 2.0)
 
 
-@pytest.mark.parametrize("value", [30.0, -1e6, 1e200, math.nan])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [30.0, -1e6, 1e100, 1.2e154, 1e200, math.nan])
 def test_one_row_moves_releases_by_their_sensitivity_and_the_answer_by_nothing_else(value):
-    model, rows = regression(40)
+    model = dpmcmc.LinearRegression(4, 40, 100.0)  # no row has a 1 that keeps it from being short
+    rows = model.simulate(np.random.default_rng(0))
     rows[::2, 1:] *= 20  # long rows
     other = rows.copy()
     other[3] = value
@@ -68,8 +70,11 @@ def test_no_row_in_place_of_another_moves_scores_and_slopes_by_more_than_their_s
     """Of all pairs of some hundred rows, long and short, with residuals far and near."""
     rng, scores = np.random.default_rng(3), scores_in(metric, spread=spread)
     x = rng.choice([0.0, 1.0, -1.0, 0.3], (600, 2)) * 10 ** rng.uniform(-1, 2, (600, 1))
-    x[::50] *= 1e4
     residuals = rng.choice([0.0, 1.0, -1.0, 1e-3, 1e6, -50.0], 600)
+    x[::50] *= 1e4
+    extreme = [1e100, 1.2e154, 1.57e-162, 1e-100, 1e300, math.inf, math.nan]
+    x[: len(extreme)] = np.array([1.0, 1.46]) * np.array(extreme)[:, None]
+    residuals[: len(extreme)] = 1e200
     released = []
     for row, residual in zip(x, residuals, strict=True):
         gradient, information, _ = scores.sums(row[None], np.array([residual]))
@@ -166,6 +171,26 @@ def test_rare_and_heavy_covariates_of_few_rows_are_honest():
     assert np.mean(widths) < 1.6
 
 
+@pytest.mark.parametrize(("variance", "log_sigma"), [(0.01, -1.0), (0.04, -2.0), (0.01, 1.0)])
+def test_many_rows_outweigh_a_prior_that_denies_the_size_of_errors(variance, log_sigma):
+    model = dpmcmc.LinearRegression(4, 10_000, variance)
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=10_000, epsilon=1)
+    rows = model.simulate(np.random.default_rng(17), np.array([0.1, -0.1, 0.0, log_sigma]))
+    state, _ = sampler.prepare(streams(18), Target(model, rows))
+    mean, covariance = state.memory.normal
+    assert abs(mean[-1] - log_sigma) < 4 * math.sqrt(covariance[-1, -1]) < 0.2
+
+
+@pytest.mark.parametrize("variance", [1e-4, 1.0, 1e4])
+def test_a_release_that_says_nothing_leaves_the_prior(variance):
+    model = dpmcmc.LinearRegression(2, 50, variance)
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=50, epsilon=0.05)
+    rows = model.simulate(np.random.default_rng(19), np.zeros(2))
+    state, _ = sampler.prepare(streams(20), Target(model, rows))
+    sds = np.sqrt(np.diag(state.memory.normal.covariance) / variance)
+    assert (sds < 1.1).all()
+
+
 def test_a_release_says_that_skewed_errors_do_not_fit():
     model, _ = regression(10_000)
     sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=10_000, epsilon=1)
@@ -183,6 +208,8 @@ def test_what_it_cannot_do_is_said():
         SAMPLER.chosen_settings(logistic)
     with pytest.raises(ValueError, match="shares: must be at least 2, not 1"):
         NoisyLeastSquares(shares=[1.0])
+    with pytest.raises(ValueError, match=r"fit_share: must be below 0\.92, not 0\.95"):
+        NoisyLeastSquares(fit_share=0.95)
     with pytest.raises(ValueError, match=r"shares: must add up to 1, not to 0\.9"):
         NoisyLeastSquares(shares=[0.4, 0.5])
 

@@ -61,11 +61,11 @@ from dpmcmc.settings import Noise, Part, Shares
 
 ANSWERING = 2  # last steps, of which the answer is
 # The first four find coefficients from far away, in units of an error, for little.
-SHARES = [0.02, 0.03, 0.04, 0.06, 0.3, 0.55]
+SHARES = [0.02, 0.03, 0.05, 0.1, 0.3, 0.5]
 COUNTS_SHARE = 0.05  # of the mu^2 of a step, for counts of residuals
 SCALE_SHARE = 0.08  # of all, for the standard deviation of errors in the end
 PUBLIC_ROWS = 1024
-RIDGE = 2.0  # of noise's standard deviations, on eigenvalues of noisy second moments
+RIDGE = 4.0  # of noise's standard deviations, on eigenvalues of noisy second moments
 
 
 class Step(NamedTuple):
@@ -283,7 +283,7 @@ def public_design(model: LinearRegression) -> Design:
 
 
 def residuals_of(rows: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Residuals (n,) of rows (n, p + 1) at coefficients (p,); of hostile ones they may be no numbers."""
+    """Residuals (n,) of rows (n, p + 1) at coefficients (p,); of hostile rows no numbers."""
     with np.errstate(all="ignore"):
         return rows[:, 0] - rows[:, 1:] @ theta
 
