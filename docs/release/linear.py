@@ -160,16 +160,20 @@ def main():
         if settings not in done:
             table = pd.concat([table, pd.DataFrame([cell(*settings)])], ignore_index=True)
             table.to_csv(FILE, index=False)
-    for row in table.itertuples():
+    is_of_model = (table.errors == "normal") & (table.sigma == 1)
+    print_table(table[is_of_model], lambda row: f"{row.covariates}, {row.p} | {row.n:,}")
+    print_table(table[~is_of_model], lambda row: f"{row.errors} | {row.sigma:g}")
+
+
+def print_table(table, first):
+    """Cells in Markdown: a row for what `first` says of a cell, a column for each epsilon."""
+    lines = {}
+    for row in table.sort_values(["n", "covariates", "p", "epsilon"]).itertuples():
         worth = f"{100 * row.worth:.0f} ± {100 * row.worth_se:.0f} %"
-        honest = f"{100 * row.coverage:.0f} ± {100 * row.coverage_se:.0f} %"
-        of_scale = f"{100 * row.sigma_worth:.0f} %, {100 * row.sigma_coverage:.0f} %"
-        print(
-            f"| {row.covariates}, {row.p} | {row.n:,} | {row.errors}, {row.sigma:g} "
-            f"| {row.epsilon:g} | {worth} | {honest} | {row.width:.2f} | {of_scale} "
-            f"| {row.off:.1f} | {row.off_ada_ssp:.1f} "
-            f"| {row.does_not_fit:.0f} of {row.data_sets:.0f} |"
-        )
+        unfit = f" [{row.does_not_fit:.0f} of {row.data_sets:.0f}]" if row.does_not_fit else ""
+        text = f"{worth}, {100 * row.coverage:.0f} %; {row.off:.1f} / {row.off_ada_ssp:.1f}{unfit}"
+        lines.setdefault(first(row), []).append(text)
+    print(*(f"| {' | '.join([name, *cells])} |" for name, cells in lines.items()), "", sep="\n")
 
 
 if __name__ == "__main__":

@@ -186,10 +186,13 @@ class ClippedResiduals:
         return float(((design.rows.T @ off / len(ways)) ** 2).mean())
 
     def slope(self, num_rows: int, spreads: np.ndarray) -> Slope:
-        """How summed scores over M answer where the way to the coefficients has such lengths."""
+        """How summed scores over M answer where the way to the coefficients has such lengths.
+
+        The slope stays M, in which are counts of residuals; a slope that follows what is believed
+        after a step would have intervals that are too short where covariates are correlated.
+        """
         released, p = self.mean_slope(self.spread), len(self.design.metric)
-        rest = num_rows * self.rest(spreads) * p / (released**2 * self.design.size)
-        return Slope(self.mean_slope(float(spreads.mean())) / released, rest)
+        return Slope(1.0, num_rows * self.rest(spreads) * p / (released**2 * self.design.size))
 
     def spread_after(self, num_rows: int, noise: float) -> float:
         """Variance of the belief in a direction after a release, by a recursion.

@@ -149,10 +149,15 @@ class Counts(NamedTuple):
     @property
     def location(self) -> float:
         """Mean of the normal distribution that is nearest; 0 where the noise hides it."""
-        noise = self.sd / self.num_rows
-        if noise > MOST_NOISE:
+        if not self.are_precise:
             return 0.0
-        return first_place(self.counts / self.num_rows, noise, self.bins).mean
+        shares, noise = self.counts / self.num_rows, self.sd / self.num_rows
+        return first_place(shares, noise, self.bins).mean
+
+    @property
+    def are_precise(self) -> bool:
+        """True if noise does not hide the location."""
+        return self.sd <= MOST_NOISE * self.num_rows
 
     def log_likelihood(self, location: float) -> LogLikelihood:
         """Of ln S, if residuals are N(location, S^2)."""

@@ -161,12 +161,14 @@ class NoisyLeastSquares(OneShot):
         belief = prior = Normal(np.zeros(p), model.prior_variance * np.eye(p))
         scale = ErrorScale.prior(model.prior_variance)
         first = len(self.shares_of_steps) - ANSWERING  # of the answer
+        is_located = not model.intercept
         for i, share in enumerate(self.shares_of_steps):
             if i == first and steps:
                 design, steps = whitened(design, steps), []
             residuals = residuals_of(target.data, belief.mean)
             counts = Counts.of(rng, residuals, model.prior_variance, self.noise_of_counts(share))
-            location = counts.location if model.intercept and not i else 0.0
+            location = 0.0 if is_located else counts.location
+            is_located |= counts.are_precise
             residuals, belief = residuals - location, moved(belief, location)
             belief = design.within(wider(belief, prior) if i else belief)
             squares = squares_of(belief, belief.mean, design.moments)
