@@ -188,8 +188,8 @@ class ClippedResiduals:
     def slope(self, num_rows: int, spreads: np.ndarray) -> Slope:
         """How summed scores over M answer where the way to the coefficients has such lengths.
 
-        The slope stays M, in which are counts of residuals; a slope that follows what is believed
-        after a step would have intervals that are too short where covariates are correlated.
+        The slope stays M, which rests on counts of residuals. One that follows what is believed
+        after a step gives intervals that are too short where covariates are correlated.
         """
         released, p = self.mean_slope(self.spread), len(self.design.metric)
         return Slope(1.0, num_rows * self.rest(spreads) * p / (released**2 * self.design.size))
