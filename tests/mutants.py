@@ -617,7 +617,7 @@ MUTANTS = [
     Mutant(
         "noisy least squares: no step moves an intercept",
         "dpmcmc/samplers/noisy_least_squares.py",
-        "location = counts.location if model.intercept else 0.0",
+        "location = 0.0 if is_located else counts.location",
         "location = 0.0 * counts.location",
         "samplers/test_noisy_least_squares.py",
     ),
