@@ -615,13 +615,6 @@ MUTANTS = [
         "samplers/test_noisy_least_squares.py",
     ),
     Mutant(
-        "noisy least squares: no step moves an intercept",
-        "dpmcmc/samplers/noisy_least_squares.py",
-        "location = 0.0 if is_located else counts.location",
-        "location = 0.0 * counts.location",
-        "samplers/test_noisy_least_squares.py",
-    ),
-    Mutant(
         "noisy columns: each column spends the whole budget",
         "dpmcmc/samplers/noisy_columns.py",
         "noise = self.noise * math.sqrt(model.num_columns)  # of each column",
