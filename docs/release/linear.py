@@ -93,7 +93,7 @@ def ada_ssp(rng, x, y, mu):
 
 
 def measured(law, p, n, epsilon, error, sigma, seed):
-    """What one data set gives: a dict of numbers."""
+    """Numbers of one data set, by name."""
     rng = np.random.default_rng([seed, 1])
     beta = rng.standard_normal(p)
     x = covariates(rng, law, n, p)

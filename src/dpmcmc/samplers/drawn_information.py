@@ -213,6 +213,36 @@ def belief_after(
     return belief
 
 
+def answer_of(
+    rng: np.random.Generator,
+    steps: Sequence[Released],
+    slopes: Sequence[Callable[[Normal], Slope]],
+    information: Information,
+    belief: Normal,
+    prior: LocalPrior,
+) -> tuple[Mixture, float]:
+    """Posterior of theta that some steps give, with slopes averaged over it; and its `misfit`.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    steps : sequence of Released
+    slopes : sequence of functions
+        Of a belief: the slope of the scores of each step, averaged over it.
+    information : Information
+    belief : Normal
+        With which slopes begin.
+    prior : LocalPrior
+    """
+    for _ in range(ROUNDS):
+        along = [step.along(slope(belief)) for step, slope in zip(steps, slopes, strict=True)]
+        answer = draws_given(rng, information, along, prior)
+        before, belief = belief, answer.normal
+        if is_settled(before, belief):
+            break
+    return answer, misfit(along, information.estimate, belief.mean)
+
+
 def is_settled(before: Normal, after: Normal) -> bool:
     """True if a round has hardly changed the variance of a belief."""
     return abs(after.covariance.trace() / before.covariance.trace() - 1) < SETTLED

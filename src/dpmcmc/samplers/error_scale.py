@@ -21,14 +21,13 @@ from dpmcmc.samplers.column_scale import (
     first_place,
     normal_shares,
 )
-from dpmcmc.samplers.drawn_information import Normal
+from dpmcmc.samplers.drawn_information import WIDER, Normal
 from dpmcmc.samplers.streams import Streams
 
 SDS = 6.0  # of a density of ln sigma, to either end of its grid
 LEAST_LOG, MOST_LOG = 12.0, 30.0  # end of a grid of ln sigma, at least and at most
 CELLS = 800
 ZOOMS = 4
-WIDER = 4.0  # a density of rows that count again
 MOST_SD = 1.5  # of ln sigma, over the least: clips that are good
 LEAST = 1e-300  # of a mass
 # Real residuals are not quite normal: their shares of bins may be off by so much of themselves, and

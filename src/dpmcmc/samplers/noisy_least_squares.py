@@ -32,17 +32,14 @@ from dpmcmc.samplers.clipped_residuals import (
     best_of,
 )
 from dpmcmc.samplers.drawn_information import (
-    ROUNDS,
     Information,
     LocalPrior,
     Mixture,
     Normal,
     Released,
     Slope,
+    answer_of,
     belief_after,
-    draws_given,
-    is_settled,
-    misfit,
     wider,
 )
 from dpmcmc.samplers.error_scale import (
@@ -77,7 +74,6 @@ class Step(NamedTuple):
 
     scores: ClippedResiduals
     released: Released
-    num_clipped: int
     num_rows: int
     before: ErrorScale
     by_counts: LogLikelihood
@@ -183,15 +179,17 @@ class NoisyLeastSquares(OneShot):
             found, num_clipped = self.measure(
                 rng, scores, belief.mean, covariates, residuals, share
             )
-            step = Step(scores, found, num_clipped, len(residuals), before, by_counts)
+            step = Step(scores, found, n, before, by_counts)
             steps.append(step)
-            released = [step.released for step in (steps if i > first else steps[-1:])]
-            information = Information.of(released, steps[-1].expected, math.inf)
-            slope = partial(steps[-1].slope, information=information.estimate)
-            belief = design.outside(belief_after(released[-1], belief, information, 1.0, slope))
+            released = [one.released for one in (steps if i > first else [step])]
+            information = Information.of(released, step.expected, math.inf)
+            slope = partial(step.slope, information=information.estimate)
+            belief = design.outside(belief_after(found, belief, information, 1.0, slope))
         precision = design.metric @ design.metric / model.prior_variance
+        local = LocalPrior(precision, np.zeros(p), 1.0)
+        slopes = [partial(step.slope, information=information.estimate) for step in steps]
         belief = design.within(belief)
-        answer, off = answer_of(rng.proposal, steps, information, belief, precision)
+        answer, off = answer_of(rng.proposal, released, slopes, information, belief, local)
         belief = answer.normal
         squares = squares_of(belief, belief.mean, design.moments)
         theta = design.outside(belief).mean
@@ -199,7 +197,7 @@ class NoisyLeastSquares(OneShot):
         clipped = Squares.of(rng, residuals_of(target.data, theta), sigma, noise)
         scale = clipped.error_scale(scale.wider(), squares)
         far = self.far_outcomes(rng, target, np.append(theta, scale.mean), scale, squares)
-        share_clipped = steps[-1].num_clipped / n
+        share_clipped = num_clipped / n
         info = Info(True, math.nan, share_clipped, misfit=off, far=far)
         whole = with_scale(design, answer, scale)
         return State(whole.draw(rng.proposal), whole), info
@@ -305,27 +303,6 @@ def whitened(design: Design, steps: list[Step]) -> Design:
     metric = vectors / np.sqrt(eigenvalues + ridge) @ vectors.T
     metric *= math.sqrt(moments.trace() / (metric @ moments @ metric).trace())
     return design.with_moments(moments, metric)
-
-
-def answer_of(
-    rng: np.random.Generator,
-    steps: list[Step],
-    information: Information,
-    belief: Normal,
-    precision: np.ndarray,
-) -> tuple[Mixture, float]:
-    """Posterior of coefficients within the metric that some steps give, and its `misfit`.
-
-    The precision is that of the prior, (p, p), whose mean is 0.
-    """
-    H, prior = information.estimate, LocalPrior(precision, np.zeros(len(precision)), 1.0)
-    for _ in range(ROUNDS):
-        along = [step.released.along(step.slope(belief, H)) for step in steps]
-        answer = draws_given(rng, information, along, prior)
-        last, belief = belief, answer.normal
-        if is_settled(last, belief):
-            break
-    return answer, misfit(along, H, belief.mean)
 
 
 def with_scale(design: Design, answer: Mixture, scale: ErrorScale) -> Mixture:

@@ -24,16 +24,13 @@ from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
 from dpmcmc.samplers import far_outcomes
 from dpmcmc.samplers.drawn_information import (
-    ROUNDS,
     Information,
     LocalPrior,
     Mixture,
     Normal,
     Released,
+    answer_of,
     belief_after,
-    draws_given,
-    is_settled,
-    misfit,
     wider,
 )
 from dpmcmc.samplers.far_outcomes import Far
@@ -146,14 +143,9 @@ class NoisyNewton(OneShot):
         last = steps[-ANSWERING:]
         information = Information.of(last, twins.information(theta))
         H, local = information.estimate, LocalPrior.of(model, theta)
-        for _ in range(ROUNDS):
-            along = [step.along(twins.slope(step.theta, belief, H)) for step in last]
-            answer = draws_given(rng.proposal, information, along, local)
-            before, belief = belief, answer.normal
-            if is_settled(before, belief):
-                break
-        off = misfit(along, H, belief.mean)
-        far = self.far_outcomes(rng, target, belief, twins)
+        slopes = [partial(twins.slope, step.theta, information=H) for step in last]
+        answer, off = answer_of(rng.proposal, last, slopes, information, belief, local)
+        far = self.far_outcomes(rng, target, answer.normal, twins)
         info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off, far=far)
         return State(answer.draw(rng.proposal), answer), info
 
