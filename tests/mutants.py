@@ -454,6 +454,20 @@ MUTANTS = [
         "samplers/test_noisy_newton.py",
     ),
     Mutant(
+        "noisy Newton: first steps do not see far outcomes",
+        "dpmcmc/samplers/newton_settings.py",
+        'return getattr(model, "locating", model)',
+        "return model",
+        "samplers/test_noisy_newton.py",
+    ),
+    Mutant(
+        "noisy Newton: scores of the last steps level off",
+        "dpmcmc/samplers/noisy_newton.py",
+        "Twins(model if is_last else locating(model), *chosen[:2])",
+        "Twins(locating(model), *chosen[:2])",
+        "samplers/test_noisy_newton.py",
+    ),
+    Mutant(
         "noisy Newton: of bounds that are nearly as good the smallest is taken",
         "dpmcmc/samplers/newton_settings.py",
         "key=lambda one: (one[1], -one[0])",

@@ -1,10 +1,12 @@
 """Bounded scores: mean zero at the true theta, where a plain clip fails; slopes; sensitivity."""
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import dpmcmc
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
@@ -95,6 +97,43 @@ def test_slope_and_squares_are_those_of_the_scores(name, law):
     error = squares.std(ddof=1) * math.sqrt(1 / 3000 + 1 / len(rows))
     assert abs(squares.mean() - sums.squares / len(rows)) < 4 * error
     assert sums.squares <= slope.trace() * len(rows) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("degrees", [1.0, 4.0, 50.0])
+def test_scores_of_students_t_level_off_and_their_slope_and_square_agree(degrees):
+    """A residual that is far away says where to go; no clip has a larger square than slope."""
+    model = dpmcmc.RobustRegression(2, 10, 1.0, degrees=degrees, scale=0.3).locating
+    near, far = model.score_factors(math.sqrt(degrees) * np.array([[0.5, 1.0], [1.0, 1e9]]))
+    assert near[0] < near[1] == far[0] == far[1]
+    assert (
+        model.score_factors(-np.array([0.1, 7.0])) == -model.score_factors(np.array([0.1, 7.0]))
+    ).all()
+    clips, slopes, squares = model.table_of_clips
+    law = stats.t(degrees)
+    for clip in (0.3 * far[0], far[0]):
+
+        def mean(factor, clip=clip):
+            """E clip(s(r)) factor(r)."""
+            clipped = partial(np.clip, a_min=-clip, a_max=clip)
+            return 2 * law.expect(lambda r: clipped(model.score_factors(r)) * factor(r), lb=0)
+
+        slope = mean(lambda r: (degrees + 1) / 0.3 * r / (degrees + r * r))
+        square = mean(lambda r, clip=clip: min(model.score_factors(r), clip))
+        assert np.interp(clip, clips, slopes) == pytest.approx(slope, rel=1e-3)
+        assert np.interp(clip, clips, squares) == pytest.approx(square, rel=1e-3)
+    assert square == pytest.approx(slope, rel=1e-3)
+    assert (squares <= slopes * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("settings", [(0.3, 0.1), (1.0, 1.0), (4.0, 0.1)])
+def test_few_rows_of_a_robust_regression_need_a_weight_beside_their_clip(settings):
+    model, theta, rows = simulated("robust", 10_000, "rare")
+    assert bounded_sums(model, theta, rows, *settings).num_weighted < 20
+    short = rows * [1, 1e-3, 1e-3, 1e-3]  # and a clip of short rows is as wide as can be
+    assert bounded_sums(model, theta, short, *settings).gradient == pytest.approx(
+        (model.score_factors(model._residuals(theta, short))[:, None] * short[:, 1:]).sum(axis=0),
+        rel=2e-3,
+    )
 
 
 EXTREMES = [0.0, 1.0, -1.0, 0.3, 20.0, -1e3, 1e6]

@@ -189,6 +189,31 @@ def test_effects_that_level_off_hardly_bias_it_as_few_rows_have_a_weight(seed):
     assert math.sqrt((error**2).mean()) < 0.4  # 0.46 to 1.7 with the smallest bound
 
 
+def test_skewed_errors_move_it_as_they_move_the_exact_posterior():
+    """The last steps take the gradients of Student's t, which do not level off."""
+    model, rng = dpmcmc.RobustRegression(5, 10_000, 1.0, intercept=True), np.random.default_rng(0)
+    target = Target(model, model.simulate_as("skewed errors", rng, model.sample_prior(rng)))
+    state, _ = NoisyNewton(noise_scale=0.01).prepare(streams(0), target)
+    (mode,) = find_modes(rng, target)
+    error = np.linalg.solve(
+        np.linalg.cholesky(mode.covariance), state.memory.normal.mean - mode.position
+    )
+    assert math.sqrt((error**2).mean()) < 0.15  # 0.3 with scores that level off in all steps
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_find_an_answer_from_which_most_outcomes_are_seven_scales_away(seed):
+    """There the gradients of Student's t are small, and scores that level off are not."""
+    model = dpmcmc.RobustRegression(3, 20_000, 25.0)
+    theta = np.array([5.0, -4.0, 3.0])
+    target = Target(model, model.simulate(np.random.default_rng(seed), theta))
+    sampler = dpmcmc.for_budget(NoisyNewton(), num_rows=20_000, epsilon=1)
+    mean, covariance = sampler.prepare(streams(seed), target)[0].memory.normal
+    error = np.linalg.solve(np.linalg.cholesky(covariance), mean - theta)
+    assert error @ error < 16.3  # the 99.9 % point of chi^2 with three degrees
+    assert np.sqrt(np.diag(covariance)).max() < 0.01  # 0.0084 without privacy
+
+
 def test_what_its_last_steps_released_says_that_it_did_not_converge():
     """Student's t has scores near 0 where residuals are forty times its scale."""
     model = dpmcmc.RobustRegression(3, 20_000, 4.0, scale=0.2)

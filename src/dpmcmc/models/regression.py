@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from msgspec import Meta
 from scipy.special import gammaln, stdtr
 
-from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores, largest_clip
+from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, Scores
 from dpmcmc.models.covariates import CovariateModel
 from dpmcmc.models.laws import SPREAD, other_errors, skewed
 from dpmcmc.settings import Bound, Dimension, Number, Positive, Rows
@@ -18,6 +18,7 @@ from dpmcmc.settings import Bound, Dimension, Number, Positive, Rows
 TwoLabels = Annotated[list[Number], Meta(min_length=2, max_length=2)]
 Labels = Annotated[list[Number], Meta(min_length=2)]
 CLIPS = 400  # in tables of the slope of a clipped score
+NEARLY = 0.999  # of the largest clip, which is interpolated
 FACTORS = 16  # of a product, which is a number if each is between 1e-19 and 1e19
 
 
@@ -163,6 +164,7 @@ class RobustRegression(Regression):
     scale: Positive = 1.0
 
     other_outcomes = other_errors("skewed errors", "wide errors")
+    levels_off: ClassVar[bool] = False  # of scores: see `locating`
 
     def outcomes(self, rng: np.random.Generator, means: np.ndarray) -> np.ndarray:
         """Outcomes for values (n,) of x . theta."""
@@ -205,9 +207,7 @@ class RobustRegression(Regression):
 
     def gradient(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Gradients of ln p(y|x, theta), (k, d)."""
-        residuals = self._residuals(theta, rows)
-        slopes = (self.degrees + 1) / self.scale * residuals / (self.degrees + residuals**2)
-        return (rows[:, 1:].T * slopes).T
+        return (rows[:, 1:].T * self.gradient_factors(self._residuals(theta, rows))).T
 
     def tail_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Probabilities of errors that are as large or larger, to either side, (k,)."""
@@ -216,47 +216,81 @@ class RobustRegression(Regression):
     def bounded_scores(
         self, theta: np.ndarray, rows: np.ndarray, bound: float, ratio: float
     ) -> Scores:
-        """Scores u x with u clipped to [-c, c], which is odd in the residual: the mean is zero.
+        """Scores s x with s clipped to [-c, c], which is odd in the residual: the mean is zero.
 
-        c is the largest that a row of these covariates may have. The slope is E[clip(u) u] x x'.
+        s is `score_factors`, c the largest clip that a row of these covariates may have. With u x
+        the gradient, the slope is E[clip(s) u] x x'.
         """
         x = rows[:, 1:]
         squares = np.einsum("kd,kd->k", x, x)
         clips, slopes, variances = self.table_of_clips
-
-        def size(c: np.ndarray) -> np.ndarray:
-            slope = np.interp(c, clips, slopes)
-            variance = np.interp(c, clips, variances)
-            second = np.hypot(slope, SQUARES_RATIO * variance) * squares
-            return np.hypot(c * np.sqrt(squares), ratio / math.sqrt(2) * second)
-
-        c = largest_clip(size, bound, np.full(len(x), clips[-1]))
-        residuals = self._residuals(theta, rows)
-        u = (self.degrees + 1) / self.scale * residuals / (self.degrees + residuals**2)
+        # 1 / |x| of rows for which each clip is the largest: c^2 |x|^2 + (b k)^2 |x|^4 / 2 = B^2.
+        k = ratio * np.hypot(slopes, SQUARES_RATIO * variances)
+        inverses = np.sqrt((clips**2 + np.hypot(clips**2, math.sqrt(2) * k * bound)) / 2) / bound
+        c = NEARLY * np.interp(1 / np.sqrt(np.maximum(squares, 1e-300)), inverses, clips)
+        s = self.score_factors(self._residuals(theta, rows))
         roots = x * np.sqrt(np.interp(c, clips, slopes))[:, None]
         return Scores(
-            x * np.clip(u, -c, c)[:, None],
+            x * np.clip(s, -c, c)[:, None],
             c * np.sqrt(squares),
             roots[:, None, :],
             np.interp(c, clips, variances) * squares,
         )
 
-    @cached_property
-    def table_of_clips(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Clips c from 0 to the largest |u|, E[clip(u) u] and E[clip(u)^2], of errors of the model.
+    def gradient_factors(self, residuals: np.ndarray) -> np.ndarray:
+        """Factors u of gradients u x by residuals, (k,)."""
+        return (self.degrees + 1) / self.scale * residuals / (self.degrees + residuals**2)
 
-        u = k r / (nu + r^2) with k = (nu + 1) / scale.
+    def score_factors(self, residuals: np.ndarray) -> np.ndarray:
+        """Factors of scores before they are clipped, by residuals, (k,): u, or what levels off."""
+        return (
+            self._constant * self._level(residuals)
+            if self.levels_off
+            else self.gradient_factors(residuals)
+        )
+
+    @cached_property
+    def locating(self) -> Self:
+        """The model for steps of `NoisyNewton` that come from far away: its scores level off.
+
+        The gradient's factor u goes back to 0 beyond a residual of sqrt(nu) scales, so far outcomes
+        do not say where to go. There the factor stays as it is; before, it is u times the constant
+        for which the mean of its square is its slope. Errors that are not symmetric shift the
+        answers of the two apart, so the last steps take u.
         """
-        nu, k = self.degrees, (self.degrees + 1) / self.scale
-        clips = np.linspace(0, 1, CLIPS) * k / (2 * math.sqrt(nu))
+        model = replace(self)
+        model.__dict__["levels_off"] = True  # no setting
+        return model
+
+    def _level(self, residuals: np.ndarray) -> np.ndarray:
+        peak = math.sqrt(self.degrees)
+        return self.gradient_factors(np.clip(residuals, -peak, peak))
+
+    @cached_property
+    def _constant(self) -> float:
+        residuals, masses = self._masses
+        level = self._level(residuals)
+        return float(level @ (self.gradient_factors(residuals) * masses) / (level**2 @ masses))
+
+    @cached_property
+    def _masses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positive residuals, and masses of them and of their negatives, for means."""
+        nu = self.degrees
         edges = np.linspace(0, 1, 100 * CLIPS + 1)
         middles = (edges[1:] + edges[:-1]) / 2
         # r = t / (1 - t) covers all positive residuals.
         r = middles / (1 - middles)
         constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - math.log(nu * math.pi) / 2
         density = np.exp(constant - (nu + 1) / 2 * np.log1p(r * r / nu)) / (1 - middles) ** 2
-        u, masses = k * r / (nu + r * r), 2 * density * np.diff(edges)
-        clipped = [np.minimum(u, c) for c in clips]
+        return r, 2 * density * np.diff(edges)
+
+    @cached_property
+    def table_of_clips(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Clips c from 0 to the largest |s|, E[clip(s) u] and E[clip(s)^2], of model errors."""
+        residuals, masses = self._masses
+        s, u = self.score_factors(residuals), self.gradient_factors(residuals)
+        clips = np.linspace(0, 1, CLIPS) ** 2 * s.max()  # nearer to each other where they are small
+        clipped = [np.minimum(s, c) for c in clips]
         slopes = np.array([some @ (u * masses) for some in clipped])
         return clips, slopes, np.array([some * some @ masses for some in clipped])
 

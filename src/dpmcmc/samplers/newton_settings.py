@@ -127,6 +127,11 @@ class Twins:
         return bounded_sums(self.model, theta, rows, self.bound, self.ratio)
 
 
+def locating(model: Model) -> Model:
+    """The model that a model has for steps from far away, or the model itself."""
+    return getattr(model, "locating", model)
+
+
 def with_rows(model: Model, num_rows: int) -> Model:
     """The model with another number of rows, if that can be set."""
     fields: Any = model

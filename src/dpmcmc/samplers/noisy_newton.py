@@ -34,7 +34,7 @@ from dpmcmc.samplers.drawn_information import (
     wider,
 )
 from dpmcmc.samplers.far_outcomes import Far
-from dpmcmc.samplers.newton_settings import Twins, best_settings, prior_of
+from dpmcmc.samplers.newton_settings import Twins, best_settings, locating, prior_of
 from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
@@ -127,12 +127,13 @@ class NoisyNewton(OneShot):
         """Newton steps, each from what was released before; then the answer of the last two."""
         model = target.model
         chosen = self.chosen(model)
-        twins = Twins(model, *chosen[:2])
         belief = prior = prior_of(model)
         theta, steps = self.start_of(model), []
         num_weighted = 0
         for i, share in enumerate(chosen.shares):
-            released, num_weighted = self.measure(rng, target, theta, share, chosen)
+            is_last = i >= len(chosen.shares) - ANSWERING
+            twins = Twins(model if is_last else locating(model), *chosen[:2])
+            released, num_weighted = self.measure(rng, target, twins, theta, share)
             steps.append(released)
             if i:
                 belief = wider(belief, prior)
@@ -155,12 +156,12 @@ class NoisyNewton(OneShot):
         return State(answer.draw(rng.proposal), answer), Info(True, math.nan)
 
     def measure(
-        self, rng: Streams, target: Target, theta: np.ndarray, share: float, chosen: Chosen
+        self, rng: Streams, target: Target, twins: Twins, theta: np.ndarray, share: float
     ) -> tuple[Released, int]:
         """`Released` at a share of mu^2, and how many rows have a weight below 1."""
-        B, b, _ = chosen
+        B, b = twins.bound, twins.ratio
         check_bound(B)
-        sums = bounded_sums(target.model, theta, rows_of(target), B, b)
+        sums = twins.sums(theta, rows_of(target))
         sd = 2 * B * self.noise_of_steps(target.model) / math.sqrt(share)
         c = b * SQUARES_RATIO
         parts = sums.gradient, b * sums.information, [c * sums.squares]
