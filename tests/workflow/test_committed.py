@@ -72,7 +72,9 @@ def tables(directory):
 @pytest.mark.torture
 def test_a_changed_label_renders_pages_and_runs_nothing(copy):
     before = tables(copy / "docs/mini")
-    change(copy / "src/dpmcmc/catalogue.yaml", "label: DP HMC\n", "label: Another label\n")
+    change(
+        copy / "src/dpmcmc/catalogue.yaml", "label: Flat banana, d = 2\n", "label: Another label\n"
+    )
     counts = jobs(copy, *REUSE)
     assert counts["notebook_gradient_clipping"] == 1
     assert not counts.keys() & {"chain", "reference", "budget", "baselines"}
