@@ -1,12 +1,13 @@
-"""The banana and a logistic regression as models of rows, in NumPy and in JAX."""
+"""The banana and a logistic regression as models of rows, in NumPy: quick to import.
+
+New processes import it; `jax_models.py` has the same in JAX, which takes a second.
+"""
 
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from dpmcmc.models.banana import Banana
-from dpmcmc.models.jax import JaxModel
 from dpmcmc.models.rows import RowsModel
 from dpmcmc.settings import Count, Positive, Rows
 
@@ -68,15 +69,6 @@ class BananaRows(PlainBananaRows):
         return rows @ slope - 0.5 * (slope @ (straight_new + straight))
 
 
-@dataclass(frozen=True)
-class BananaJax(Rewritten, JaxModel):
-    banana: Banana
-
-    def log_likelihood_row(self, theta, row):
-        mean = theta.at[1].add(self.banana.curvature * theta[0] ** 2)
-        return -0.5 * ((row - mean) ** 2 * self.banana.precisions).sum()
-
-
 class Logistic:
     """y ~ Bernoulli(sigma(x . theta)), prior theta ~ N(0, prior_variance I); a row is (x, y)."""
 
@@ -128,14 +120,3 @@ class LogisticRows(PlainLogisticRows):
         ratio += np.maximum(z, 0)
         ratio -= np.maximum(z_new, 0)
         return ratio + np.log((1 + np.exp(-abs(z))) / (1 + np.exp(-abs(z_new))))
-
-
-@dataclass(frozen=True)
-class LogisticJax(Logistic, JaxModel):
-    dimension: Count
-    num_rows: Rows
-    prior_variance: Positive = 1.0
-
-    def log_likelihood_row(self, theta, row):
-        z = row[:-1] @ theta
-        return row[-1] * z - jax.nn.softplus(z)

@@ -88,7 +88,11 @@ def running_in(directory):
 
 def jobs(directory, *arguments):
     """How many jobs of each rule a dry run announces."""
-    output = snakemake(directory, "--dry-run", *arguments)
+    return announced(snakemake(directory, "--dry-run", *arguments))
+
+
+def announced(output):
+    """How many jobs of each rule a run has announced, by its output."""
     lines = re.findall(r"^ ([\w ]+?) +(\d+) *$", output.stdout + output.stderr, flags=re.MULTILINE)
     counts = {rule.replace(" ", "_"): int(count) for rule, count in lines}
     counts.pop("total", None)

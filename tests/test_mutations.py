@@ -35,11 +35,12 @@ def small():
     config, _ = read_study(ROOT, [ROOT / "studies/quick/study.yaml"])
     models = ["flat-banana-2d", "correlated-gauss-2d", "circle"]
     config["models"] = {model: config["models"][model] for model in models}
-    free = {"rwmh", "hmc", "exact-posterior", "start", "noisy-statistics", "noisy-histogram"}
+    free = {"rwmh", "hmc", "exact-posterior", "start", "noisy-statistics"}
+    private = {name for run in config["runs"] for name in run["algorithms"]} - free
     config["runs"] = [
         {
             "models": ["flat-banana-2d"],
-            "algorithms": [name for name in config["algorithms"] if name not in free],
+            "algorithms": sorted(private),
             "epsilons": [4, 6],
         },
         {"models": models, "algorithms": ["dp-penalty", "dp-hmc"], "epsilons": [1]},

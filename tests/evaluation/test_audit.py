@@ -89,7 +89,7 @@ CAUGHT = {
 }
 
 
-@pytest.mark.parametrize("name", chosen(CAUGHT, "dp-penalty-1", "dp-barker-full-data-1"))
+@pytest.mark.parametrize("name", chosen(CAUGHT, "dp-penalty-1"))
 def test_noise_that_is_too_small_is_caught(name):
     values, _, _ = audit(
         CASES[name], seed=3, runs=CAUGHT[name], delta=DELTA, noise=Weak, confidence=0.99
@@ -118,7 +118,7 @@ def test_mu_is_of_all_releases_together():
     assert np.isnan(CASES["minibatch-dp-penalty-1"].mu())
 
 
-@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("mu", chosen([0.3, 1.0, 3.0], 1.0))
 def test_the_bound_of_mu_holds_and_comes_close(mu):
     """At 95 %, of normal scores, 400 times."""
     rng = np.random.default_rng(7)

@@ -5,14 +5,8 @@ import math
 import numpy as np
 import pytest
 from conftest import chosen
-from row_models import (
-    BananaJax,
-    BananaRows,
-    LogisticJax,
-    LogisticRows,
-    PlainBananaRows,
-    PlainLogisticRows,
-)
+from jax_models import BananaJax, LogisticJax
+from row_models import BananaRows, LogisticRows, PlainBananaRows, PlainLogisticRows
 
 from dpmcmc.configuration.entries import read_model
 from dpmcmc.evaluation.checking.cases import Case

@@ -141,7 +141,7 @@ def test_a_model_is_checked_and_its_study_runs_as_it_stands(fresh):
     run(fresh, *python, "new", "model", "mine/regress.py")
     table = run(fresh, *python, "check", "mine/regress.py:Regress").stdout
     assert re.search(r"(19|2[0-3]) ok, 0 FAILED, [0-4] not tried", table)
-    study = ["--configfile", "mine/regress.yaml", "--config", "seeds=1"]
+    study = ["--configfile", "mine/regress.yaml", "--config", "seeds=1", "max_iterations=1000"]
     snakemake(fresh, "--cores", 2, *study)
     assert (fresh / "results/regress/figures/figure-6.3.png").stat().st_size > 10_000
 

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from row_models import BananaJax, LogisticJax, PlainBananaRows, PlainLogisticRows
+from jax_models import BananaJax, LogisticJax
+from row_models import PlainBananaRows, PlainLogisticRows
 
 from dpmcmc.likelihoods import information
 from dpmcmc.likelihoods.information import as_matrix, clipped_sum

@@ -13,14 +13,8 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from row_models import (
-    BananaJax,
-    BananaRows,
-    LogisticJax,
-    LogisticRows,
-    PlainBananaRows,
-    PlainLogisticRows,
-)
+from jax_models import BananaJax, LogisticJax
+from row_models import BananaRows, LogisticRows, PlainBananaRows, PlainLogisticRows
 
 from dpmcmc.likelihoods import rows as rows_likelihood
 from dpmcmc.likelihoods.target import Target
@@ -293,7 +287,7 @@ def imported_with_jax(platform, before=""):
     code = f"""import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import jax, numpy as np
 {before}
-from row_models import LogisticJax
+from jax_models import LogisticJax
 from dpmcmc.likelihoods.target import Target
 print(Target(LogisticJax(2, 3), np.eye(3)).gradient(np.ones(2)).tobytes().hex())
 print(jax.default_backend())"""

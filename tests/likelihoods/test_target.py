@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from row_models import BananaJax, BananaRows
+from jax_models import BananaJax
+from row_models import BananaRows
 
 from dpmcmc.extras import missing
 from dpmcmc.likelihoods.target import Target

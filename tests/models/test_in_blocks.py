@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from row_models import LogisticJax, LogisticRows
+from jax_models import LogisticJax
+from row_models import LogisticRows
 
 from dpmcmc.likelihoods.bounded_scores import Scores
 from dpmcmc.models.exponential_family import ExponentialFamily

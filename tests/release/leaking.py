@@ -37,9 +37,6 @@ class Plain(RowsModel):
     row_length = 2
     columns = ("x", "secret")
 
-    def prepare(self, rows):
-        return self.seen(rows, "prepare")
-
     def log_likelihood(self, theta, rows):
         return -0.5 * (self.seen(rows, "likelihood")[:, 0] - theta[0]) ** 2
 
@@ -112,6 +109,9 @@ class PreparesTheMean(TakesTheMean):
     """The same, when it prepares them."""
 
     where = "prepare"
+
+    def prepare(self, rows):
+        return self.seen(rows, "prepare")
 
 
 class Raises(Plain):

@@ -121,9 +121,9 @@ def test_twins_whose_statement_would_say_that_it_does_not_fit_are_counted(plans)
 
 
 def test_twins_with_too_many_far_outcomes_are_counted(plans):
-    rows = rehearsal(plans("noisy-newton", 4, model="counts"), 3)
+    rows = rehearsal(plans("noisy-newton", 4, model="counts"), 2)
     unfit = {row["law"]: row["does_not_fit"] for row in rows}
-    assert unfit["overdispersed counts"] == 3 and unfit[OWN_LAW] == 0
+    assert unfit["overdispersed counts"] == 2 and unfit[OWN_LAW] == 0
 
 
 def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):

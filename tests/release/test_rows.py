@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from row_models import BananaJax, PlainBananaRows
+from jax_models import BananaJax
+from row_models import PlainBananaRows
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana

@@ -37,7 +37,7 @@ def banana():
 def robust():
     """A model in JAX with data."""
     pytest.importorskip("jax")
-    from row_models import LogisticJax
+    from jax_models import LogisticJax
 
     model = LogisticJax(3, 300)
     return dpmcmc.Target(model, model.simulate(np.random.default_rng(1)))

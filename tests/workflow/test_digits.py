@@ -42,6 +42,7 @@ def study():
     changes = {
         "study": "digits",
         "seeds": 1,
+        "reference_draws": 200,
         "models": {model: {"num_rows": 20_000} for model, *_ in RUNS},
         "algorithms": {
             "minibatch-dp-penalty": {"accountant": "rdp"},
@@ -112,11 +113,12 @@ def arguments_of(study, top):
 def made(study, top, *emulator, forced=None):
     """Contents of all files that the jobs make in a directory, but for what they took.
 
-    Each job is a process of its own, as under Snakemake; with an emulator all are one.
+    Each job is a process of its own, as under Snakemake; in the cases that are compared with that,
+    with an emulator or with what a shell forces, all are one.
     """
     jobs = list(arguments_of(study, top))
     runs = [([*emulator, sys.executable, "-c", IN_ONE_PROCESS], json.dumps(jobs))]
-    if not emulator:
+    if not emulator and not forced:
         runs = [([sys.executable, "-m", "dpmcmc_studies", *job], None) for job in jobs]
     variables = environment() | {"PYTHONPATH": str(ROOT / "src")} | (forced or {})
     for command, text in runs:
