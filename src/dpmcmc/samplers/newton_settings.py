@@ -28,6 +28,7 @@ BOUNDS = 2.0 ** np.arange(-2.5, 2.5, 0.5)  # tried, in root mean squares of a ro
 CUT_BOUNDS = 2.0 ** np.arange(0, 10, 0.5)  # tried where gradients are cut, which biases
 RATIOS = 2.0 ** np.arange(-4.0, 2.0, 1.0)  # tried, in bounds over the trace of a row's information
 SHARES = [0.1, 0.3, 0.6], [0.06, 0.12, 0.3, 0.52], [0.03, 0.06, 0.11, 0.3, 0.5]
+LOCATING = [0.01, 0.01, 0.01]  # shares of further first steps of models with `locating`
 NEARER = 0.3  # way that a step leaves at least, of the way before it, as scores are not linear
 RATIO_SD = 0.02  # of a slope's ratio, by as many rows as are simulated for it
 NEAR = 0.02  # of the least width: settings that are as good
@@ -132,6 +133,13 @@ def locating(model: Model) -> Model:
     return getattr(model, "locating", model)
 
 
+def schedules(model: Model) -> list[list[float]]:
+    """Shares of steps that are tried."""
+    further = [] if locating(model) is model else LOCATING
+    rest = 1 - sum(further)
+    return [[*further, *(rest * share for share in shares)] for shares in SHARES]
+
+
 def with_rows(model: Model, num_rows: int) -> Model:
     """The model with another number of rows, if that can be set."""
     fields: Any = model
@@ -213,7 +221,7 @@ def best_settings(
     for B in [bound] if bound else bounds:
         for b in [ratio] if ratio else B / size * RATIOS:
             found = informations(B, b)
-            for some in ([shares] if shares else SHARES) if found else []:
+            for some in ([shares] if shares else schedules(model)) if found else []:
                 width = np.mean(
                     [
                         (predicted_sds(H, J / T, prior, B, b, some, noise) / sds).mean()
