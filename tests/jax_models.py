@@ -7,7 +7,6 @@ from row_models import Logistic, Rewritten
 
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.jax import JaxModel
-from dpmcmc.settings import Count, Positive, Rows
 
 
 @dataclass(frozen=True)
@@ -21,10 +20,6 @@ class BananaJax(Rewritten, JaxModel):
 
 @dataclass(frozen=True)
 class LogisticJax(Logistic, JaxModel):
-    dimension: Count
-    num_rows: Rows
-    prior_variance: Positive = 1.0
-
     def log_likelihood_row(self, theta, row):
         z = row[:-1] @ theta
         return row[-1] * z - jax.nn.softplus(z)

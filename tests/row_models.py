@@ -69,8 +69,13 @@ class BananaRows(PlainBananaRows):
         return rows @ slope - 0.5 * (slope @ (straight_new + straight))
 
 
+@dataclass(frozen=True)
 class Logistic:
     """y ~ Bernoulli(sigma(x . theta)), prior theta ~ N(0, prior_variance I); a row is (x, y)."""
+
+    dimension: Count
+    num_rows: Rows
+    prior_variance: Positive = 1.0
 
     @property
     def row_length(self):
@@ -98,10 +103,6 @@ class Logistic:
 
 @dataclass(frozen=True)
 class PlainLogisticRows(Logistic, RowsModel):
-    dimension: Count
-    num_rows: Rows
-    prior_variance: Positive = 1.0
-
     def log_likelihood(self, theta, rows):
         z = rows[:, :-1] @ theta
         return rows[:, -1] * z - np.maximum(z, 0) - np.log1p(np.exp(-abs(z)))

@@ -417,10 +417,15 @@ def test_null_removes_and_maps_are_merged(config):
 
 
 def test_stand_ins_double_the_cells_in_which_both_run(quick):
+    settings = {"step_size": 2e-3, "diffusion": 80, "batch_size": 200, "gradient_clip_bound": 1}
+    further = ["dp-sgnht", "dp-sgnht-certified"]
+    for name in further:
+        quick["algorithms"][name]["settings"] = {"flat-banana-2d": settings}
+    quick["runs"].append({"models": ["flat-banana-2d"], "algorithms": further, "epsilons": [4]})
     study = StudyConfig(quick, ROOT)
     assert study.stand_ins["dp-barker-certified"] == "dp-barker"
-    assert len(study.replaced_cells) == 2
-    assert {cell.run for cell, _ in study.replaced_cells} == {"epsilon-6"}
+    assert len(study.replaced_cells) == 2 + 1
+    assert {cell.run for cell, _ in study.replaced_cells} == {"epsilon-6", "epsilon-4"}
     cell, _ = study.replaced_cells[0]
     assert study.certification(cell).accountant == "certified"
     assert study.certification(cell).sampler == study.chain(cell, 0).sampler

@@ -8,6 +8,10 @@ FROM_CHAINS += ["baselines", "scores", "starts", "summary", "timings", "worth"]
 MODEL = "tempered-banana-2d"
 
 
+def test_nothing_changed_runs_nothing(tiny):
+    assert planned(tiny, *TINY) == []
+
+
 def test_a_setting_a_touched_file_and_a_deleted_table(finished):
     """The setting's chains and what follows; the table; of the touched source nothing."""
     (finished / "src/dpmcmc/kernels/ratios.py").touch()
