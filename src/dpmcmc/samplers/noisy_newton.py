@@ -72,8 +72,9 @@ class NoisyNewton(OneShot):
         b: slopes are released in units of 1 / b. The larger it is, the more exactly the
         information is known, and the smaller are the weights.
     shares : list of float, optional
-        Share of each step of the mu^2 that the steps have; they add up to 1. Three or four, which
-        grow, do best.
+        Share of each step of the mu^2 that the steps have; they add up to 1. Three to five, which
+        grow, do best. A model with `locating` has three cheap ones before them by default, and
+        takes its scores in all but the last two.
     noise_scale : float, optional
         1 / mu: the noise's *standard deviation* over the sensitivity, for all steps together.
         By default it follows from the budget.
