@@ -20,6 +20,7 @@ import numpy as np
 
 from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
 from dpmcmc.likelihoods.target import Target, check_bound
+from dpmcmc.models.covariates import CovariateModel
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
 from dpmcmc.samplers import far_outcomes
@@ -34,6 +35,7 @@ from dpmcmc.samplers.drawn_information import (
     wider,
 )
 from dpmcmc.samplers.far_outcomes import Far
+from dpmcmc.samplers.metric import Metric
 from dpmcmc.samplers.newton_settings import Twins, best_settings, locating, prior_of
 from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
@@ -129,12 +131,16 @@ class NoisyNewton(OneShot):
         model = target.model
         chosen = self.chosen(model)
         belief = prior = prior_of(model)
-        theta, steps = self.start_of(model), []
-        num_weighted = 0
+        theta, steps, rows = self.start_of(model), [], rows_of(target)
+        metric = Metric(np.eye(model.dimension))
+        first, num_weighted = len(chosen.shares) - ANSWERING, 0  # first step of the answer
         for i, share in enumerate(chosen.shares):
-            is_last = i >= len(chosen.shares) - ANSWERING
-            twins = Twins(model if is_last else locating(model), *chosen[:2])
-            released, num_weighted = self.measure(rng, target, twins, theta, share)
+            twins = Twins(model if i >= first else locating(model), *chosen[:2])
+            if i == first and steps and is_linear(model):
+                metric = metric_of(model, information)
+                rows, belief, prior = metric.rows(rows), *map(metric.within, (belief, prior))
+                theta, steps = belief.mean, []
+            released, num_weighted = self.measure(rng, rows, twins, theta, share)
             steps.append(released)
             if i:
                 belief = wider(belief, prior)
@@ -144,11 +150,13 @@ class NoisyNewton(OneShot):
             theta = belief.mean
         last = steps[-ANSWERING:]
         information = Information.of(last, twins.information(theta))
-        H, local = information.estimate, LocalPrior.of(model, theta)
+        H = information.estimate
+        local = metric.prior_within(LocalPrior.of(model, metric.turn @ theta))
         slopes = [partial(twins.slope, step.theta, information=H) for step in last]
         answer, off = answer_of(rng.proposal, last, slopes, information, belief, local)
-        far = self.far_outcomes(rng, target, answer.normal, twins)
+        far = self.far_outcomes(rng, rows, answer.normal, twins)
         info = Info(True, math.nan, num_weighted / target.num_rows, misfit=off, far=far)
+        answer = metric.answer_outside(answer)
         return State(answer.draw(rng.proposal), answer), info
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
@@ -157,13 +165,13 @@ class NoisyNewton(OneShot):
         return State(answer.draw(rng.proposal), answer), Info(True, math.nan)
 
     def measure(
-        self, rng: Streams, target: Target, twins: Twins, theta: np.ndarray, share: float
+        self, rng: Streams, rows: np.ndarray, twins: Twins, theta: np.ndarray, share: float
     ) -> tuple[Released, int]:
         """`Released` at a share of mu^2, and how many rows have a weight below 1."""
         B, b = twins.bound, twins.ratio
         check_bound(B)
-        sums = twins.sums(theta, rows_of(target))
-        sd = 2 * B * self.noise_of_steps(target.model) / math.sqrt(share)
+        sums = twins.sums(theta, rows)
+        sd = 2 * B * self.noise_of_steps(twins.model) / math.sqrt(share)
         c = b * SQUARES_RATIO
         parts = sums.gradient, b * sums.information, [c * sums.squares]
         noisy, d = rng.add_noise(np.concatenate(parts), 2 * B, sd), len(theta)
@@ -179,17 +187,17 @@ class NoisyNewton(OneShot):
         return self.fit_share if far_outcomes.has_tails(model) else 0.0
 
     def far_outcomes(
-        self, rng: Streams, target: Target, belief: Normal, twins: Twins
+        self, rng: Streams, rows: np.ndarray, belief: Normal, twins: Twins
     ) -> tuple[Far, ...]:
         """Outcomes that are far out at the answer, and how many the model lets one expect there."""
-        model, theta = target.model, belief.mean
+        model, theta = twins.model, belief.mean
         share = self.share_of_fit(model)
         if not share:
             return ()
         noise = self.noise / math.sqrt(share)
-        found = far_outcomes.measured(rng, model, theta, rows_of(target), noise)
+        found = far_outcomes.measured(rng, model, theta, rows, noise)
         expected = twins.far_outcomes(theta, belief)
-        return far_outcomes.compared(expected, found, target.num_rows, noise)
+        return far_outcomes.compared(expected, found, len(rows), noise)
 
     def share_weighted_down(self, target: Target) -> float:
         """Share of the rows that have a weight below 1 at the start; for the owner alone."""
@@ -203,6 +211,19 @@ class NoisyNewton(OneShot):
         if start.shape not in ((), (d,)):
             raise ValueError(f"start: must be a number or a list of {d} numbers, not {start.size}")
         return np.broadcast_to(start, d).copy()
+
+
+def is_linear(model: Model) -> bool:
+    """True if theta has coefficients of covariates alone: then these can be in any metric."""
+    return isinstance(model, CovariateModel) and not model.further_names
+
+
+def metric_of(model: CovariateModel, information: Information) -> Metric:
+    """The metric in which directions of the covariates inform alike, by first steps."""
+    H, r = information.estimate, model.num_responses
+    p = len(H) // r
+    moments = np.einsum("irjr->ij", H.reshape(p, r, p, r)) / r
+    return Metric.found(moments, math.sqrt(information.variance), moments.trace(), r)
 
 
 def rows_of(target: Target) -> np.ndarray:

@@ -1,0 +1,81 @@
+"""A metric of covariates, found from noisy second moments, in which all directions are alike.
+
+A score is bounded by a row's length. In a file's units the covariates of a frequent flag are long
+and those of a rare one say little, and so noise, which is the same in all directions, drowns the
+rare one. With the metric Q, rows have covariates Q x, and coefficients are Q^-1 theta: x . theta is
+the same. Q follows from releases alone.
+"""
+
+import math
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from dpmcmc.samplers.drawn_information import LocalPrior, Mixture, Normal
+
+RIDGE = 4.0  # of noise's standard deviations, on eigenvalues of noisy second moments
+
+
+class Metric:
+    """A metric Q of covariates.
+
+    Parameters
+    ----------
+    matrix : (p, p) array
+        Q, symmetric and positive definite.
+    responses : int
+        Coefficients of a covariate. Theta has those of the first covariate first.
+    """
+
+    def __init__(self, matrix: np.ndarray, responses: int = 1) -> None:
+        self.matrix = matrix
+        self.turn = np.kron(matrix, np.eye(responses))  # of scores; its inverse is that of theta
+
+    @classmethod
+    def found(cls, moments: np.ndarray, sd: float, size: float, responses: int = 1) -> Self:
+        """The metric in which directions are as nearly alike as noisy moments (p, p) can say.
+
+        Parameters
+        ----------
+        moments : (p, p) array
+            Positive definite: E x x' or the information, with noise.
+        sd : float
+            Standard deviation of the noise of an entry.
+        size : float
+            Trace that the moments have in the metric.
+        responses : int
+        """
+        eigenvalues, vectors = np.linalg.eigh(moments)
+        ridge = RIDGE * sd * math.sqrt(len(moments))
+        matrix = vectors / np.sqrt(eigenvalues + ridge) @ vectors.T
+        return cls(matrix * math.sqrt(size / (matrix @ moments @ matrix).trace()), responses)
+
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """That of `turn`."""
+        return np.linalg.inv(self.turn)
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (n, p + 1) of an outcome and covariates, with Q x for x; hostile ones no numbers."""
+        with np.errstate(all="ignore"):
+            return np.column_stack([rows[:, 0], rows[:, 1:] @ self.matrix])
+
+    def within(self, belief: Normal) -> Normal:
+        """A belief of theta as one of Q^-1 theta."""
+        mean, covariance = belief
+        return Normal(self.inverse @ mean, self.inverse @ covariance @ self.inverse)
+
+    def outside(self, belief: Normal) -> Normal:
+        """The inverse of `within`."""
+        mean, covariance = belief
+        return Normal(self.turn @ mean, self.turn @ covariance @ self.turn)
+
+    def prior_within(self, prior: LocalPrior) -> LocalPrior:
+        """A prior of theta as one of Q^-1 theta."""
+        precision = self.turn @ prior.precision @ self.turn
+        return prior._replace(precision=precision, pull=self.turn @ prior.pull)
+
+    def answer_outside(self, answer: Mixture) -> Mixture:
+        """Draws of Q^-1 theta as those of theta."""
+        return Mixture(answer.means @ self.turn, self.turn @ answer.factors)
