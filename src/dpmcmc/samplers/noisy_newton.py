@@ -219,11 +219,15 @@ def is_linear(model: Model) -> bool:
 
 
 def metric_of(model: CovariateModel, information: Information) -> Metric:
-    """The metric in which directions of the covariates inform alike, by first steps."""
+    """The metric in which directions of the covariates inform alike, by first steps.
+
+    Together they inform as much as those of simulated rows, by which B and b were chosen.
+    """
     H, r = information.estimate, model.num_responses
     p = len(H) // r
-    moments = np.einsum("irjr->ij", H.reshape(p, r, p, r)) / r
-    return Metric.found(moments, math.sqrt(information.variance), moments.trace(), r)
+    of_covariates = np.einsum("irjr->ij", H.reshape(p, r, p, r)) / r
+    size = float((information.root**2).sum()) / r
+    return Metric.found(of_covariates, math.sqrt(information.variance), size, r)
 
 
 def rows_of(target: Target) -> np.ndarray:
