@@ -14,7 +14,7 @@ shares would have. H itself is known with noise only; it is drawn given all that
 import math
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -131,15 +131,15 @@ class NoisyNewton(OneShot):
         model = target.model
         chosen = self.chosen(model)
         belief = prior = prior_of(model)
-        theta, steps, rows = self.start_of(model), [], rows_of(target)
-        metric = Metric(np.eye(model.dimension))
+        theta, rows = self.start_of(model), rows_of(target)
+        metric, steps = Metric(np.eye(model.dimension)), list[Released]()
         first, num_weighted = len(chosen.shares) - ANSWERING, 0  # first step of the answer
         for i, share in enumerate(chosen.shares):
             twins = Twins(model if i >= first else locating(model), *chosen[:2])
             if i == first and steps and is_linear(model):
-                metric = metric_of(model, information)
-                rows, belief, prior = metric.rows(rows), *map(metric.within, (belief, prior))
-                theta, steps = belief.mean, []
+                metric = metric_of(model, Information.of(steps, twins.information(theta)))
+                belief, prior = metric.within(belief), metric.within(prior)
+                rows, theta, steps = metric.rows(rows), belief.mean, []
             released, num_weighted = self.measure(rng, rows, twins, theta, share)
             steps.append(released)
             if i:
@@ -213,7 +213,7 @@ class NoisyNewton(OneShot):
         return np.broadcast_to(start, d).copy()
 
 
-def is_linear(model: Model) -> bool:
+def is_linear(model: Model) -> TypeGuard[CovariateModel]:
     """True if theta has coefficients of covariates alone: then these can be in any metric."""
     return isinstance(model, CovariateModel) and not model.further_names
 
