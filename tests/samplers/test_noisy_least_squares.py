@@ -16,6 +16,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.laws import heavy, rare
 from dpmcmc.samplers.clipped_residuals import SENSITIVITY, ClippedResiduals, Design
 from dpmcmc.samplers.error_scale import ErrorScale, Squares
+from dpmcmc.samplers.metric import Metric
 from dpmcmc.samplers.noisy_least_squares import NoisyLeastSquares
 from dpmcmc.samplers.one_shot import does_fit
 
@@ -30,7 +31,7 @@ def regression(n, seed=0, **settings):
 
 def scores_in(metric, bound=0.8, sigma=1.3, spread=0.2):
     rows = np.random.default_rng(1).standard_normal((500, 2))
-    return ClippedResiduals(Design(rows, metric), bound, sigma, spread)
+    return ClippedResiduals(Design(rows, Metric(metric)), bound, sigma, spread)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.03])
@@ -238,7 +239,7 @@ def test_two_steps_are_enough_to_run_and_a_clip_for_less_noise_is_wider():
 def test_spread_after_a_step_is_about_what_beliefs_have():
     """The recursion by which bounds are chosen, beside a release."""
     rng = np.random.default_rng(16)
-    design, n, noise = Design(rng.standard_normal((1024, 3)), np.eye(3)), 20_000, 20.0
+    design, n, noise = Design(rng.standard_normal((1024, 3)), Metric(np.eye(3))), 20_000, 20.0
     scores = ClippedResiduals(design, 1.0, 1.0, 0.04)
     predicted = scores.spread_after(n, noise)
     sd = SENSITIVITY * noise * scores.bound

@@ -21,7 +21,8 @@ import numpy as np
 from scipy.special import chdtri, ndtr
 
 from dpmcmc.likelihoods.information import upper_triangle
-from dpmcmc.samplers.drawn_information import Normal, Slope
+from dpmcmc.samplers.drawn_information import Slope
+from dpmcmc.samplers.metric import Metric
 
 POWER = 4  # of the weight of a long row
 REACH = 0.99  # share of public rows that have the weight 1
@@ -45,13 +46,12 @@ class Design:
     ----------
     rows : (k, p) array
         Covariates, before the metric.
-    metric : (p, p) array
-        Q, symmetric and positive definite.
+    metric : Metric
+        Q.
     """
 
-    def __init__(self, rows: np.ndarray, metric: np.ndarray) -> None:
-        self.metric, self.inverse = metric, np.linalg.inv(metric)
-        self.rows = rows @ metric
+    def __init__(self, rows: np.ndarray, metric: Metric) -> None:
+        self.metric, self.rows = metric, rows @ metric.matrix
         self.lengths = np.sqrt(np.einsum("kp,kp->k", self.rows, self.rows))
         self.size = float((self.lengths**2).mean())  # E l^2
         self.reach = float(np.quantile(self.lengths, REACH))
@@ -61,20 +61,10 @@ class Design:
         """E Q x x' Q, (p, p)."""
         return self.rows.T @ self.rows / len(self.rows)
 
-    def with_moments(self, moments: np.ndarray, metric: np.ndarray) -> Self:
+    def with_moments(self, moments: np.ndarray, metric: Metric) -> Self:
         """Rows of the same shape with other E x x', (p, p), in another metric."""
         turned = np.linalg.solve(np.linalg.cholesky(self.moments), self.rows.T)
         return type(self)((np.linalg.cholesky(moments) @ turned).T, metric)
-
-    def within(self, belief: Normal) -> Normal:
-        """A belief of coefficients theta as one of Q^-1 theta, which Q x multiplies."""
-        mean, covariance = belief
-        return Normal(self.inverse @ mean, self.inverse @ covariance @ self.inverse)
-
-    def outside(self, belief: Normal) -> Normal:
-        """The inverse of `within`."""
-        mean, covariance = belief
-        return Normal(self.metric @ mean, self.metric @ covariance @ self.metric)
 
 
 class ClippedResiduals:
@@ -136,7 +126,7 @@ class ClippedResiduals:
         for first in range(0, len(residuals), ROWS_AT_ONCE):
             part = slice(first, first + ROWS_AT_ONCE)
             with np.errstate(all="ignore"):
-                x = covariates[part] @ self.design.metric
+                x = covariates[part] @ self.design.metric.matrix
                 lengths = np.sqrt(np.einsum("kp,kp->k", x, x))
                 is_fine = (lengths > SHORTEST) & (lengths < LONGEST) & np.isfinite(residuals[part])
             x, lengths, r = x[is_fine], lengths[is_fine], residuals[part][is_fine]
@@ -179,7 +169,7 @@ class ClippedResiduals:
         design = self.design
         c, w = (of(design.lengths)[:, None] for of in (self.clips, self.weights))
         linear = self.slopes(design.lengths, float(spreads.mean()))[:, None]
-        ways = np.random.default_rng(5).standard_normal((len(spreads), len(design.metric)))
+        ways = np.random.default_rng(5).standard_normal((len(spreads), design.rows.shape[1]))
         squares = np.einsum("ki,ij,kj->k", ways, design.moments, ways)
         ways = design.rows @ (ways * np.sqrt(spreads * design.size / squares)[:, None]).T
         off = w * clipped_mean(ways, self.sigma, c) - linear * ways
@@ -191,7 +181,7 @@ class ClippedResiduals:
         The slope stays M, which rests on counts of residuals. One that follows what is believed
         after a step gives intervals that are too short where covariates are correlated.
         """
-        released, p = self.mean_slope(self.spread), len(self.design.metric)
+        released, p = self.mean_slope(self.spread), self.design.rows.shape[1]
         return Slope(1.0, num_rows * self.rest(spreads) * p / (released**2 * self.design.size))
 
     def spread_after(self, num_rows: int, noise: float) -> float:
@@ -203,7 +193,7 @@ class ClippedResiduals:
         noise : float
             Standard deviation of the noise over the sensitivity.
         """
-        n, p = num_rows, len(self.design.metric)
+        n, p = num_rows, self.design.rows.shape[1]
         of_entry = self.design.size / p
         sd = self.bound * SENSITIVITY * noise
         of_information = min((sd / self.ratio) ** 2, (n * of_entry) ** 2)

@@ -50,6 +50,7 @@ from dpmcmc.samplers.error_scale import (
     squares_of,
 )
 from dpmcmc.samplers.far_outcomes import Far
+from dpmcmc.samplers.metric import Metric
 from dpmcmc.samplers.newton_settings import with_rows
 from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
@@ -62,7 +63,6 @@ SHARES = [0.02, 0.03, 0.05, 0.1, 0.3, 0.5]
 COUNTS_SHARE = 0.05  # of the mu^2 of a step, for counts of residuals
 SCALE_SHARE = 0.08  # of all, for the standard deviation of errors in the end
 PUBLIC_ROWS = 1024
-RIDGE = 4.0  # of noise's standard deviations, on eigenvalues of noisy second moments
 
 
 class Step(NamedTuple):
@@ -166,7 +166,7 @@ class NoisyLeastSquares(OneShot):
             location = 0.0 if is_located else counts.location
             is_located |= counts.are_precise
             residuals, belief = residuals - location, moved(belief, location)
-            belief = design.within(wider(belief, prior) if i else belief)
+            belief = design.metric.within(wider(belief, prior) if i else belief)
             squares = squares_of(belief, belief.mean, design.moments)
             before, by_counts = scale, counts.log_likelihood(location)
             scale = before.given(by_counts, squares)
@@ -184,15 +184,16 @@ class NoisyLeastSquares(OneShot):
             released = [one.released for one in (steps if i > first else [step])]
             information = Information.of(released, step.expected, math.inf)
             slope = partial(step.slope, information=information.estimate)
-            belief = design.outside(belief_after(found, belief, information, 1.0, slope))
-        precision = design.metric @ design.metric / model.prior_variance
-        local = LocalPrior(precision, np.zeros(p), 1.0)
+            belief = belief_after(found, belief, information, 1.0, slope)
+            belief = design.metric.outside(belief)
+        local = LocalPrior(np.eye(p) / model.prior_variance, np.zeros(p), 1.0)
+        local = design.metric.prior_within(local)
         slopes = [partial(step.slope, information=information.estimate) for step in steps]
-        belief = design.within(belief)
+        belief = design.metric.within(belief)
         answer, off = answer_of(rng.proposal, released, slopes, information, belief, local)
         belief = answer.normal
         squares = squares_of(belief, belief.mean, design.moments)
-        theta = design.outside(belief).mean
+        theta = design.metric.outside(belief).mean
         noise, sigma = self.noise / math.sqrt(SCALE_SHARE), math.exp(scale.mean)
         clipped = Squares.of(rng, residuals_of(target.data, theta), sigma, noise)
         scale = clipped.error_scale(scale.wider(), squares)
@@ -279,7 +280,7 @@ def public_design(model: LinearRegression) -> Design:
     """Simulated rows of a model."""
     small = with_rows(model, PUBLIC_ROWS)
     rows = small.simulate(np.random.default_rng(3), np.zeros(model.dimension))
-    return Design(rows[:, 1:], np.eye(model.dimension - 1))
+    return Design(rows[:, 1:], Metric(np.eye(model.dimension - 1)))
 
 
 def residuals_of(rows: np.ndarray, theta: np.ndarray) -> np.ndarray:
@@ -298,18 +299,15 @@ def whitened(design: Design, steps: list[Step]) -> Design:
     n, released = steps[-1].num_rows, [step.released for step in steps]
     moments = Information.of(released, steps[-1].expected).estimate / n
     noise = 1 / math.sqrt(sum(one.information_sd**-2 for one in released)) / n
-    eigenvalues, vectors = np.linalg.eigh(moments)
-    ridge = RIDGE * noise * math.sqrt(len(moments))
-    metric = vectors / np.sqrt(eigenvalues + ridge) @ vectors.T
-    metric *= math.sqrt(moments.trace() / (metric @ moments @ metric).trace())
-    return design.with_moments(moments, metric)
+    return design.with_moments(moments, Metric.found(moments, noise, moments.trace()))
 
 
 def with_scale(design: Design, answer: Mixture, scale: ErrorScale) -> Mixture:
     """The answer out of the metric, with ln sigma as last component."""
+    answer = design.metric.answer_outside(answer)
     k, p = answer.means.shape
-    means = np.column_stack([answer.means @ design.metric, np.full(k, scale.mean)])
+    means = np.column_stack([answer.means, np.full(k, scale.mean)])
     factors = np.zeros((k, p + 1, p + 1))
-    factors[:, :p, :p] = design.metric @ answer.factors
+    factors[:, :p, :p] = answer.factors
     factors[:, p, p] = math.sqrt(scale.variance)
     return Mixture(means, factors)
