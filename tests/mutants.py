@@ -463,8 +463,8 @@ MUTANTS = [
     Mutant(
         "noisy Newton: scores of the last steps level off",
         "dpmcmc/samplers/noisy_newton.py",
-        "Twins(model if is_last else locating(model), *chosen[:2])",
-        "Twins(locating(model), *chosen[:2])",
+        "Twins(model, B, b) if i >= first",
+        "Twins(locating(model), B, b) if i >= first",
         "samplers/test_noisy_newton.py",
     ),
     Mutant(
@@ -473,6 +473,20 @@ MUTANTS = [
         "key=lambda one: (one[1], -one[0])",
         "key=lambda one: (-one[1], -one[0])",
         "samplers/test_noisy_newton.py",
+    ),
+    Mutant(
+        "noisy Newton: rare covariates are not looked at more closely",
+        "dpmcmc/samplers/noisy_newton.py",
+        "if i == first and steps and is_linear(model):",
+        "if i == first and steps and False:",
+        "samplers/test_noisy_newton.py",
+    ),
+    Mutant(
+        "noisy Newton: in the metric the prior is that of coefficients outside",
+        "dpmcmc/samplers/metric.py",
+        "return prior._replace(precision=precision, pull=self.turn @ prior.pull)",
+        "return prior",
+        "samplers/test_metric.py",
     ),
     Mutant(
         "far outcomes: a row that counts at two levels moves the counts by one",

@@ -1,9 +1,9 @@
 """A metric of covariates, found from noisy second moments, in which all directions are alike.
 
-A score is bounded by a row's length. In a file's units the covariates of a frequent flag are long
-and those of a rare one say little, and so noise, which is the same in all directions, drowns the
-rare one. With the metric Q, rows have covariates Q x, and coefficients are Q^-1 theta: x . theta is
-the same. Q follows from releases alone.
+Scores are bounded by their length, and noise is the same in all directions. So it drowns those in
+which covariates say little: rare flags in a file's units, and differences of related columns. With
+the metric Q, rows have covariates Q x and coefficients are Q^-1 theta, and x . theta stays. Q is
+computed from what was released.
 """
 
 import math

@@ -31,7 +31,7 @@ SHARES = [0.1, 0.3, 0.6], [0.06, 0.12, 0.3, 0.52], [0.03, 0.06, 0.11, 0.3, 0.5]
 LOCATING = [0.01, 0.01, 0.01]  # shares of further first steps of models with `locating`
 NEARER = 0.3  # way that a step leaves at least, of the way before it, as scores are not linear
 RATIO_SD = 0.02  # of a slope's ratio, by as many rows as are simulated for it
-NEAR = 0.02  # of the least width: bounds that are as good; twice that for ratios
+NEAR = 0.02  # of the least width: settings that are as good
 FAR = 1e9  # a bound and a ratio at which nothing has a weight
 
 
@@ -173,10 +173,8 @@ def best_settings(
 
     Widths are those that the steps' own recursion predicts, over the exact posterior's. Of settings
     that are nearly as good as the best, those with the largest B are taken: then fewest rows have a
-    weight, and rows that do not follow the model bias the answer least. With that B, b is the
-    largest that is nearly as good: real covariates are unlike those of twins, and need a metric,
-    which comes from the information. A model without bounded scores of its own gets a B at which
-    no gradient of a twin is cut.
+    weight, and rows that do not follow the model bias the answer least. A model without bounded
+    scores of its own gets a B at which no gradient of a twin is cut.
 
     Parameters
     ----------
@@ -236,10 +234,8 @@ def best_settings(
             "gradient_clip_bound: must be given, as simulated rows of "
             f"{type(model).__name__} have gradients that are too long"
         )
-    least = min(width for width, *_ in tried)
-    B = max(B for width, B, *_ in tried if width <= (1 + NEAR) * least)
-    near = [one for one in tried if one[0] <= (1 + 2 * NEAR) * least and one[1] == B]
-    _, _, b, some = max(near, key=lambda one: (one[2], -one[0]))
+    near = (1 + NEAR) * min(width for width, *_ in tried)
+    _, B, b, some = max((one for one in tried if one[0] <= near), key=lambda one: (one[1], -one[0]))
     return B, b, some
 
 

@@ -9,6 +9,10 @@ H (theta - theta_k) + e, where e is the sampling error of the rows, of covarianc
 steps have the same e. So the last two together have little more noise than one release of both
 shares would have. H itself is known with noise only; it is drawn given all that was released, as
 `dpmcmc.samplers.drawn_information` says, so that intervals are honest where rows are few.
+
+Noise is the same in all directions, and in a file's units some covariates say much less than
+others: rare flags, and the differences of related ones. So where covariates have coefficients, the
+last two steps have them in the metric that the information of the first ones gives.
 """
 
 import math
@@ -43,6 +47,7 @@ from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise, Number, Numbers, Part, Positive, Shares
 
 ANSWERING = 2  # last steps whose releases the answer is of
+METRIC_RATIO = 4.0  # times b, in the steps before these: they find the metric
 
 
 class Chosen(NamedTuple):
@@ -72,7 +77,8 @@ class NoisyNewton(OneShot):
         the rows say; and many weights bias the answer where rows do not follow the model.
     information_ratio : float, optional
         b: slopes are released in units of 1 / b. The larger it is, the more exactly the
-        information is known, and the smaller are the weights.
+        information is known, and the smaller are the weights. Steps that find a metric have four
+        times b: their weights do not move the answer.
     shares : list of float, optional
         Share of each step of the mu^2 that the steps have; they add up to 1. Three to five, which
         grow, do best. A model with `locating` has three cheap ones before them by default, and
@@ -129,13 +135,14 @@ class NoisyNewton(OneShot):
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Newton steps, each from what was released before; then the answer of the last two."""
         model = target.model
-        chosen = self.chosen(model)
+        B, b, shares = self.chosen(model)
+        sharper = METRIC_RATIO if is_linear(model) else 1.0
         belief = prior = prior_of(model)
         theta, rows = self.start_of(model), rows_of(target)
         metric, steps = Metric(np.eye(model.dimension)), list[Released]()
-        first, num_weighted = len(chosen.shares) - ANSWERING, 0  # first step of the answer
-        for i, share in enumerate(chosen.shares):
-            twins = Twins(model if i >= first else locating(model), *chosen[:2])
+        first, num_weighted = len(shares) - ANSWERING, 0  # first step of the answer
+        for i, share in enumerate(shares):
+            twins = Twins(model, B, b) if i >= first else Twins(locating(model), B, b * sharper)
             if i == first and steps and is_linear(model):
                 metric = metric_of(model, Information.of(steps, twins.information(theta)))
                 belief, prior = metric.within(belief), metric.within(prior)
