@@ -28,7 +28,7 @@ def pytest_addoption(parser):
 
 
 # Fixtures that one worker makes for all, those that take longest first.
-SHARED = ["tree", "published", "own_study", "site", "tiny"]
+SHARED = ["tree", "published", "own_study", "site", "tiny", "native"]
 
 
 def pytest_collection_modifyitems(items):
