@@ -1,6 +1,7 @@
 import fcntl
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 import dpmcmc.pinned  # noqa: F401 before NumPy: it chooses machine code, and one thread
@@ -14,8 +15,12 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
+from dpmcmc.samplers.barker_correction import fit_correction
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+fitted_correction = cache(fit_correction)  # once for all tests: it takes a second
 
 
 def pytest_addoption(parser):
@@ -23,7 +28,7 @@ def pytest_addoption(parser):
 
 
 # Fixtures that one worker makes for all, those that take longest first.
-SHARED = ["tree", "published", "own_study", "site", "tiny"]
+SHARED = ["tree", "published", "own_study", "site", "tiny", "native"]
 
 
 def pytest_collection_modifyitems(items):

@@ -477,7 +477,7 @@ MUTANTS = [
     Mutant(
         "noisy Newton: rare covariates are not looked at more closely",
         "dpmcmc/samplers/noisy_newton.py",
-        "if i == first and steps and is_linear(model):",
+        "if i == first and steps and can_turn(model):",
         "if i == first and steps and False:",
         "samplers/test_noisy_newton.py",
     ),

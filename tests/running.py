@@ -17,9 +17,10 @@ PARTS = ["Snakefile", "config.yaml", "studies", "workflow", "profiles", "src", "
 
 
 def copy_tree(directory):
+    """Copy what the workflow needs, with compiled code: times of files are kept, so it is valid."""
     for part in PARTS:
         if (ROOT / part).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            ignored = shutil.ignore_patterns("*.egg-info", "*.pyc.*")  # the latter are half written
             shutil.copytree(ROOT / part, directory / part, ignore=ignored)
         else:
             shutil.copy(ROOT / part, directory / part)

@@ -181,7 +181,7 @@ def test_the_library_imports_nothing_of_studies_nor_what_only_they_need():
     assert not wrong
 
 
-HEAVY = ["pandas", "scipy.stats", "matplotlib", "jax", "numba"]
+HEAVY = ["pandas", "scipy.stats", "scipy.optimize", "matplotlib", "jax", "numba"]
 SCRIPT = """
 import json, sys
 from importlib import import_module
@@ -220,6 +220,10 @@ def test_every_sampler_and_model_of_the_package_is_as_light(allowed):
     modules = {module for kind in registry.KINDS for module in registry.names(kind).values()}
     assert len(modules) > 10
     assert brought_by(modules) == allowed
+
+
+def test_the_process_that_reads_the_data_of_a_release_starts_as_light(allowed):
+    assert brought_by({"dpmcmc.release.data_process"}) == allowed
 
 
 def test_the_schema_of_claims_is_read_at_each_start_of_the_workflow(allowed):

@@ -5,15 +5,14 @@ import functools
 import numpy as np
 import pytest
 import yaml
-from conftest import ROOT, chosen
+from conftest import ROOT, chosen, fitted_correction
 
 from dpmcmc import registry
 from dpmcmc.evaluation.audit import OUTLIER, audit, bound_by, cases, epsilon_bound, mu_bound
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.samplers.barker_correction import fit_correction
 
 DELTA = 0.01
-CASES = cases(correction=fit_correction())
+CASES = cases(correction=fitted_correction())
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import chosen, mechanism_of
+from conftest import chosen, fitted_correction, mechanism_of
 from test_samplers import streams
 
 from dpmcmc.accounting import certified, gaussian
@@ -15,7 +15,6 @@ from dpmcmc.accounting.certified import base_curve, gaussian_curve
 from dpmcmc.accounting.search import max_iterations
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import batch_variance_factor
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
@@ -27,7 +26,7 @@ from dpmcmc.samplers.streams import Streams
 
 @pytest.fixture(scope="module")
 def correction():
-    return fit_correction()
+    return fitted_correction()
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 6])

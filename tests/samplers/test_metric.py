@@ -1,12 +1,15 @@
 """A metric of covariates, in which all directions are alike."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from row_models import PlainLogisticRows
 
+import dpmcmc
 from dpmcmc.samplers.drawn_information import LocalPrior, Mixture, Normal
-from dpmcmc.samplers.metric import RIDGE, Metric
+from dpmcmc.samplers.metric import RIDGE, Metric, can_turn
 
 MOMENTS = np.array([[1.0, 0.3, 0.1], [0.3, 0.5, 0.0], [0.1, 0.0, 0.02]])
 
@@ -49,3 +52,32 @@ def test_a_belief_a_prior_and_an_answer_are_the_same_outside_as_within():
     answer = Mixture(inside.mean[None], np.linalg.cholesky(inside.covariance)[None])
     for one, other in zip(metric.answer_outside(answer).normal, belief, strict=True):
         assert one == pytest.approx(other)
+
+
+@dataclass(frozen=True)
+class Bent(dpmcmc.LogisticRegression):
+    """It makes something else of its covariates."""
+
+    def bounded_scores(self, theta, rows, bound, ratio):
+        rows = np.column_stack([rows[:, 0], np.tanh(rows[:, 1:])])
+        return super().bounded_scores(theta, rows, bound, ratio)
+
+
+@dataclass(frozen=True)
+class Exposed(dpmcmc.PoissonRegression):
+    """It has a further column."""
+
+    @property
+    def row_length(self):
+        return 2 + self.num_covariates
+
+
+def test_a_metric_is_for_models_of_coefficients_alone():
+    several = dpmcmc.SoftmaxRegression(
+        50, 1.0, outcome="y", covariates=["a", "b"], labels=[0.0, 1.0, 2.0], intercept=True
+    )
+    kinds = dpmcmc.LogisticRegression, dpmcmc.RobustRegression, dpmcmc.PoissonRegression
+    for model in [*(kind(4, 50, 1.0, intercept=True) for kind in kinds), several]:
+        assert can_turn(model) and can_turn(getattr(model, "locating", model))
+    for kind in (dpmcmc.LinearRegression, PlainLogisticRows, Bent, Exposed):
+        assert not can_turn(kind(4, 50, 1.0))

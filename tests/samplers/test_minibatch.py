@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from conftest import chosen, mechanism_of
+from conftest import chosen, fitted_correction, mechanism_of
 from scipy import stats
 from test_samplers import drift, record_tests, streams
 
@@ -27,7 +27,7 @@ from dpmcmc.samplers.moves import GaussianWalk, GuidedWalk, Move
 
 @pytest.fixture(scope="module")
 def correction():
-    return fit_correction()
+    return fitted_correction()
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from conftest import fitted_correction
 
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.banana import Banana
 from dpmcmc.models.circle import Circle
 from dpmcmc.models.gaussian import Gaussian
-from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
 from dpmcmc.samplers.dp_hmc import DPHMC
@@ -23,7 +23,7 @@ def streams(seed):
     return Streams(*map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3)))
 
 
-CORRECTION = fit_correction()
+CORRECTION = fitted_correction()
 STEPS = [1e-300, 1e-160, *10.0 ** np.arange(-10, 11, 2), 1e50, 1e100, 1e154, 1e200, 1e300]
 CLIPS = [1e-10, 1e-3, 1.0, 1e10, 1e200]
 MODELS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, once
 from running import environment
 
 from dpmcmc import machine
@@ -110,8 +110,8 @@ def arguments_of(study, top):
         yield arguments
 
 
-def made(study, top, *emulator, forced=None):
-    """Contents of all files that the jobs make in a directory, but for what they took.
+def run_jobs(study, top, *emulator, forced=None):
+    """Run the jobs in a directory.
 
     Each job is a process of its own, as under Snakemake; in the cases that are compared with that,
     with an emulator or with what a shell forces, all are one.
@@ -126,6 +126,10 @@ def made(study, top, *emulator, forced=None):
             command, env=variables, input=text, capture_output=True, text=True, check=False
         )
         assert result.returncode == 0, result.stderr[-2000:]
+
+
+def made(top):
+    """Contents of all files that the jobs have made in a directory, but for what they took."""
     found = {}
     for path in sorted(top.rglob("*")):
         name = path.relative_to(top).as_posix()
@@ -139,7 +143,7 @@ def made(study, top, *emulator, forced=None):
 
 @pytest.fixture(scope="module")
 def native(study, tmp_path_factory):
-    return made(study, tmp_path_factory.mktemp("native"))
+    return made(once(tmp_path_factory, "native", lambda top: run_jobs(study, top)))
 
 
 @needs_level
@@ -149,12 +153,14 @@ def native(study, tmp_path_factory):
 )
 def test_jobs_on_another_processor_give_the_same_bytes(study, native, tmp_path, processor):
     """As far as the emulation reaches, which is AVX2: vendor, family and caches differ."""
-    assert made(study, tmp_path, QEMU, "-cpu", processor) == native
+    run_jobs(study, tmp_path, QEMU, "-cpu", processor)
+    assert made(tmp_path) == native
 
 
 @needs_level
 def test_what_a_shell_forces_on_libraries_changes_nothing(study, native, tmp_path):
-    assert made(study, tmp_path, forced=FORCED) == native
+    run_jobs(study, tmp_path, forced=FORCED)
+    assert made(tmp_path) == native
 
 
 SUM = (

@@ -22,8 +22,9 @@ from dpmcmc.release.launcher import run_data_process
 from dpmcmc.release.libraries import OF_NUMBERS, require_installed
 from dpmcmc.release.lines import fsync_folder, printable, today
 from dpmcmc.release.options import joined, ledger_parser, rehearsal_parser, release_parser
-from dpmcmc.release.plan import plan, require_libraries, sampler_of, with_noise
+from dpmcmc.release.plan import plan, require_libraries, sampler_of
 from dpmcmc.release.reading import data_of, read_part
+from dpmcmc.release.running import with_noise
 
 # Exit statuses: nothing is spent; something is, or may be; a release is published and not noted.
 REFUSED, SPENT, PUBLISHED = 1, 3, 4

@@ -37,12 +37,12 @@ from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.in_blocks import in_blocks, own_functions
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.release.beside_others import is_same, said
-from dpmcmc.release.ledger import fingerprint
 from dpmcmc.release.libraries import OF_NOISE, OF_NUMBERS, require_installed
+from dpmcmc.release.lines import fingerprint
 from dpmcmc.release.noise import require_noise
-from dpmcmc.release.plan import message_of, with_noise
 from dpmcmc.release.replay import NotedSecretStreams, is_function_of_releases, planned_chain
 from dpmcmc.release.rows import RowByRow, in_file_order
+from dpmcmc.release.running import message_of, with_noise
 from dpmcmc.release.streams import Allowance, SecretStreams
 
 PACKAGE = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmcmc.release.data_process import CHANGED, SAME
-from dpmcmc.release.plan import MOST_LETTERS
+from dpmcmc.release.running import MOST_LETTERS
 from dpmcmc.samplers.far_outcomes import Far
 
 # Of variables that let OpenDP, or the OpenSSL in it, load other code in place of what draws noise.

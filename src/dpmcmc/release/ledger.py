@@ -20,8 +20,6 @@ A ledger needs appending, `fsync` and `flock` of its file system, and no more.
 """
 
 import fcntl
-import hashlib
-import hmac
 import json
 import os
 import secrets
@@ -32,7 +30,7 @@ from typing import NamedTuple
 from dpmcmc.data_files import READERS
 from dpmcmc.files import JobError
 from dpmcmc.release.budget import Budget
-from dpmcmc.release.lines import append, checked, locked, sealed, today, writing
+from dpmcmc.release.lines import append, checked, fingerprint, locked, sealed, today, writing
 from dpmcmc.release.streams import SLACK
 
 FORMAT = 1
@@ -218,11 +216,6 @@ def require_readable(data):
     """Raise a JobError unless a path is that of a file, which is not opened."""
     if not (os.path.isfile(data) and os.access(data, os.R_OK)):
         raise JobError(f"data: must be a file that can be read, not {data}")
-
-
-def fingerprint(contents, salt):
-    """HMAC-SHA256 of bytes."""
-    return hmac.new(bytes.fromhex(salt), contents, hashlib.sha256).hexdigest()
 
 
 def read(data):

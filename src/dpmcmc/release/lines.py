@@ -7,6 +7,7 @@ damaged, and nothing is known of what it had.
 import errno
 import fcntl
 import hashlib
+import hmac
 import json
 import os
 import shlex
@@ -18,6 +19,11 @@ from datetime import date
 from dpmcmc.files import JobError
 
 BEGINNING = b'{"kind": "budget", "format": '  # of each ledger
+
+
+def fingerprint(contents, salt):
+    """HMAC-SHA256 of bytes."""
+    return hmac.new(bytes.fromhex(salt), contents, hashlib.sha256).hexdigest()
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator
-from dpmcmc.release.plan import sampler_of, start_position
+from dpmcmc.release.plan import sampler_of
 from dpmcmc.release.replay import NotedStreams, Replayed
+from dpmcmc.release.running import start_position
 from dpmcmc.samplers.chain import run_chain
 
 ROWS = 2000  # of the twin that a model is checked on; `prepare` sees as many as are declared

@@ -13,7 +13,6 @@ from dpmcmc.release.ledger import (
     FORMAT,
     RELATION,
     budget_of,
-    fingerprint,
     opened_to_write,
     path_of,
     require_readable,
@@ -22,6 +21,7 @@ from dpmcmc.release.ledger import (
 from dpmcmc.release.lines import (
     append,
     aside,
+    fingerprint,
     fsync_folder,
     has_no_line,
     locked,

@@ -20,6 +20,7 @@ from dpmcmc.files import JobError
 from dpmcmc.models.model import Model
 from dpmcmc.release.budget import DELTA_RESERVE, RESERVE
 from dpmcmc.release.reading import ACCOUNTANT, Part
+from dpmcmc.release.running import message_of, with_noise
 from dpmcmc.release.streams import SLACK, Allowance
 
 DRAWS = 4000  # that are written of a chain, at most
@@ -28,7 +29,6 @@ MOST_NUMBERS = 10**7  # so are all that are written
 DELTA0_SHARE = 0.1  # of delta: what a method on batches takes of it
 VARIANCE_ROUNDING = 1e-9  # of the variance of a batch, as it is computed
 ALIKE = 1.01  # noise variances, in the list of what is released
-MOST_LETTERS = 200  # of what an exception says
 STATED_SLACK = 1e-4  # of an epsilon: by so much the stated one may exceed the one that is spent
 
 
@@ -102,38 +102,6 @@ class Plan(NamedTuple):
 def sampler_of(part):
     """The sampler of a part."""
     return registry.build(part.algorithm.spec(part.settings))
-
-
-def with_noise(sampler, scale):
-    """The sampler with the noise of its preparation, if the budget decides it."""
-    return sampler if scale is None else sampler.with_preparation_noise(scale)
-
-
-def start_position(start, model, rng):
-    """Position at which a chain of a plan starts, (d,); None where it is prepared.
-
-    Parameters
-    ----------
-    start : str or list of float
-        "prior" for a draw by the generator, "preparation", or a position.
-    model : Model
-    rng : numpy.random.Generator
-    """
-    if start == "preparation":
-        return None
-    return model.sample_prior(rng) if start == "prior" else start
-
-
-def message_of(error):
-    """Text of an exception, in a line; not where rows may be in it."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, Model):
-        name = type(error.obj).__name__
-        return f"needs a model with {error.name}, which {name} does not have"
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # of a class of one's own
-        text = ""
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
 
 
 def chosen_settings(sampler, part):

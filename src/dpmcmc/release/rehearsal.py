@@ -24,7 +24,7 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.model import Model, laws_of
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
-from dpmcmc.release.plan import start_position
+from dpmcmc.release.running import start_position
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.one_shot import does_fit
 

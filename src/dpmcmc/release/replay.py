@@ -16,8 +16,8 @@ from dpmcmc.evaluation.recording import own
 from dpmcmc.models.in_blocks import in_blocks
 from dpmcmc.new_processes import Raised, called
 from dpmcmc.precomputed import with_precomputed
-from dpmcmc.release.plan import start_position, with_noise
 from dpmcmc.release.rows import RowByRow
+from dpmcmc.release.running import start_position, with_noise
 from dpmcmc.release.streams import SecretStreams, secret_generator
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.streams import Streams

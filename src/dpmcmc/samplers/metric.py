@@ -8,12 +8,17 @@ computed from what was released.
 
 import math
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeGuard
 
 import numpy as np
 
+from dpmcmc.likelihoods.bounded_scores import bounded_sums
+from dpmcmc.models.covariates import CovariateModel
+from dpmcmc.models.model import Model
 from dpmcmc.samplers.drawn_information import LocalPrior, Mixture, Normal
+from dpmcmc.samplers.newton_settings import FAR, with_rows
 
+ROWS_TRIED = 16
 RIDGE = 4.0  # of noise's standard deviations, on eigenvalues of noisy second moments
 
 
@@ -79,3 +84,23 @@ class Metric:
     def answer_outside(self, answer: Mixture) -> Mixture:
         """Draws of Q^-1 theta as those of theta."""
         return Mixture(answer.means @ self.turn, self.turn @ answer.factors)
+
+
+def can_turn(model: Model) -> TypeGuard[CovariateModel]:
+    """Whether scores are the same in any metric, which simulated rows tell.
+
+    They are where theta has coefficients of the covariates, and nothing else is made of these. A
+    class of one's own may have further columns, or bend its covariates.
+    """
+    if not isinstance(model, CovariateModel) or model.further_names:
+        return False
+    r, rng = model.num_responses, np.random.default_rng(6)
+    p = model.dimension // r
+    if model.row_length != 1 + p:
+        return False
+    theta, factor = rng.standard_normal(p * r) / math.sqrt(p), rng.standard_normal((p, 2 * p))
+    rows = with_rows(model, ROWS_TRIED).simulate(rng, theta)
+    metric = Metric(factor @ factor.T / p, r)
+    here = bounded_sums(model, theta, rows, FAR, 1 / FAR)
+    there = bounded_sums(model, metric.inverse @ theta, metric.rows(rows), FAR, 1 / FAR)
+    return np.allclose(there.gradient, metric.turn @ here.gradient, rtol=1e-6, atol=1e-6)

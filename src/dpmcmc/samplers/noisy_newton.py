@@ -18,7 +18,7 @@ last two steps have them in the metric that the information of the first ones gi
 import math
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from dpmcmc.samplers.drawn_information import (
     wider,
 )
 from dpmcmc.samplers.far_outcomes import Far
-from dpmcmc.samplers.metric import Metric
+from dpmcmc.samplers.metric import Metric, can_turn
 from dpmcmc.samplers.newton_settings import Twins, best_settings, locating, prior_of
 from dpmcmc.samplers.one_shot import OneShot, check_shares
 from dpmcmc.samplers.sampler import Info, State
@@ -136,14 +136,14 @@ class NoisyNewton(OneShot):
         """Newton steps, each from what was released before; then the answer of the last two."""
         model = target.model
         B, b, shares = self.chosen(model)
-        sharper = METRIC_RATIO if is_linear(model) else 1.0
+        sharper = METRIC_RATIO if can_turn(model) else 1.0
         belief = prior = prior_of(model)
         theta, rows = self.start_of(model), rows_of(target)
         metric, steps = Metric(np.eye(model.dimension)), list[Released]()
         first, num_weighted = len(shares) - ANSWERING, 0  # first step of the answer
         for i, share in enumerate(shares):
             twins = Twins(model, B, b) if i >= first else Twins(locating(model), B, b * sharper)
-            if i == first and steps and is_linear(model):
+            if i == first and steps and can_turn(model):
                 metric = metric_of(model, Information.of(steps, twins.information(theta)))
                 belief, prior = metric.within(belief), metric.within(prior)
                 rows, theta, steps = metric.rows(rows), belief.mean, []
@@ -218,11 +218,6 @@ class NoisyNewton(OneShot):
         if start.shape not in ((), (d,)):
             raise ValueError(f"start: must be a number or a list of {d} numbers, not {start.size}")
         return np.broadcast_to(start, d).copy()
-
-
-def is_linear(model: Model) -> TypeGuard[CovariateModel]:
-    """True if theta has coefficients of covariates alone: then these can be in any metric."""
-    return isinstance(model, CovariateModel) and not model.further_names
 
 
 def metric_of(model: CovariateModel, information: Information) -> Metric:

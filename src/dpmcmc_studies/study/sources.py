@@ -9,7 +9,7 @@ import sys
 import tokenize
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 import dpmcmc
@@ -185,14 +185,22 @@ def parsed(cell):
         return ast.parse(TransformerManager().transform_cell(cell))
 
 
-distributions = cache(packages_distributions)  # by the modules that they bring
-
-
 @cache
 def version_of(module):
     """Names and versions of the distributions that a module comes with; None without any."""
     try:
         return f"{module} {version(module)}"
     except PackageNotFoundError:  # of another name than its module
-        names = distributions().get(module, [])
-        return " ".join(f"{name} {version(name)}" for name in names) or None
+        found = [each for each in distributions() if brings(each, module)]
+        return " ".join(f"{each.metadata['Name']} {each.version}" for each in found) or None
+
+
+def brings(distribution, module):
+    """True if a distribution has a module: it says so, or has its files.
+
+    As in `importlib.metadata.packages_distributions`, which reads the files of all of them.
+    """
+    if named := (distribution.read_text("top_level.txt") or "").split():
+        return module in named
+    files = distribution.read_text("RECORD") or ""
+    return bool(re.search(rf"^{re.escape(module)}(/.*)?\.py,", files, re.MULTILINE))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import ROOT, chosen
+from conftest import ROOT, chosen, fitted_correction
 
 from dpmcmc import registry
 from dpmcmc.accounting.mechanisms import GaussianMechanism, SubsampledGaussianMechanism
@@ -23,7 +23,6 @@ from dpmcmc.evaluation.checking.traces import banana, same, streams
 from dpmcmc.evaluation.recording import RecordedStreams
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.samplers.auto_one_shot import AutoOneShot
-from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.chain import accepts, ratio_bound
 from dpmcmc.samplers.dp_barker import DPBarker, FullDataDPBarker
@@ -50,7 +49,7 @@ from dpmcmc.samplers.subsampled_hmc import SubsampledHMC
 from dpmcmc.settings import Noise, Positive
 
 WALK = GaussianWalk(0.15)
-CORRECTION = fit_correction()
+CORRECTION = fitted_correction()
 OURS = [
     DPPenalty(WALK, 0.1, 2),
     DPPenalty(GuidedWalk([0.2, 0.2, 0.2]), 0.1, 2),

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import chosen
+from conftest import chosen, fitted_correction
 from test_check_samplers import Right
 from wrong_models import (
     Centred,
@@ -28,7 +28,6 @@ from dpmcmc.evaluation.checking import models
 from dpmcmc.evaluation.checking.findings import find_all
 from dpmcmc.evaluation.checking.models import check_model
 from dpmcmc.evaluation.checking.samplers import OF_PRIVATE, Checked, for_any_dimension
-from dpmcmc.samplers.barker_correction import fit_correction
 from dpmcmc.samplers.batch_ratios import batch_log_ratio
 from dpmcmc.samplers.batches import draw_batch
 from dpmcmc.samplers.chain import accepts
@@ -337,7 +336,7 @@ class ReadsTheCounts(NoisyStatistics):
 OF_SAMPLERS = [
     (TemperedAtHalf(), RATIO),
     (PowerInTheNoise(), COST),
-    (BarkerWithoutPower(WALK, 0.05, fit_correction()), COST),
+    (BarkerWithoutPower(WALK, 0.05, fitted_correction()), COST),
     (WithoutScale(0.006, 50, 1), RATIO),
     (TrajectoryWithoutScale(0.01, 2, 50, 5.0, gradient_clip_bound=1, step_size_decay=0), RATIO),
     (PartOfTheVariance(WALK, 1.5, 50, 1), RATIO),

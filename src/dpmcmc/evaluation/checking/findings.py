@@ -8,10 +8,10 @@ import math
 import sysconfig
 import traceback
 from pathlib import Path
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 LIBRARIES = [Path(__file__).parents[2]]
 LIBRARIES += [Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib")]
@@ -122,7 +122,7 @@ def z_scores(values, floor=0.0):
 def near_zero(z, remark=""):
     """Outcome of z-scores that should be Normal(0, 1), of all of them together (Bonferroni)."""
     largest = np.abs(z).max()
-    allowed = -ndtri(FALSE_ALARM / 2 / np.size(z))
+    allowed = -NormalDist().inv_cdf(FALSE_ALARM / 2 / np.size(z))
     return Outcome(
         f"|z| = {largest:.1f}{remark}", f"|z| <= {allowed:.1f}", bool(largest <= allowed)
     )
