@@ -24,10 +24,8 @@ MODELS = {
     "Poisson": (dpmcmc.PoissonRegression, 0.1),
 }
 CELLS = [
-    (model, covariates, n, 1.0)
-    for n in (10_000, 1000)
-    for covariates in ("flags", "related")
-    for model in MODELS
+    *((model, law, 10_000, 1.0) for law in ("flags", "related") for model in MODELS),
+    ("logistic", "flags", 1000, 1.0),
 ]
 FLAGS = [0.05, 0.2, 0.35, 0.5]  # shares of ones
 DATA_SETS, EXACT, DRAWS = 20, 1000, 1000
