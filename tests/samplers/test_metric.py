@@ -8,6 +8,7 @@ import pytest
 from row_models import PlainLogisticRows
 
 import dpmcmc
+from dpmcmc.models.model import Model
 from dpmcmc.samplers.drawn_information import LocalPrior, Mixture, Normal
 from dpmcmc.samplers.metric import RIDGE, Metric, can_turn
 
@@ -63,6 +64,12 @@ class Bent(dpmcmc.LogisticRegression):
         return super().bounded_scores(theta, rows, bound, ratio)
 
 
+class Mute(dpmcmc.RobustRegression):
+    """It makes no data."""
+
+    simulate = Model.simulate
+
+
 @dataclass(frozen=True)
 class Exposed(dpmcmc.PoissonRegression):
     """It has a further column."""
@@ -79,5 +86,5 @@ def test_a_metric_is_for_models_of_coefficients_alone():
     kinds = dpmcmc.LogisticRegression, dpmcmc.RobustRegression, dpmcmc.PoissonRegression
     for model in [*(kind(4, 50, 1.0, intercept=True) for kind in kinds), several]:
         assert can_turn(model) and can_turn(getattr(model, "locating", model))
-    for kind in (dpmcmc.LinearRegression, PlainLogisticRows, Bent, Exposed):
+    for kind in (dpmcmc.LinearRegression, PlainLogisticRows, Bent, Mute, Exposed):
         assert not can_turn(kind(4, 50, 1.0))

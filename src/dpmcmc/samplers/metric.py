@@ -12,13 +12,11 @@ from typing import Self, TypeGuard
 
 import numpy as np
 
-from dpmcmc.likelihoods.bounded_scores import bounded_sums
 from dpmcmc.models.covariates import CovariateModel
 from dpmcmc.models.model import Model
 from dpmcmc.samplers.drawn_information import LocalPrior, Mixture, Normal
-from dpmcmc.samplers.newton_settings import FAR, with_rows
+from dpmcmc.samplers.newton_settings import FAR, Twins
 
-ROWS_TRIED = 16
 RIDGE = 4.0  # of noise's standard deviations, on eigenvalues of noisy second moments
 
 
@@ -92,15 +90,14 @@ def can_turn(model: Model) -> TypeGuard[CovariateModel]:
     They are where theta has coefficients of the covariates, and nothing else is made of these. A
     class of one's own may have further columns, or bend its covariates.
     """
-    if not isinstance(model, CovariateModel) or model.further_names:
+    twins = Twins(model, FAR, 1 / FAR)
+    if not isinstance(model, CovariateModel) or model.further_names or not twins.can_simulate:
         return False
     r, rng = model.num_responses, np.random.default_rng(6)
     p = model.dimension // r
     if model.row_length != 1 + p:
         return False
     theta, factor = rng.standard_normal(p * r) / math.sqrt(p), rng.standard_normal((p, 2 * p))
-    rows = with_rows(model, ROWS_TRIED).simulate(rng, theta)
-    metric = Metric(factor @ factor.T / p, r)
-    here = bounded_sums(model, theta, rows, FAR, 1 / FAR)
-    there = bounded_sums(model, metric.inverse @ theta, metric.rows(rows), FAR, 1 / FAR)
+    rows, metric = twins.rows(rng, theta), Metric(factor @ factor.T / p, r)
+    here, there = twins.sums(theta, rows), twins.sums(metric.inverse @ theta, metric.rows(rows))
     return np.allclose(there.gradient, metric.turn @ here.gradient, rtol=1e-6, atol=1e-6)
