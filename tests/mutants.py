@@ -622,10 +622,10 @@ MUTANTS = [
         "samplers/test_noisy_least_squares.py",
     ),
     Mutant(
-        "noisy least squares: squares move as their roots do",
-        "dpmcmc/samplers/error_scale.py",
-        "rng.add_noise(squares.sum(), most, most * noise)",
-        "rng.add_noise(squares.sum(), clip, clip * noise)",
+        "noisy least squares: skewed errors are clipped about one place",
+        "dpmcmc/samplers/clipped_residuals.py",
+        "r = r - self.centres(c)",
+        "r = r - 0 * self.centres(c)",
         "samplers/test_noisy_least_squares.py",
     ),
     Mutant(
@@ -636,10 +636,17 @@ MUTANTS = [
         "samplers/test_noisy_least_squares.py",
     ),
     Mutant(
+        "noisy least squares: the intercept is where the middle of errors is",
+        "dpmcmc/samplers/noisy_least_squares.py",
+        "off = mean.mean - (means - middle) @ covariates",
+        "off = 0 * mean.mean - (means - middle) @ covariates",
+        "samplers/test_noisy_least_squares.py",
+    ),
+    Mutant(
         "noisy least squares: counts of residuals beside the budget",
         "dpmcmc/samplers/noisy_least_squares.py",
-        "(1 - self.fit_share - SCALE_SHARE) * (1 - COUNTS_SHARE)",
-        "(1 - self.fit_share - SCALE_SHARE)",
+        "(1 - self.share_of_errors(num_rows)) * (1 - COUNTS_SHARE)",
+        "(1 - self.share_of_errors(num_rows))",
         "samplers/test_noisy_least_squares.py",
     ),
     Mutant(

@@ -11,7 +11,7 @@ each, N(0, 1). Noisy Newton chooses its settings, and delta = .1 / n.
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from rows import filled
 
 import dpmcmc
 from dpmcmc.evaluation import importance, scores
@@ -52,23 +52,17 @@ def measured(name, law, n, epsilon, seed):
     return scores.interval_metrics(draws, exact, scores.prior_draws(model))
 
 
-def cell(*settings):
-    """A row of the file."""
-    found = [measured(*settings, seed) for seed in range(DATA_SETS)]
+def cell(model, covariates, n, epsilon):
+    """Numbers of a cell, by name."""
+    found = [measured(model, covariates, n, epsilon, seed) for seed in range(DATA_SETS)]
     summary = scores.summary({key: [one[key] for one in found] for key in found[0]})
-    numbers = ("worth", "worth_se", "coverage", "coverage_se", "width")
-    row = {key: float(f"{summary[key]:.4g}") for key in numbers}
-    return dict(zip(KEYS, settings, strict=True)) | row | {"honest": summary["honest"]}
+    numbers = ("worth", "worth_se", "coverage", "coverage_se", "width", "honest")
+    return {key: summary[key] for key in numbers}
 
 
 def main():
     """Fill the file, and print its table."""
-    table = pd.read_csv(FILE) if FILE.exists() else pd.DataFrame(columns=KEYS)
-    done = set(table[KEYS].itertuples(index=False, name=None))
-    for settings in CELLS:
-        if settings not in done:
-            table = pd.concat([table, pd.DataFrame([cell(*settings)])], ignore_index=True)
-            table.to_csv(FILE, index=False)
+    table = filled(FILE, KEYS, CELLS, cell)
     lines = {}
     for row in table.sort_values(KEYS).itertuples():
         text = f"{100 * row.worth:.0f} ± {100 * row.worth_se:.0f} %, "

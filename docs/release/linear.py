@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rows import filled
 
 import dpmcmc
 from dpmcmc.evaluation import scores
@@ -30,8 +31,16 @@ CELLS = [
     for p in (5, 10)
     for epsilon in (0.25, 1.0, 4.0)
 ] + [
-    ("normal", 5, 10_000, epsilon, errors, sigma)
-    for errors, sigma in (("normal", 0.1), ("normal", 10.0), ("t4", 1.0), ("exponential", 1.0))
+    (covariates, 5, 10_000, epsilon, errors, sigma)
+    for covariates, errors, sigma in (
+        ("normal", "normal", 0.1),
+        ("normal", "normal", 10.0),
+        ("normal", "t4", 1.0),
+        ("normal", "exponential", 1.0),
+        ("rare", "exponential", 1.0),
+        ("normal", "lognormal", 1.0),
+        ("rare", "lognormal", 1.0),
+    )
     for epsilon in (0.25, 1.0, 4.0)
 ]
 RARE = [0.05, 0.1, 0.2, 0.3, 0.5]  # shares of ones
@@ -51,6 +60,8 @@ def errors(rng, law, n):
     """Errors of mean 0 and variance 1."""
     if law == "t4":
         return rng.standard_t(4, n) / math.sqrt(2)
+    if law == "lognormal":
+        return (np.exp(rng.standard_normal(n)) - math.exp(0.5)) / math.sqrt(math.e * (math.e - 1))
     return rng.standard_exponential(n) - 1 if law == "exponential" else rng.standard_normal(n)
 
 
@@ -114,8 +125,8 @@ def measured(law, p, n, epsilon, error, sigma, seed):
         "coverage": found["coverage"],
         "width": found["width"],
         "truth": float(((low <= beta) & (beta <= high)).mean()),
-        "sigma_ratio": of_scale["score_ratio"],
         "sigma_coverage": of_scale["coverage"],
+        "sigma_width": of_scale["width"],
         "off": float(np.sqrt((((draws[:, :p].mean(axis=0) - mean) / sds) ** 2).mean())),
         "off_ada_ssp": float(np.sqrt((((rival - mean) / sds) ** 2).mean())),
         "fits": does_fit(inference.misfit, inference.far),
@@ -127,42 +138,36 @@ def count(n):
     return 20 if n < 100_000 else 10
 
 
-def cell(*settings):
-    """A row of the file."""
-    rows = pd.DataFrame([measured(*settings, seed) for seed in range(count(settings[2]))])
-    means, errors = rows.mean(), rows.std() / math.sqrt(len(rows))
-    worth, worth_se = scores.worth(means.score_ratio, errors.score_ratio)
+def cell(covariates, p, n, epsilon, errors, sigma):
+    """Numbers of a cell, by name."""
+    settings = covariates, p, n, epsilon, errors, sigma
+    rows = pd.DataFrame([measured(*settings, seed) for seed in range(count(n))])
+    means, ses = rows.mean(), rows.std() / math.sqrt(len(rows))
+    worth, worth_se = scores.worth(means.score_ratio, ses.score_ratio)
     off, rival = (float((rows[name] ** 2).mean() ** 0.5) for name in ("off", "off_ada_ssp"))
-    numbers = {
+    return {
         "data_sets": len(rows),
         "worth": worth,
         "worth_se": worth_se,
         "coverage": means.coverage,
-        "coverage_se": errors.coverage,
+        "coverage_se": ses.coverage,
         "truth": means.truth,
+        "truth_se": ses.truth,
         "width": means.width,
-        "sigma_worth": 1 / means.sigma_ratio**2,
         "sigma_coverage": means.sigma_coverage,
+        "sigma_width": means.sigma_width,
         "off": off,
         "off_ada_ssp": rival,
         "does_not_fit": int((~rows.fits.astype(bool)).sum()),
-    }
-    return dict(zip(KEYS, settings, strict=True)) | {
-        k: float(f"{v:.4g}") for k, v in numbers.items()
     }
 
 
 def main():
     """Fill the file, and print its tables."""
-    table = pd.read_csv(FILE) if FILE.exists() else pd.DataFrame(columns=KEYS)
-    done = set(table[KEYS].itertuples(index=False, name=None))
-    for settings in CELLS:
-        if settings not in done:
-            table = pd.concat([table, pd.DataFrame([cell(*settings)])], ignore_index=True)
-            table.to_csv(FILE, index=False)
+    table = filled(FILE, KEYS, CELLS, cell)
     is_of_model = (table.errors == "normal") & (table.sigma == 1)
     print_table(table[is_of_model], lambda row: f"{row.covariates}, {row.p} | {row.n:,}")
-    print_table(table[~is_of_model], lambda row: f"{row.errors} | {row.sigma:g}")
+    print_table(table[~is_of_model], lambda row: f"{row.errors}, {row.sigma:g} | {row.covariates}")
 
 
 def print_table(table, first):
@@ -171,7 +176,10 @@ def print_table(table, first):
     for row in table.sort_values(["n", "covariates", "p", "epsilon"]).itertuples():
         worth = f"{100 * row.worth:.0f} ± {100 * row.worth_se:.0f} %"
         unfit = f" [{row.does_not_fit:.0f} of {row.data_sets:.0f}]" if row.does_not_fit else ""
-        text = f"{worth}, {100 * row.coverage:.0f} %; {row.off:.1f} / {row.off_ada_ssp:.1f}{unfit}"
+        coverage = f"{100 * row.coverage:.0f} %"
+        if row.errors != "normal":
+            coverage += f" ({100 * row.truth:.0f} ± {100 * row.truth_se:.0f} %)"
+        text = f"{worth}, {coverage}; {row.off:.1f} / {row.off_ada_ssp:.1f}{unfit}"
         lines.setdefault(first(row), []).append(text)
     print(*(f"| {' | '.join([name, *cells])} |" for name, cells in lines.items()), "", sep="\n")
 

@@ -55,7 +55,7 @@ def published(sampler):
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize("chains", [60, pytest.param(400, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("chains", [30, pytest.param(400, marks=pytest.mark.torture)])
 def test_positions_have_the_same_distribution(name, chains, monkeypatch):
     # Of both alike: what noisy Newton computes without a row takes long.
     monkeypatch.setattr(newton_settings, "PLACES", 8)

@@ -19,7 +19,7 @@ COLUMNS = dpmcmc.NormalColumns(["a", "b"], 300, 1.0)
     [
         (BANANA, dpmcmc.NoisyStatistics(3.0), {}),
         (COLUMNS, dpmcmc.NoisyColumns(3.0), {}),
-        (LINEAR, dpmcmc.NoisyLeastSquares(3.0, 1.0), {"clip_noise": 1.0}),
+        (LINEAR, dpmcmc.NoisyLeastSquares(3.0, errors_share=0.5), {"errors_share": 0.5}),
         (LOGISTIC, dpmcmc.NoisyNewton(1.0, noise_scale=3.0), {"gradient_clip_bound": 1.0}),
     ],
 )

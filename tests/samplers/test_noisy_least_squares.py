@@ -15,7 +15,7 @@ from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.laws import heavy, rare
 from dpmcmc.samplers.clipped_residuals import SENSITIVITY, ClippedResiduals, Design
-from dpmcmc.samplers.error_scale import ErrorScale, Squares
+from dpmcmc.samplers.error_scale import Counts
 from dpmcmc.samplers.metric import Metric
 from dpmcmc.samplers.noisy_least_squares import NoisyLeastSquares
 from dpmcmc.samplers.one_shot import does_fit
@@ -34,27 +34,31 @@ def scores_in(metric, bound=0.8, sigma=1.3, spread=0.2):
     return ClippedResiduals(Design(rows, Metric(metric)), bound, sigma, spread)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.03])
+@pytest.mark.parametrize("share", [0.0, 0.3])
 def test_all_releases_together_cost_what_the_preparation_says(share):
     model, rows = regression(50)
-    sampler, rng = replace(SAMPLER, fit_share=share), RecordedStreams(*streams(0))
+    sampler, rng = replace(SAMPLER, errors_share=share), RecordedStreams(*streams(0))
     released = rng.step(sampler, None, Target(model, rows)).released
-    assert len(released) == 2 * 6 + 1 + (share > 0)
+    assert len(released) == 2 * 6 + (2 * 2 + 3 if share else 0)
     assert math.sqrt(sum((r.sensitivity / r.sd) ** 2 for r in released)) == pytest.approx(1 / 2.0)
     assert mechanism_of(sampler, 50, 1.0).mu == pytest.approx(1 / 2.0)
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("value", [30.0, -1e6, 1e100, 1.2e154, 1e200, math.nan])
-def test_one_row_moves_releases_by_their_sensitivity_and_the_answer_by_nothing_else(value):
-    model = dpmcmc.LinearRegression(4, 40, 100.0)  # no row has a 1 that keeps it from being short
+def test_one_row_moves_releases_by_their_sensitivity_and_the_answer_by_nothing_else(
+    value, has_intercept
+):
+    # No row has a 1 that keeps it from being short.
+    model = dpmcmc.LinearRegression(4, 40, 100.0, intercept=has_intercept)
     rows = model.simulate(np.random.default_rng(0))
     rows[::2, 1:] *= 20  # long rows
     other = rows.copy()
     other[3] = value
-    rng, moved = RecordedStreams(*streams(1)), []
-    first = rng.step(SAMPLER, None, Target(model, rows))
-    second = rng.repeat(SAMPLER, None, Target(model, other, "clip"), first)
+    rng, moved, sampler = RecordedStreams(*streams(1)), [], replace(SAMPLER, errors_share=0.2)
+    first = rng.step(sampler, None, Target(model, rows))
+    second = rng.repeat(sampler, None, Target(model, other, "clip"), first)
     for one, two in zip(first.released, second.released, strict=True):
         assert one.sensitivity == two.sensitivity and one.sd == two.sd
         change = np.linalg.norm(np.subtract(one.statistic, two.statistic))
@@ -89,11 +93,20 @@ def test_no_row_in_place_of_another_moves_scores_and_slopes_by_more_than_their_s
 
 
 @pytest.mark.parametrize("law", [rare, heavy], ids=["rare", "heavy"])
-def test_symmetric_errors_give_scores_of_mean_zero_and_skewed_ones_do_not(law):
-    rng, n, scores = np.random.default_rng(4), 200_000, scores_in(METRIC)
+def test_scores_have_mean_zero_for_symmetric_errors_and_with_centres_for_skewed_ones(law):
+    rng, n = np.random.default_rng(4), 200_000
     x = 1.0 + law(rng, (n, 2))
-    for errors, is_zero in ((heavy(rng, (n, 1)), True), (rng.exponential(size=(n, 1)) - 1, False)):
-        parts = zip(np.split(x, 50), np.split(errors[:, 0], 50), strict=True)
+    symmetric, skewed = heavy(rng, (n, 1))[:, 0], rng.exponential(size=n) - 1
+    counts = Counts.of(streams(0), skewed, 1.0, 1e-9)
+    centres = counts.centres(0.0, 1.3, 0.8).at
+    for errors, centre, is_zero in (
+        (symmetric, None, True),
+        (skewed, None, False),
+        (skewed, lambda c: centres(c, counts.centres(0.0, 1.3, 0.8).centres), True),
+    ):
+        scores = scores_in(METRIC, bound=1.5)
+        scores.centres = centre or np.zeros_like
+        parts = zip(np.split(x, 50), np.split(errors, 50), strict=True)
         means = np.array([scores.sums(*part)[0] for part in parts])
         z = means.mean(axis=0) / (means.std(axis=0, ddof=1) / math.sqrt(50))
         assert (abs(z) < 4).all() == is_zero
@@ -111,18 +124,6 @@ def test_slopes_are_those_of_a_regression_of_scores_on_a_normal_belief():
         found.append(np.outer(scores.sums(x, residuals)[0], way) / scores.spread)
     error = np.std(found, axis=0, ddof=1) / 20
     assert (abs(np.mean(found, axis=0) - as_matrix(information, 2)) < 4 * error).all()
-
-
-def test_the_standard_deviation_of_errors_holds_as_often_as_it_says():
-    z = []
-    for seed in range(60):
-        rng = np.random.default_rng([6, seed])
-        residuals = 3.0 * rng.standard_normal(2000)
-        found = Squares.of(streams([7, seed]), residuals, 2.0, 4.0)
-        scale = found.error_scale(ErrorScale.prior(4.0), np.array([0.0]))
-        z.append((scale.mean - math.log(3.0)) / math.sqrt(scale.variance))
-        assert math.sqrt(scale.variance) < 0.04  # 0.016 without noise
-    assert abs(np.mean(z)) < 0.5 and 0.75 < np.std(z) < 1.3
 
 
 def exact(target, theta):
@@ -181,14 +182,16 @@ def test_covariates_unlike_simulated_ones_are_honest(law, n, width):
     assert np.mean(widths) < width
 
 
-@pytest.mark.parametrize(("variance", "log_sigma"), [(0.01, -1.0), (0.04, -2.0), (0.01, 1.0)])
-def test_many_rows_outweigh_a_prior_that_denies_the_size_of_errors(variance, log_sigma):
-    model = dpmcmc.LinearRegression(4, 10_000, variance)
+def test_a_prior_that_denies_the_size_of_errors_does_not_fit_and_leaves_coefficients_right():
+    model = dpmcmc.LinearRegression(4, 10_000, 0.04)
     sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=10_000, epsilon=1)
-    rows = model.simulate(np.random.default_rng(17), np.array([0.1, -0.1, 0.0, log_sigma]))
-    state, _ = sampler.prepare(streams(18), Target(model, rows))
+    theta = np.array([0.1, -0.1, 0.0, -2.0])
+    rows = model.simulate(np.random.default_rng(17), theta)
+    state, info = sampler.prepare(streams(18), Target(model, rows))
     mean, covariance = state.memory.normal
-    assert abs(mean[-1] - log_sigma) < 4 * math.sqrt(covariance[-1, -1]) < 0.2
+    z = (mean - theta)[:3] / np.sqrt(np.diag(covariance))[:3]
+    assert (abs(z) < 3).all() and covariance[:3, :3].max() < 1e-5
+    assert not does_fit(info.misfit)
 
 
 @pytest.mark.parametrize("variance", [1e-4, 1.0, 1e4])
@@ -201,15 +204,47 @@ def test_a_release_that_says_nothing_leaves_the_prior(variance):
     assert (sds < 1.1).all()
 
 
-def test_a_release_says_that_skewed_errors_do_not_fit():
-    model, _ = regression(10_000)
-    sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=10_000, epsilon=1)
-    rng = np.random.default_rng(12)
-    rows = model.simulate_as("skewed errors", rng, np.array([0.5, -1.0, 0.3, 0.0]))
-    _, info = sampler.prepare(streams(13), Target(model, rows))
-    assert not does_fit(info.misfit, info.far)
-    _, info = replace(sampler, fit_share=0.0).prepare(streams(13), Target(model, rows))
-    assert info.far == ()
+def lognormal(rng, n):
+    """Of mean 0 and variance 1."""
+    return (np.exp(rng.standard_normal(n)) - math.exp(0.5)) / math.sqrt(math.e * (math.e - 1))
+
+
+def exponential(rng, n):
+    """Of mean 0 and variance 1."""
+    return rng.exponential(size=n) - 1
+
+
+@pytest.mark.parametrize("errors", [exponential, lognormal])
+def test_skewed_errors_do_not_move_coefficients(errors):
+    """Rare flags have short clips, so their errors are centred elsewhere than those of others."""
+    n = 10_000
+    model, _ = regression(n)
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=n, epsilon=1)
+    hits, z = [], []
+    for seed in range(8):
+        rng = np.random.default_rng([21, seed])
+        theta = np.append(rng.standard_normal(3), 0.0)
+        x = np.column_stack([np.ones(n), flags(rng, n)])
+        target = Target(model, np.column_stack([x @ theta[:-1] + errors(rng, n), x]))
+        state, info = sampler.prepare(streams([22, seed]), target)
+        mean, covariance = state.memory.normal
+        sds = np.sqrt(np.diag(covariance))
+        hits.append(abs(mean - theta) < 1.645 * sds)
+        z.append((mean - theta) / sds)
+        assert sds[0] < 0.1 and does_fit(info.misfit)
+    assert np.mean(hits) > 0.75  # 0.9 with a standard error of 0.06
+    assert (abs(np.mean(z, axis=0)) < 1.2).all()  # with a standard error of .4; 12 without centres
+
+
+def test_where_the_mean_of_errors_is_not_found_the_intercept_is_as_uncertain_as_they_are_skewed():
+    model, rows = regression(10_000)
+    sampler = replace(SAMPLER, noise_scale=3.0)
+    sds = [
+        np.sqrt(np.diag(one.prepare(streams(23), Target(model, rows))[0].memory.normal.covariance))
+        for one in (sampler, replace(sampler, errors_share=0.0))
+    ]
+    assert sds[0][0] < 0.1 < 0.2 < sds[1][0] < 0.3
+    assert abs(sds[1][1:3] / sds[0][1:3] - 1).max() < 0.2
 
 
 def test_what_it_cannot_do_is_said():
@@ -218,22 +253,18 @@ def test_what_it_cannot_do_is_said():
         SAMPLER.chosen_settings(logistic)
     with pytest.raises(ValueError, match="shares: must be at least 2, not 1"):
         NoisyLeastSquares(shares=[1.0])
-    with pytest.raises(ValueError, match=r"fit_share: must be below 0\.92, not 0\.95"):
-        NoisyLeastSquares(fit_share=0.95)
+    with pytest.raises(ValueError, match="errors_share"):
+        NoisyLeastSquares(errors_share=1.0)
     with pytest.raises(ValueError, match=r"shares: must add up to 1, not to 0\.9"):
         NoisyLeastSquares(shares=[0.4, 0.5])
 
 
-def test_two_steps_are_enough_to_run_and_a_clip_for_less_noise_is_wider():
+@pytest.mark.parametrize(("epsilon", "share"), [(4, 0.2), (0.25, 0.0)])
+def test_two_steps_are_enough_to_run_and_a_small_budget_does_not_look_for_errors(epsilon, share):
     model, rows = regression(2000)
-    sampler = dpmcmc.for_budget(NoisyLeastSquares(shares=[0.4, 0.6]), num_rows=2000, epsilon=4)
-    chosen = sampler.chosen_settings(model)
-    assert chosen == {"clip_noise": sampler.noise, "shares": [0.4, 0.6]}
-    shares = [
-        replace(sampler, clip_noise=noise).prepare(streams(14), Target(model, rows))[1]
-        for noise in (sampler.noise, sampler.noise / 30)
-    ]
-    assert shares[0].gradient_clip_fraction > 2 * shares[1].gradient_clip_fraction
+    sampler = dpmcmc.for_budget(NoisyLeastSquares(shares=[0.4, 0.6]), 2000, epsilon)
+    assert sampler.chosen_settings(model) == {"shares": [0.4, 0.6], "errors_share": share}
+    sampler.prepare(streams(14), Target(model, rows))
 
 
 def test_spread_after_a_step_is_about_what_beliefs_have():

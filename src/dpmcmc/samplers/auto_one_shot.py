@@ -35,8 +35,8 @@ class AutoOneShot(OneShot):
     shares : list of float, optional
         Share of mu^2 of each step or round.
     gradient_clip_bound, information_ratio, start, fit_share : optional
-        Those of `NoisyNewton`; the last one of `NoisyLeastSquares`, too.
-    clip_noise : float, optional
+        Those of `NoisyNewton`.
+    errors_share : float, optional
         That of `NoisyLeastSquares`.
     radii, first_radius, row_laws : optional
         Those of `NoisyStatistics`.
@@ -51,7 +51,7 @@ class AutoOneShot(OneShot):
     radii: Positives | None = None
     first_radius: Positive | None = None
     row_laws: RowLaws = "wide"
-    clip_noise: Noise | None = None
+    errors_share: Part | None = None
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
         """Same as in the sampler for the model."""
@@ -91,7 +91,7 @@ class AutoOneShot(OneShot):
 
     @cached_property
     def _least_squares(self) -> NoisyLeastSquares:
-        return NoisyLeastSquares(self.noise_scale, self.clip_noise, self.shares, self.fit_share)
+        return NoisyLeastSquares(self.noise_scale, self.shares, self.errors_share)
 
     @cached_property
     def _newton(self) -> NoisyNewton:

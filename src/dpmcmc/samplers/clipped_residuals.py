@@ -3,7 +3,9 @@
 A metric Q turns the covariates x of a row into Q x, of length l. The score of a row with residual r
 is w Q x clip(r, -c, c) with w = min(1, (reach / l)^4) and c = B / (w l). It is never longer than
 B, whatever the outcome and the covariates are. It is odd in r, so its mean is zero at the true
-coefficients for all errors that are symmetric.
+coefficients for all errors that are symmetric. For skewed errors it is not, and rows of other
+lengths have other means. So r may have a *centre* taken off that depends on the row's c alone, and
+that was released before: with it the mean of a clipped error is zero at every c.
 
 Its slope is M Q x x' Q. For normal errors and a normal belief of the coefficients, of variance
 `spread` along Q x / l, the residual is N(0, S^2) with S^2 = sigma^2 + spread l^2. The slope that is
@@ -79,10 +81,20 @@ class ClippedResiduals:
         Standard deviation of an error, as it is known.
     spread : float
         Variance of the belief in a direction, with which rows are released.
+    centres : function, optional
+        Of clips (n,), to what is taken off residuals. By default that is nothing.
     """
 
-    def __init__(self, design: Design, bound: float, sigma: float, spread: float) -> None:
+    def __init__(
+        self,
+        design: Design,
+        bound: float,
+        sigma: float,
+        spread: float,
+        centres: Callable[[np.ndarray], np.ndarray] = np.zeros_like,
+    ) -> None:
         self.design, self.bound, self.sigma, self.spread = design, bound, sigma, spread
+        self.centres = centres
 
     def weights(self, lengths: np.ndarray) -> np.ndarray:
         """Weights w of rows of some lengths."""
@@ -131,6 +143,7 @@ class ClippedResiduals:
                 is_fine = (lengths > SHORTEST) & (lengths < LONGEST) & np.isfinite(residuals[part])
             x, lengths, r = x[is_fine], lengths[is_fine], residuals[part][is_fine]
             c = self.clips(lengths)
+            r = r - self.centres(c)
             gradient += (self.weights(lengths) * np.clip(r, -c, c)) @ x
             slopes = np.minimum(self.slopes(lengths, self.spread), self.largest / lengths**2)
             information += (x * slopes[:, None]).T @ x
@@ -145,6 +158,11 @@ class ClippedResiduals:
         """Root mean square of |Q x| times the standard deviation of a residual."""
         size = self.design.size
         return math.sqrt((self.sigma**2 + self.spread * size) * size)
+
+    @property
+    def usual_clip(self) -> float:
+        """Clip of a row of the root mean square length."""
+        return float(self.clips(np.array([math.sqrt(self.design.size)]))[0])
 
     def mean(self, values: np.ndarray) -> float:
         """Mean of a number of each public row, by l^2."""

@@ -100,7 +100,9 @@ def normal_shares(mean: Any, sd: Any, edges: np.ndarray) -> np.ndarray:
     return np.diff(below, axis=-1, prepend=0.0, append=1.0)
 
 
-def last_place(place: Place, moments: Callable[[int, Place], Moments]) -> tuple[Place, Place]:
+def last_place(
+    place: Place, moments: Callable[[int, Place], Moments], rounds: int = ROUNDS
+) -> tuple[Place, Place]:
     """The place after all rounds, from the first one, and the last step to it.
 
     A release and the laws that it is compared with go the same way, with noise and without.
@@ -110,8 +112,9 @@ def last_place(place: Place, moments: Callable[[int, Place], Moments]) -> tuple[
     place : Place
     moments : function
         Of the number of a round and the place before it, to the moments that are found there.
+    rounds : int
     """
-    for i in range(ROUNDS):
+    for i in range(rounds):
         step = matched(*moments(i, place))
         place = place.moved(step)
     return place, step

@@ -1,8 +1,10 @@
-"""The standard deviation of a regression's errors, by noisy counts and by clipped squares.
+"""The errors of a regression, by noisy counts of residuals: their standard deviation and skewness.
 
 What is known of ln sigma is a density on a grid: its prior times the likelihood of each release. A
 residual at some coefficients has the variance S^2 = sigma^2 + (x . way)^2, where the way to the
 true coefficients is as long as is believed. So the likelihood of S is averaged over this belief.
+
+The counts also say where clipped errors have mean zero, which for skewed ones depends on the clip.
 """
 
 import math
@@ -11,8 +13,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpmcmc.models.linear_regression import table_of_clips
-from dpmcmc.samplers.clipped_residuals import clipped_variance
 from dpmcmc.samplers.column_scale import (
     COUNTS_SENSITIVITY,
     Bins,
@@ -21,19 +21,22 @@ from dpmcmc.samplers.column_scale import (
     first_place,
     normal_shares,
 )
-from dpmcmc.samplers.drawn_information import WIDER, Normal
+from dpmcmc.samplers.drawn_information import Normal
 from dpmcmc.samplers.streams import Streams
 
 SDS = 6.0  # of a density of ln sigma, to either end of its grid
 LEAST_LOG, MOST_LOG = 12.0, 30.0  # end of a grid of ln sigma, at least and at most
 CELLS = 800
 ZOOMS = 4
-MOST_SD = 1.5  # of ln sigma, over the least: clips that are good
 LEAST = 1e-300  # of a mass
 # Real residuals are not quite normal: their shares of bins may be off by so much of themselves, and
 # of the rows. Else a few far ones would say that the errors of all are large.
 OFF, LEAST_OFF = 0.1, 0.005
 MOST_NOISE = 0.03  # of a count, over the number of rows: with more, no location is found
+# Centres of clips: bins that are not farther, in sigmas; values in each; clips, in sigmas; rounds;
+# and the least share of the rows that a clip leaves as they are.
+FARTHEST, VALUES, CLIPS, ROUNDS, LEAST_SLOPE = 8.0, 8, 2.0 ** np.arange(-4.0, 4.5, 0.5), 30, 0.1
+SURE = 3.0  # standard deviations of its noise, of a centre that is not 0
 WAYS = 64  # squared lengths of the way, by which a belief is known
 
 
@@ -62,11 +65,6 @@ class ErrorScale:
         end = reach_of(variance)
         grid = np.linspace(-end, end, CELLS + 1)
         return cls(grid, -(grid**2) / (2 * variance), variance)
-
-    def wider(self) -> Self:
-        """The density with releases that count less, by `WIDER`; the prior stays."""
-        prior = -(self.grid**2) / (2 * self.prior_variance)
-        return self.with_logs(prior + (self.logs - prior) / WIDER)
 
     def with_logs(self, logs: np.ndarray) -> Self:
         """Another density on the same grid."""
@@ -110,6 +108,13 @@ class ErrorScale:
         top = logs.max()
         return self.with_logs(top + np.log(np.exp(logs - top).mean(axis=1) + LEAST))
 
+    def exactly_given(self, log_likelihood: LogLikelihood, squares: np.ndarray) -> Self:
+        """The same as `given`, on a grid that is as fine as need be."""
+        found = self.given(log_likelihood, squares)
+        for _ in range(ZOOMS):
+            found = self.near(found).given(log_likelihood, squares)
+        return found
+
     def squares_given(
         self, log_likelihood: LogLikelihood, squares: np.ndarray, count: int
     ) -> np.ndarray:
@@ -125,6 +130,29 @@ class ErrorScale:
         """Logarithms of the density of ln sigma and the mean square, (k, m)."""
         log_sds = np.log(np.exp(2 * self.grid)[:, None] + squares) / 2
         return self.logs[:, None] + log_likelihood(log_sds)
+
+
+class Centres(NamedTuple):
+    """Centres s of clips c, with which E clip(r - s, -c, c) is 0."""
+
+    clips: np.ndarray  # (k,)
+    centres: np.ndarray  # (k,)
+    sds: np.ndarray  # (k,), of the noise
+    usual: float  # clip of a usual row
+
+    @property
+    def middle(self) -> float:
+        """The centre of the usual clip, if noise does not explain it; else 0."""
+        centre, sd = (float(self.at(self.usual, of)) for of in (self.centres, self.sds))
+        return centre if abs(centre) > SURE * sd else 0.0
+
+    def apart(self, clips: np.ndarray) -> np.ndarray:
+        """How far centres of some clips are from that of the usual one."""
+        return self.at(clips, self.centres) - self.at(self.usual, self.centres)
+
+    def at(self, clips: np.ndarray | float, values: np.ndarray) -> np.ndarray:
+        """Centres or sds of other clips."""
+        return np.interp(np.log(clips), np.log(self.clips), values)
 
 
 class Counts(NamedTuple):
@@ -158,6 +186,37 @@ class Counts(NamedTuple):
         """True if noise does not hide the location."""
         return self.sd <= MOST_NOISE * self.num_rows
 
+    def centres(self, location: float, sigma: float, usual: float) -> "Centres":
+        """Where clipped errors have mean 0.
+
+        Parameters
+        ----------
+        location : float
+            Taken off residuals since they were counted.
+        sigma : float
+            Standard deviation of an error, as it is known.
+        usual : float
+            Clip of a usual row.
+        """
+        edges, reach = self.bins.edges - location, FARTHEST * sigma
+        lows, highs, counts = edges[:-1], edges[1:], self.counts[1:-1]
+        is_near = (highs > -reach) & (lows < reach)
+        lows, highs, counts = lows[is_near], highs[is_near], counts[is_near]
+        parts = (np.arange(VALUES) + 0.5) / VALUES
+        values = lows[:, None] + (highs - lows)[:, None] * parts
+        weights = counts / max(counts.sum(), self.num_rows / 2) / VALUES
+        clips = (sigma * CLIPS)[:, None, None]
+        centres = np.zeros(len(CLIPS))
+        for _ in range(ROUNDS):
+            off = values - centres[:, None, None]
+            slopes = np.maximum(weights @ (abs(off) < clips).sum(axis=2).T, LEAST_SLOPE)
+            clipped = np.clip(off, -clips, clips)
+            step = weights @ clipped.sum(axis=2).T / slopes
+            # A mean and a median are never farther apart than the standard deviation.
+            centres = np.clip(centres + step, -sigma, sigma)
+        sds = self.sd / self.num_rows * np.sqrt((clipped.mean(axis=2) ** 2).sum(axis=1)) / slopes
+        return Centres(sigma * CLIPS, centres, sds, usual)
+
     def log_likelihood(self, location: float) -> LogLikelihood:
         """Of ln S, if residuals are N(location, S^2)."""
         end = math.log(self.bins.edges[-1])
@@ -166,54 +225,6 @@ class Counts(NamedTuple):
         variances = self.sd**2 + expected + (OFF * expected) ** 2 + (LEAST_OFF * self.num_rows) ** 2
         off = ((self.counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1)
         return lambda log_sd: np.interp(log_sd, log_sds, -off / 2)
-
-
-class Squares(NamedTuple):
-    """Noisy mean of min((residual / sigma)^2, c^2)."""
-
-    mean: float
-    sigma: float
-    clip: float  # c
-    num_rows: int
-    sd: float  # of the noise
-
-    @classmethod
-    def of(cls, rng: Streams, residuals: np.ndarray, sigma: float, noise: float) -> Self:
-        """That of residuals (n,), with the largest clip that is good if sigma is right.
-
-        With a small one, errors of heavy tails would have the standard deviation of their middle.
-        Noise is its standard deviation over the sensitivity.
-        """
-        n = len(residuals)
-        c, _, _, slope, variance = table_of_clips()[:, 1:]
-        sds = np.sqrt(variance / n + (c**2 * noise / n) ** 2) / slope
-        clip = float(c[sds <= MOST_SD * sds.min()].max())
-        most = clip**2
-        with np.errstate(over="ignore"):
-            squares = np.minimum((residuals[np.isfinite(residuals)] / sigma) ** 2, most)
-        found = float(rng.add_noise(squares.sum(), most, most * noise)) / n
-        return cls(found, sigma, clip, n, most * noise / n)
-
-    def log_likelihood(self) -> LogLikelihood:
-        """Of ln S, if residuals are N(0, S^2)."""
-        c, _, _, _, variance = table_of_clips()
-
-        def of(log_sd: np.ndarray) -> np.ndarray:
-            ratio = np.exp(log_sd) / self.sigma
-            of_row = ratio**4 * np.interp(self.clip / ratio, c, variance)
-            of_row = np.minimum(of_row, self.clip**4 / 4)  # at most, of what is between 0 and c^2
-            total = of_row / self.num_rows + self.sd**2
-            off = self.mean - clipped_variance(ratio, self.clip)
-            return -(off**2 / total + np.log(total)) / 2
-
-        return of
-
-    def error_scale(self, before: ErrorScale, squares: np.ndarray) -> ErrorScale:
-        """What is known of sigma after this; on a grid that is as fine as need be."""
-        found = before.given(self.log_likelihood(), squares)
-        for _ in range(ZOOMS):
-            found = before.near(found).given(self.log_likelihood(), squares)
-        return found
 
 
 def reach_of(variance: float) -> float:

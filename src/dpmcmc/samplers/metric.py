@@ -56,7 +56,7 @@ class Metric:
 
     @cached_property
     def inverse(self) -> np.ndarray:
-        """That of `turn`."""
+        """The inverse of `turn`, which turns theta."""
         return np.linalg.inv(self.turn)
 
     def rows(self, rows: np.ndarray) -> np.ndarray:

@@ -1,48 +1,30 @@
 """Means of columns whose standard deviations are unknown, each column by itself.
 
 A column with a public range is released by its sum and the sum of its squares
-(`dpmcmc.samplers.column_range`). Any other is released in four parts, each with a share of its
-budget: counts in public bins, which find values of any scale; rounds of clipped moments, which
-correct mean and standard deviation (`dpmcmc.samplers.column_scale`); how skewed the values are and
-how many are far out; and one sum of clipped values, with that of their squares, with the radius and
-the correction that public laws give (`dpmcmc.samplers.safe_radius`, `dpmcmc.samplers.column_laws`).
-Nothing is assumed of how columns go together.
+(`dpmcmc.samplers.column_range`). Of any other, counts in public bins find the place, at any scale
+(`dpmcmc.samplers.column_scale`), and `dpmcmc.samplers.one_column` does the rest. Nothing is assumed
+of how columns go together.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.models.linear_regression import table_of_clips
 from dpmcmc.models.model import Model
 from dpmcmc.models.normal_columns import NormalColumns
-from dpmcmc.samplers.column_laws import COLUMN_EDGES, laws_of_columns
-from dpmcmc.samplers.column_range import InRange, Normal, PublicRange, released_in_range
+from dpmcmc.samplers.column_range import InRange, PublicRange, released_in_range
 from dpmcmc.samplers.column_scale import (
-    CLIP,
     COUNTS_SENSITIVITY,
-    SQUARES_SENSITIVITY,
-    SUM_SENSITIVITY,
-    Place,
     bins_of,
-    clipped_sums,
     counts,
     first_place,
-    last_place,
 )
+from dpmcmc.samplers.one_column import Column, released_column
 from dpmcmc.samplers.one_shot import OneShot
-from dpmcmc.samplers.safe_radius import (
-    SHELLS_SENSITIVITY,
-    SKEW_SENSITIVITY,
-    FarRows,
-    SafeRadius,
-    safe_radius,
-    sums_of_far_rows,
-)
 from dpmcmc.samplers.sampler import Info, State
 from dpmcmc.samplers.streams import Streams
 from dpmcmc.settings import Noise
@@ -50,35 +32,10 @@ from dpmcmc.settings import Noise
 # Of mu^2 of a column; of a round for the sum and for the squares.
 COUNTS_SHARE = 0.03
 ROUND_SHARES = [(0.01, 0.02), (0.01, 0.02), (0.02, 0.05)]
-SKEW_SHARE, TAILS_SHARE = 0.07, 0.08
-SUM_SHARE = 1 - COUNTS_SHARE - sum(map(sum, ROUND_SHARES)) - SKEW_SHARE - TAILS_SHARE
 
 PRIOR_REACH = 4.0  # standard deviations of the prior, within which a column is looked for
 MOST_NOISE = 0.03  # standard deviation of the noise of a count, over the number of rows
-USUAL_STEP = 0.1  # by which the last round moves ln sd, for most laws
-LEAST_OFF = 0.01  # of ln sd: real values follow no law exactly
-MOST_VARIANCE = 4.0  # of ln sd by the last sum, over that by the rounds
 DRAWS_AT_ONCE = 1000
-
-
-class Column(NamedTuple):
-    """What the releases of a column say of it, in units of z."""
-
-    mean: Normal
-    log_sd: Normal
-    misfit: float
-
-    def draws(
-        self, rng: np.random.Generator, prior_variance: float, size: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Draws (size,) of the mean and of ln sd."""
-
-        def of(known: Normal) -> np.ndarray:
-            precision = 1 / known.variance + 1 / prior_variance
-            noise = rng.standard_normal(size)
-            return known.mean / (known.variance * precision) + noise / math.sqrt(precision)
-
-        return of(self.mean), of(self.log_sd)
 
 
 @dataclass(frozen=True)
@@ -129,58 +86,14 @@ class NoisyColumns(OneShot):
         self, rng: Streams, model: NormalColumns, noise: float, values: np.ndarray
     ) -> tuple[Column, float]:
         """What is released of values (n,), and the share of them that the last sum clips."""
-        n = model.num_rows
-        place, step = self.place(rng, model, noise, values)
-        log_sd_variance = variance_of_log_sd(n, noise)
-        far = self.far_values(rng, noise, values, place)
-        noise /= math.sqrt(SUM_SHARE)
-        found = safe_radius(far, laws_of_columns(self.row_laws), n, model.likelihood_power, noise)
-        ball = PublicRange(place.mean, place.sd * found.radius)
-        clipped, share = released_in_range(rng, values, ball, model.likelihood_power, noise)
-        mean = found.radius * clipped.mean / found.slope - found.ratio * float(far.skew[0])
-        of_noise = (found.radius / found.slope) ** 2 * clipped.mean_noise
-        variance = found.rows_variance / n + of_noise + found.ratio_variance + found.bias**2
-        of_step = abs(math.log(step.sd)) / math.sqrt(USUAL_STEP**2 + log_sd_variance)
-        of_rounds = Normal(found.log_sd, log_sd_variance + found.log_sd_off**2)
-        log_sd = agreed(log_sd_of(clipped, found), of_rounds)
-        return Column(
-            Normal(place.mean + place.sd * mean, place.sd**2 * variance),
-            Normal(math.log(place.sd) + log_sd.mean, log_sd.variance),
-            max(found.misfit, of_step),
-        ), share
-
-    def place(
-        self, rng: Streams, model: NormalColumns, noise: float, values: np.ndarray
-    ) -> tuple[Place, Place]:
-        """Where values are, and the last step to it."""
         n, bins = model.num_rows, bins_of(PRIOR_REACH * math.sqrt(model.prior_variance))
         sd = COUNTS_SENSITIVITY * noise / math.sqrt(COUNTS_SHARE)
         shares = rng.add_noise(counts(values, bins.edges), COUNTS_SENSITIVITY, sd) / n
         place = first_place(shares, sd / n, bins)
-
-        def moments(i: int, place: Place) -> tuple[float, float]:
-            of_sum, of_squares = ROUND_SHARES[i]
-            total, squares = clipped_sums(values, place)
-            sd = SUM_SENSITIVITY * noise / math.sqrt(of_sum)
-            total = rng.add_noise(total, SUM_SENSITIVITY, sd)
-            sd = SQUARES_SENSITIVITY * noise / math.sqrt(of_squares)
-            squares = rng.add_noise(squares, SQUARES_SENSITIVITY, sd)
-            return total / n, squares / n
-
-        return last_place(place, moments)
-
-    def far_values(self, rng: Streams, noise: float, values: np.ndarray, place: Place) -> FarRows:
-        """How skewed values are about a place, and how many are far from it."""
-        centre, whiten = np.array([place.mean]), np.array([[1 / place.sd]])
-        skew, shells = sums_of_far_rows(values[None, :], centre, whiten, 1.0, COLUMN_EDGES)
-        n = len(values)
-        skew_sd = SKEW_SENSITIVITY * noise / math.sqrt(SKEW_SHARE)
-        shell_sd = SHELLS_SENSITIVITY * noise / math.sqrt(TAILS_SHARE)
-        skew = rng.add_noise(skew, SKEW_SENSITIVITY, skew_sd) / n
-        shells = rng.add_noise(shells, SHELLS_SENSITIVITY, shell_sd) / n
-        centre_error = (SUM_SENSITIVITY * noise) ** 2 / ROUND_SHARES[-1][0] / n**2
-        tails = np.cumsum(shells[::-1])[::-1]
-        return FarRows(skew, skew_sd / n, tails, shell_sd / n, centre_error)
+        power = model.likelihood_power
+        return released_column(
+            rng, values, place, ROUND_SHARES, COUNTS_SHARE, self.row_laws, power, noise
+        )
 
     def step(self, rng: Streams, state: State, target: Target) -> tuple[State, Info]:
         """The next draw; it reads no row."""
@@ -229,34 +142,6 @@ class NoisyColumns(OneShot):
         """Columns, as many as theta has components."""
         names = [f"x{i}" for i in range(model.dimension)]
         return NormalColumns(names, model.num_rows, 1.0, ranges={names[-1]: [-2, 1]})
-
-
-def variance_of_log_sd(num_rows: int, noise: float) -> float:
-    """Of ln sd as the last round finds it, if values are normal, by their number and the noise."""
-    clips, *moments = table_of_clips()
-    _, _, slope, variance = (float(np.interp(CLIP, clips, column)) for column in moments)
-    of_noise = (SQUARES_SENSITIVITY * noise / num_rows) ** 2 / ROUND_SHARES[-1][1]
-    return (variance / num_rows + of_noise) / slope**2
-
-
-def log_sd_of(clipped: InRange, found: SafeRadius) -> Normal:
-    """Of ln sd, in units of the place, by clipped values and what the laws say that they lack."""
-    square, noise = clipped.variance
-    if square <= 0:
-        return Normal(0.0, math.inf)
-    mean = math.log(found.radius) + math.log(square) / 2 + found.log_lack
-    of_rows = found.log_sd_rows / clipped.rows
-    off = max(found.log_lack_off, found.log_sd_off)
-    return Normal(mean, noise / (2 * square) ** 2 + of_rows + off**2)
-
-
-def agreed(first: Normal, other: Normal) -> Normal:
-    """The first, unless it is much less exact; with a variance for what the two differ by."""
-    known = first if first.variance < MOST_VARIANCE * other.variance else other
-    more = LEAST_OFF**2
-    if math.isfinite(first.variance):
-        more += max((first.mean - other.mean) ** 2 - first.variance - other.variance, 0.0)
-    return Normal(known.mean, known.variance + more)
 
 
 def checked(model: Model) -> NormalColumns:

@@ -16,8 +16,9 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.exponential_family import ExponentialFamily
 from dpmcmc.models.model import Model
 from dpmcmc.models.normal_columns import NormalColumns
-from dpmcmc.samplers.noisy_columns import Column, NoisyColumns
+from dpmcmc.samplers.noisy_columns import NoisyColumns
 from dpmcmc.samplers.noisy_statistics import NoisyStatistics, is_mean
+from dpmcmc.samplers.one_column import Column
 from dpmcmc.samplers.one_shot import MOST_MISFIT
 from dpmcmc.samplers.streams import Streams
 
