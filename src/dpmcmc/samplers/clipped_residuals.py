@@ -83,6 +83,8 @@ class ClippedResiduals:
         Variance of the belief in a direction, with which rows are released.
     centres : function, optional
         Of clips (n,), to what is taken off residuals. By default that is nothing.
+    excess : float
+        Variance of a clipped error over that of a normal one.
     """
 
     def __init__(
@@ -92,9 +94,10 @@ class ClippedResiduals:
         sigma: float,
         spread: float,
         centres: Callable[[np.ndarray], np.ndarray] = np.zeros_like,
+        excess: float = 1.0,
     ) -> None:
         self.design, self.bound, self.sigma, self.spread = design, bound, sigma, spread
-        self.centres = centres
+        self.centres, self.excess = centres, excess
 
     def weights(self, lengths: np.ndarray) -> np.ndarray:
         """Weights w of rows of some lengths."""
@@ -177,7 +180,7 @@ class ClippedResiduals:
         """Variance of a score by the sampling of rows, the mean by l^2."""
         lengths = self.design.lengths
         c, w = self.clips(lengths), self.weights(lengths)
-        return self.mean(w**2 * clipped_variance(self.sigma, c))
+        return self.excess * self.mean(w**2 * clipped_variance(self.sigma, c))
 
     def rest(self, spreads: np.ndarray) -> float:
         """Variance of a component of the mean score of a row, by what is not linear.

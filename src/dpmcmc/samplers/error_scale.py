@@ -138,6 +138,8 @@ class Centres(NamedTuple):
     clips: np.ndarray  # (k,)
     centres: np.ndarray  # (k,)
     sds: np.ndarray  # (k,), of the noise
+    squares: np.ndarray  # (k,): E clip(r - s, -c, c)^2
+    squares_sds: np.ndarray  # (k,), of the noise
     usual: float  # clip of a usual row
 
     @property
@@ -145,6 +147,11 @@ class Centres(NamedTuple):
         """The centre of the usual clip, if noise does not explain it; else 0."""
         centre, sd = (float(self.at(self.usual, of)) for of in (self.centres, self.sds))
         return centre if abs(centre) > SURE * sd else 0.0
+
+    def excess(self, variance: float) -> float:
+        """Variance at the usual clip over the one that is expected, if surely more; else 1."""
+        square, sd = (float(self.at(self.usual, of)) for of in (self.squares, self.squares_sds))
+        return max(square / variance, 1.0) if square - variance > SURE * sd else 1.0
 
     def apart(self, clips: np.ndarray) -> np.ndarray:
         """How far centres of some clips are from that of the usual one."""
@@ -214,8 +221,12 @@ class Counts(NamedTuple):
             step = weights @ clipped.sum(axis=2).T / slopes
             # A mean and a median are never farther apart than the standard deviation.
             centres = np.clip(centres + step, -sigma, sigma)
-        sds = self.sd / self.num_rows * np.sqrt((clipped.mean(axis=2) ** 2).sum(axis=1)) / slopes
-        return Centres(sigma * CLIPS, centres, sds, usual)
+        means, squares = clipped.mean(axis=2), (clipped**2).mean(axis=2)
+        sds, squares_sds = (
+            self.sd / self.num_rows * np.sqrt((of**2).sum(axis=1)) for of in (means, squares)
+        )
+        squares = squares @ (weights * VALUES)
+        return Centres(sigma * CLIPS, centres, sds / slopes, squares, squares_sds, usual)
 
     def log_likelihood(self, location: float) -> LogLikelihood:
         """Of ln S, if residuals are N(location, S^2)."""

@@ -32,6 +32,7 @@ from dpmcmc.samplers.clipped_residuals import (
     ClippedResiduals,
     Design,
     best_of,
+    clipped_variance,
 )
 from dpmcmc.samplers.column_range import Normal as KnownNormal
 from dpmcmc.samplers.column_scale import SQUARES_SENSITIVITY, Place
@@ -188,7 +189,12 @@ class NoisyLeastSquares(OneShot):
                 centres = counts.centres(location, scores.sigma, scores.usual_clip)
                 residuals = residuals - centres.middle
                 belief = moved(belief, centres.middle, design.metric)
-                scores = ClippedResiduals(design, bound, scores.sigma, spread, centres.apart)
+                sd = math.hypot(scores.sigma, math.sqrt(spread * design.size))
+                variance = float(clipped_variance(sd, centres.usual))
+                excess = centres.excess(variance)
+                scores = ClippedResiduals(
+                    design, bound, scores.sigma, spread, centres.apart, excess
+                )
             theta = belief.mean
             found, num_clipped = self.measure(rng, scores, theta, covariates, residuals, share)
             step = Step(scores, found, n, before, by_counts)
