@@ -645,8 +645,8 @@ MUTANTS = [
     Mutant(
         "noisy least squares: counts of residuals beside the budget",
         "dpmcmc/samplers/noisy_least_squares.py",
-        "(1 - self.share_of_errors(num_rows)) * (1 - COUNTS_SHARE)",
-        "(1 - self.share_of_errors(num_rows))",
+        "(1 - self.share_of_errors(num_rows) - self.fit_share) * (1 - COUNTS_SHARE)",
+        "(1 - self.share_of_errors(num_rows) - self.fit_share)",
         "samplers/test_noisy_least_squares.py",
     ),
     Mutant(

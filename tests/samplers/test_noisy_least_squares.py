@@ -39,7 +39,7 @@ def test_all_releases_together_cost_what_the_preparation_says(share):
     model, rows = regression(50)
     sampler, rng = replace(SAMPLER, errors_share=share), RecordedStreams(*streams(0))
     released = rng.step(sampler, None, Target(model, rows)).released
-    assert len(released) == 2 * 6 + (2 * 2 + 3 if share else 0)
+    assert len(released) == 2 * 6 + 1 + (2 * 2 + 3 if share else 0)
     assert math.sqrt(sum((r.sensitivity / r.sd) ** 2 for r in released)) == pytest.approx(1 / 2.0)
     assert mechanism_of(sampler, 50, 1.0).mu == pytest.approx(1 / 2.0)
 
@@ -232,6 +232,7 @@ def test_skewed_errors_do_not_move_coefficients(errors):
         hits.append(abs(mean - theta) < 1.645 * sds)
         z.append((mean - theta) / sds)
         assert sds[0] < 0.1 and does_fit(info.misfit)
+        assert not does_fit(info.misfit, info.far)  # as they are not normal
     assert np.mean(hits) > 0.75  # 0.9 with a standard error of 0.06
     assert (abs(np.mean(z, axis=0)) < 1.2).all()  # with a standard error of .4; 12 without centres
 
@@ -253,18 +254,27 @@ def test_what_it_cannot_do_is_said():
         SAMPLER.chosen_settings(logistic)
     with pytest.raises(ValueError, match="shares: must be at least 2, not 1"):
         NoisyLeastSquares(shares=[1.0])
-    with pytest.raises(ValueError, match="errors_share"):
-        NoisyLeastSquares(errors_share=1.0)
+    with pytest.raises(ValueError, match=r"fit_share: must be below 0\.8, not 0\.95"):
+        NoisyLeastSquares(fit_share=0.95)
     with pytest.raises(ValueError, match=r"shares: must add up to 1, not to 0\.9"):
         NoisyLeastSquares(shares=[0.4, 0.5])
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [(4, 0.2), (0.25, 0.0)])
-def test_two_steps_are_enough_to_run_and_a_small_budget_does_not_look_for_errors(epsilon, share):
+def test_two_steps_are_enough_and_less_clip_noise_and_a_small_budget_are_seen_in_settings(
+    epsilon, share
+):
     model, rows = regression(2000)
     sampler = dpmcmc.for_budget(NoisyLeastSquares(shares=[0.4, 0.6]), 2000, epsilon)
-    assert sampler.chosen_settings(model) == {"shares": [0.4, 0.6], "errors_share": share}
-    sampler.prepare(streams(14), Target(model, rows))
+    chosen = {"clip_noise": sampler.noise, "shares": [0.4, 0.6], "errors_share": share}
+    assert sampler.chosen_settings(model) == chosen
+    clipped = [
+        replace(sampler, clip_noise=noise)
+        .prepare(streams(14), Target(model, rows))[1]
+        .gradient_clip_fraction
+        for noise in (sampler.noise, sampler.noise / 30)
+    ]
+    assert clipped[0] > 2 * clipped[1]
 
 
 def test_spread_after_a_step_is_about_what_beliefs_have():

@@ -35,9 +35,9 @@ class AutoOneShot(OneShot):
     shares : list of float, optional
         Share of mu^2 of each step or round.
     gradient_clip_bound, information_ratio, start, fit_share : optional
-        Those of `NoisyNewton`.
-    errors_share : float, optional
-        That of `NoisyLeastSquares`.
+        Those of `NoisyNewton`; the last one of `NoisyLeastSquares`, too.
+    clip_noise, errors_share : float, optional
+        Those of `NoisyLeastSquares`.
     radii, first_radius, row_laws : optional
         Those of `NoisyStatistics`.
     """
@@ -51,6 +51,7 @@ class AutoOneShot(OneShot):
     radii: Positives | None = None
     first_radius: Positive | None = None
     row_laws: RowLaws = "wide"
+    clip_noise: Noise | None = None
     errors_share: Part | None = None
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
@@ -91,7 +92,9 @@ class AutoOneShot(OneShot):
 
     @cached_property
     def _least_squares(self) -> NoisyLeastSquares:
-        return NoisyLeastSquares(self.noise_scale, self.shares, self.errors_share)
+        return NoisyLeastSquares(
+            self.noise_scale, self.clip_noise, self.shares, self.errors_share, self.fit_share
+        )
 
     @cached_property
     def _newton(self) -> NoisyNewton:

@@ -19,11 +19,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from dpmcmc.likelihoods.information import as_matrix
 from dpmcmc.likelihoods.target import Target, check_bound
 from dpmcmc.models.linear_regression import LinearRegression
 from dpmcmc.models.model import Model
+from dpmcmc.samplers import far_outcomes
 from dpmcmc.samplers.clipped_residuals import (
     BOUNDS,
     PLACES,
@@ -48,6 +50,7 @@ from dpmcmc.samplers.drawn_information import (
     wider,
 )
 from dpmcmc.samplers.error_scale import Counts, ErrorScale, LogLikelihood, squares_of
+from dpmcmc.samplers.far_outcomes import Far
 from dpmcmc.samplers.metric import Metric
 from dpmcmc.samplers.newton_settings import with_rows
 from dpmcmc.samplers.one_column import Column, released_column
@@ -114,17 +117,26 @@ class NoisyLeastSquares(OneShot):
     noise_scale : float, optional
         1 / mu: the noise's *standard deviation* over the sensitivity, of all that is released. By
         default it follows from the budget.
+    clip_noise : float, optional
+        Each step has the bound B that is best with this `noise_scale`, by what was released before
+        and public rows. By default that is the noise itself. `check` keeps it where it leaves the
+        noise out.
     shares : list of float
         Share of each step of the mu^2 that the steps have; they add up to 1.
     errors_share : float, optional
         Of mu^2, for mean and standard deviation of residuals at the end. By default a fifth. With
         so few rows or so small a budget that these are not found, it is 0: then the intercept is
         as uncertain as errors may be skewed, and ln sigma is that of normal errors.
+    fit_share : float
+        As of `NoisyNewton`: of mu^2, for counts of outcomes that are far out. They say if errors
+        are not normal.
     """
 
     noise_scale: Noise | None = None
+    clip_noise: Noise | None = None
     shares: Shares | None = None
     errors_share: Part | None = None
+    fit_share: Part = 0.03
 
     normal_approximation = True
 
@@ -134,12 +146,17 @@ class NoisyLeastSquares(OneShot):
         steps = len(self.shares or SHARES)
         if steps < ANSWERING:
             raise ValueError(f"shares: must be at least {ANSWERING}, not {steps}")
+        most = 1 - (ERRORS_SHARE if self.errors_share is None else self.errors_share)
+        if self.fit_share >= most:
+            raise ValueError(f"fit_share: must be below {most:g}, not {self.fit_share:g}")
 
     def chosen_settings(self, model: Model) -> dict[str, Any]:
-        """Shares of steps and of errors; ValueError for a model of another kind."""
-        model = checked(model)
-        share = self.share_of_errors(model.num_rows)
-        return {"shares": self.shares or SHARES, "errors_share": share}
+        """Noise for which clips are best, and shares; ValueError for a model of another kind."""
+        return {
+            "clip_noise": self.clip_noise or self.noise,
+            "shares": self.shares or SHARES,
+            "errors_share": self.share_of_errors(checked(model).num_rows),
+        }
 
     def share_of_errors(self, num_rows: int) -> float:
         """`errors_share`, or what is chosen."""
@@ -151,7 +168,7 @@ class NoisyLeastSquares(OneShot):
 
     def shares_of_steps(self, num_rows: int) -> list[float]:
         """Shares of the whole mu^2 for scores, step by step; counts of residuals have the rest."""
-        of_steps = (1 - self.share_of_errors(num_rows)) * (1 - COUNTS_SHARE)
+        of_steps = (1 - self.share_of_errors(num_rows) - self.fit_share) * (1 - COUNTS_SHARE)
         return [of_steps * share for share in self.shares or SHARES]
 
     def prepare(self, rng: Streams, target: Target) -> tuple[State, Info]:
@@ -186,15 +203,8 @@ class NoisyLeastSquares(OneShot):
                 bound = self.best_bound(design, scale, spread, of_bound, n)
             scores = ClippedResiduals(design, bound, math.exp(scale.mean), spread)
             if model.intercept and counts.are_precise:
-                centres = counts.centres(location, scores.sigma, scores.usual_clip)
-                residuals = residuals - centres.middle
-                belief = moved(belief, centres.middle, design.metric)
-                sd = math.hypot(scores.sigma, math.sqrt(spread * design.size))
-                variance = float(clipped_variance(sd, centres.usual))
-                excess = centres.excess(variance)
-                scores = ClippedResiduals(
-                    design, bound, scores.sigma, spread, centres.apart, excess
-                )
+                scores, middle = centred(scores, counts, location)
+                residuals, belief = residuals - middle, moved(belief, middle, design.metric)
             theta = belief.mean
             found, num_clipped = self.measure(rng, scores, theta, covariates, residuals, share)
             step = Step(scores, found, n, before, by_counts)
@@ -205,7 +215,9 @@ class NoisyLeastSquares(OneShot):
             belief = belief_after(found, belief, information, 1.0, slope)
             belief = design.metric.outside(belief)
         answer, misfit = self.answer(rng, target, design, steps, belief, scale)
-        info = Info(True, math.nan, num_clipped / n, misfit=misfit)
+        theta = np.append(answer.normal.mean[:p], scale.mean)
+        far = self.far_outcomes(rng, target, theta, scale, squares)
+        info = Info(True, math.nan, num_clipped / n, misfit=misfit, far=far)
         return State(answer.draw(rng.proposal), answer), info
 
     def answer(
@@ -269,7 +281,7 @@ class NoisyLeastSquares(OneShot):
         self, design: Design, scale: ErrorScale, spread: float, share: float, num_rows: int
     ) -> float:
         """B of scores with a share of mu^2."""
-        noise, sigma = self.noise / math.sqrt(share), math.exp(scale.mean)
+        noise, sigma = (self.clip_noise or self.noise) / math.sqrt(share), math.exp(scale.mean)
 
         def after(bound: float) -> float:
             scores = ClippedResiduals(design, bound, sigma, spread)
@@ -298,6 +310,27 @@ class NoisyLeastSquares(OneShot):
         squares = part * float(as_matrix(information, p).trace())
         return Released(theta, gradient, sd, information, sd / b, squares), num_clipped
 
+    def far_outcomes(
+        self,
+        rng: Streams,
+        target: Target,
+        theta: np.ndarray,
+        scale: ErrorScale,
+        squares: np.ndarray,
+    ) -> tuple[Far, ...]:
+        """Outcomes that are far out at the answer, and how many the model lets one expect there."""
+        if not self.fit_share:
+            return ()
+        noise = self.noise / math.sqrt(self.fit_share)
+        found = far_outcomes.measured(rng, target.model, theta, target.data, noise)
+        variances = np.exp(2 * (scale.grid - theta[-1]))[:, None]
+        variances = variances + squares * math.exp(-2 * theta[-1])
+        expected = [
+            float(scale.masses @ (2 * ndtr(ndtri(level / 2) / np.sqrt(variances))).mean(axis=1))
+            for level in far_outcomes.LEVELS
+        ]
+        return far_outcomes.compared(np.array(expected), found, target.num_rows, noise)
+
 
 def checked(model: Model) -> LinearRegression:
     """The model, if it is a linear regression."""
@@ -324,6 +357,20 @@ def residuals_of(rows: np.ndarray, theta: np.ndarray) -> np.ndarray:
 def moved(belief: Normal, location: float, metric: Metric) -> Normal:
     """A belief in a metric, with another intercept."""
     return belief._replace(mean=belief.mean + location * metric.inverse[:, 0])
+
+
+def centred(
+    scores: ClippedResiduals, counts: Counts, location: float
+) -> tuple[ClippedResiduals, float]:
+    """Scores for errors as they were counted, and the middle of these, to be taken off residuals.
+
+    Location was taken off before.
+    """
+    design, bound, sigma, spread = scores.design, scores.bound, scores.sigma, scores.spread
+    centres = counts.centres(location, sigma, scores.usual_clip)
+    sd = math.hypot(sigma, math.sqrt(spread * design.size))
+    excess = centres.excess(float(clipped_variance(sd, centres.usual)))
+    return ClippedResiduals(design, bound, sigma, spread, centres.apart, excess), centres.middle
 
 
 def whitened(design: Design, steps: list[Step]) -> Design:
