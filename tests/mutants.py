@@ -693,7 +693,7 @@ MUTANTS = [
     ),
     Mutant(
         "noisy columns: sds by the rounds alone",
-        "dpmcmc/samplers/noisy_columns.py",
+        "dpmcmc/samplers/one_column.py",
         "MOST_VARIANCE = 4.0",
         "MOST_VARIANCE = 0.0",
         "samplers/test_noisy_columns.py",
