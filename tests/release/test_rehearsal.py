@@ -129,12 +129,13 @@ def test_twins_with_too_many_far_outcomes_are_counted(plans):
 def test_no_data_are_opened_and_no_ledger_is_needed(place, capsys):
     (place.folder / "data.csv").unlink()
     arguments = ["study.yaml", "--model", "mine", "--algorithm", "newton"]
-    arguments += ["--epsilon", "1", "--twins", "2", "--draws", "50"]
+    arguments += ["--epsilon", "1", "5", "--twins", "2", "--draws", "50"]
     assert place.run("rehearse", *arguments) == 1
     assert "--rows: must be given, because there is no ledger" in capsys.readouterr().err
     assert place.run("rehearse", *arguments, "--rows", "500", "1e3") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:3]] == ["500", "1,000"]
+    assert len(lines) == 14
+    assert [line.split()[0] for line in lines[1:5]] == ["500", "500", "1,000", "1,000"]
 
 
 def test_a_model_that_cannot_make_twins_is_named(place, capsys):

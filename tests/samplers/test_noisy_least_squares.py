@@ -97,15 +97,14 @@ def test_scores_have_mean_zero_for_symmetric_errors_and_with_centres_for_skewed_
     rng, n = np.random.default_rng(4), 200_000
     x = 1.0 + law(rng, (n, 2))
     symmetric, skewed = heavy(rng, (n, 1))[:, 0], rng.exponential(size=n) - 1
-    counts = Counts.of(streams(0), skewed, 1.0, 1e-9)
-    centres = counts.centres(0.0, 1.3, 0.8).at
-    for errors, centre, is_zero in (
-        (symmetric, None, True),
-        (skewed, None, False),
-        (skewed, lambda c: centres(c, counts.centres(0.0, 1.3, 0.8).centres), True),
+    centres = Counts.of(streams(0), skewed, 1.0, 1e-9).centres(0.0, 1.3, 0.8)
+    for errors, taken_off, is_zero in (
+        (symmetric, np.zeros_like, True),
+        (skewed, np.zeros_like, False),
+        (skewed, lambda c: centres.at(c, centres.centres), True),
     ):
         scores = scores_in(METRIC, bound=1.5)
-        scores.centres = centre or np.zeros_like
+        scores.centres = taken_off
         parts = zip(np.split(x, 50), np.split(errors, 50), strict=True)
         means = np.array([scores.sums(*part)[0] for part in parts])
         z = means.mean(axis=0) / (means.std(axis=0, ddof=1) / math.sqrt(50))
@@ -153,6 +152,14 @@ def test_answers_are_narrow_and_hold_the_truth_in_any_units(log_sigma):
     assert 1 < np.mean(widths) < 1.4
 
 
+def data_of(model, seed, covariates, errors):
+    """Rows with an intercept, and theta: both laws are functions of a generator and a number."""
+    rng, n = np.random.default_rng(seed), model.num_rows
+    theta = np.append(rng.standard_normal(3), 0.0)
+    x = np.column_stack([np.ones(n), covariates(rng, n)])
+    return Target(model, np.column_stack([x @ theta[:-1] + errors(rng, n), x])), theta
+
+
 def flags(rng, n):
     """Rare ones, and heavy tails."""
     return np.column_stack([rng.random(n) < 0.1, heavy(rng, (n, 1))])
@@ -169,10 +176,7 @@ def test_covariates_unlike_simulated_ones_are_honest(law, n, width):
     sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=n, epsilon=1)
     hits, widths = [], []
     for seed in range(8):
-        rng = np.random.default_rng([10, seed])
-        theta = np.append(rng.standard_normal(3), 0.0)
-        x = np.column_stack([np.ones(n), law(rng, n)])
-        target = Target(model, np.column_stack([x @ theta[:-1] + rng.standard_normal(n), x]))
+        target, theta = data_of(model, [10, seed], law, lambda rng, n: rng.standard_normal(n))
         state, _ = sampler.prepare(streams([11, seed]), target)
         mean, covariance = state.memory.normal
         sds = np.sqrt(np.diag(covariance))
@@ -222,10 +226,7 @@ def test_skewed_errors_do_not_move_coefficients(errors):
     sampler = dpmcmc.for_budget(NoisyLeastSquares(), num_rows=n, epsilon=1)
     hits, z = [], []
     for seed in range(8):
-        rng = np.random.default_rng([21, seed])
-        theta = np.append(rng.standard_normal(3), 0.0)
-        x = np.column_stack([np.ones(n), flags(rng, n)])
-        target = Target(model, np.column_stack([x @ theta[:-1] + errors(rng, n), x]))
+        target, theta = data_of(model, [21, seed], flags, errors)
         state, info = sampler.prepare(streams([22, seed]), target)
         mean, covariance = state.memory.normal
         sds = np.sqrt(np.diag(covariance))

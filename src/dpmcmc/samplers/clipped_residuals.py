@@ -84,7 +84,7 @@ class ClippedResiduals:
     centres : function, optional
         Of clips (n,), to what is taken off residuals. By default that is nothing.
     excess : float
-        Variance of a clipped error over that of a normal one.
+        Factor of the variance of clipped errors: 1 for normal ones.
     """
 
     def __init__(

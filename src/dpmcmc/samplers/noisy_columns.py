@@ -85,7 +85,7 @@ class NoisyColumns(OneShot):
     def release(
         self, rng: Streams, model: NormalColumns, noise: float, values: np.ndarray
     ) -> tuple[Column, float]:
-        """What is released of values (n,), and the share of them that the last sum clips."""
+        """Release a column; the share of the values that the last sum clips comes second."""
         n, bins = model.num_rows, bins_of(PRIOR_REACH * math.sqrt(model.prior_variance))
         sd = COUNTS_SENSITIVITY * noise / math.sqrt(COUNTS_SHARE)
         shares = rng.add_noise(counts(values, bins.edges), COUNTS_SENSITIVITY, sd) / n

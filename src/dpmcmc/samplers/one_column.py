@@ -72,7 +72,7 @@ def released_column(
     power: float,
     noise: float,
 ) -> tuple[Column, float]:
-    """What is released of values (n,), and the share of them that the last sum clips.
+    """Release a column of values; the share of the values that the last sum clips comes second.
 
     Parameters
     ----------
