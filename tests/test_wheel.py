@@ -56,7 +56,8 @@ def walk(folder, python, *flags, path=None, is_whole=True):
     place = run("-c", "import dpmcmc; print(dpmcmc.__file__)")
     assert not Path(place).is_relative_to(ROOT), "this is the checkout"
     assert dpmcmc("--version") == f"dpmcmc {PROJECT['version']}\n"
-    assert all(f"\n  {name} " in dpmcmc("--help") for name in cli.COMMANDS)
+    said = dpmcmc("--help")
+    assert all(f"\n  {name} " in said for name in cli.COMMANDS)
 
     for kind in ("model", "algorithm"):
         dpmcmc("new", kind, f"my_{kind}.py")

@@ -427,7 +427,7 @@ def test_the_epsilon_that_iterations_cost_is_the_least_that_allows_them(name, k,
     assert max_iterations(cost, mechanism, epsilon * (1 - 1e-5), target, guess=k, limit=k) == k - 1
 
 
-@pytest.mark.parametrize("noise_variance", [0.29, 0.1, 0.03, 1e-3, 1e-6])
+@pytest.mark.parametrize("noise_variance", [0.29, 0.1, 1e-6])
 def test_small_noise_is_priced_on_a_coarse_grid_and_by_hardly_more(noise_variance):
     """On the finest grid a variance of 0.1 took a minute and 1.5 gigabytes, of many iterations."""
     from dpmcmc.accounting import published_pld

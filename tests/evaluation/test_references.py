@@ -306,14 +306,12 @@ def test_more_draws_ask_for_more_effective_ones(monkeypatch):
 
     def noted(draws):
         diagnosed.append(draws.shape)
-        return {"R-hat": np.ones(2), "ESS": np.array([5000.0, 2999.0])}
+        return {"R-hat": np.ones(2), "ESS": np.array([5000.0, 299.0])}
 
     monkeypatch.setattr(long_run, "diagnose", noted)
-    with pytest.raises(
-        JobError, match="effective sample size of 2999 in component 2 after 4 x 938"
-    ):
-        long_run.sample(np.random.default_rng(2), target, 3000)
-    assert long_run.sample(np.random.default_rng(2), target, 2999).shape == (2999, 2)
+    with pytest.raises(JobError, match="effective sample size of 299 in component 2 after 4 x 94"):
+        long_run.sample(np.random.default_rng(2), target, 300)
+    assert long_run.sample(np.random.default_rng(2), target, 299).shape == (299, 2)
     assert set(diagnose(np.random.default_rng(1).standard_normal((4, 500, 3)))) == {"R-hat", "ESS"}
 
 

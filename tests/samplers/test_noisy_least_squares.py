@@ -132,7 +132,7 @@ def exact(target, theta):
     return covariance @ (x.T @ y), covariance
 
 
-@pytest.mark.parametrize("log_sigma", [0.0, -2.0, 1.5])
+@pytest.mark.parametrize("log_sigma", [-2.0, 1.5])
 def test_answers_are_narrow_and_hold_the_truth_in_any_units(log_sigma):
     """Coefficients are some 1 in size, so errors are from a seventh of them to four times them."""
     model, _ = regression(10_000)

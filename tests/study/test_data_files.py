@@ -345,9 +345,13 @@ def test_what_a_model_may_not_make_of_rows(tmp_path, cls, message):
     assert refusal(write(tmp_path, ".csv"), cls=cls).startswith(message)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
 @pytest.mark.parametrize(
-    "cls", [Standardised, CentredByTheMedian, OverTheLargest, FittedOnce, Later, Numbered, Blended]
+    ("cls", "scale"),
+    [
+        *((Standardised, scale) for scale in (1.0, 1e-9, 1e9)),
+        *((Blended, scale) for scale in (1.0, 1e-9, 1e9)),
+        *((cls, 1.0) for cls in (CentredByTheMedian, OverTheLargest, FittedOnce, Later, Numbered)),
+    ],
 )
 def test_rows_that_others_change_are_refused_whatever_their_units(tmp_path, cls, scale):
     rows = scale * (3 + np.random.default_rng(1).standard_normal((41, 2)))

@@ -423,13 +423,13 @@ def test_stand_ins_double_the_cells_in_which_both_run(quick):
         quick["algorithms"][name]["settings"] = {"flat-banana-2d": settings}
     quick["runs"].append({"models": ["flat-banana-2d"], "algorithms": further, "epsilons": [4]})
     study = StudyConfig(quick, ROOT)
-    assert study.stand_ins["dp-barker-certified"] == "dp-barker"
-    assert len(study.replaced_cells) == 2 + 1
+    assert study.stand_ins["minibatch-dp-penalty-certified"] == "minibatch-dp-penalty"
+    assert len(study.replaced_cells) == 1 + 1
     assert {cell.run for cell, _ in study.replaced_cells} == {"epsilon-6", "epsilon-4"}
     cell, _ = study.replaced_cells[0]
     assert study.certification(cell).accountant == "certified"
     assert study.certification(cell).sampler == study.chain(cell, 0).sampler
-    alone = ["dp-barker-certified"]
+    alone = ["minibatch-dp-penalty-certified"]
     quick["runs"] = [{"models": ["flat-banana-2d"], "algorithms": alone, "epsilons": [4]}]
     quick["notebooks"] = {}
     del quick["intervals"]

@@ -159,10 +159,6 @@ def test_a_column_of_draws_ages_chains_alone_and_one_of_other_columns_nothing(co
 
 
 def test_a_number_changed_by_hand_is_found(copy):
-    assert (
-        "4 samples of chains and 1 other parts computed anew, all identical"
-        in command(copy, "check-results", "mini", "--chains", "4").stdout
-    )
     table = copy / "docs/mini/tables/chains.csv"
     lines = table.read_text().splitlines()
     place = lines[0].split(",").index("acceptance_rate")
@@ -172,8 +168,9 @@ def test_a_number_changed_by_hand_is_found(copy):
         lines[i] = ",".join(values)
     table.write_text("\n".join(lines) + "\n")
     found = command(copy, "check-results", "mini", "--chains", "4", check=False)
-    assert found.returncode == 1
+    assert found.returncode == 1 and found.stdout.count("differs in") == 1
     assert "chains.csv: acceptance_rate differs in 4 of 4 rows" in found.stdout
+    assert "4 samples of chains and 1 other parts computed anew" in found.stdout
 
 
 @pytest.mark.torture

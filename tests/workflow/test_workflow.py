@@ -82,13 +82,13 @@ def test_the_table_of_chains_has_a_row_for_every_chain(results):
         "gradient_clip_fraction mmd mean_error covariance_error"
     )
     assert set(columns.split()) <= set(chains.columns)
-    compared = 2 * 3 + 3 + 3 + 2 * 3 + 3 + 2 + 2 + 1 + 1
-    swept, by_iterations = 2 * 2 * 2, 3
+    compared = 2 * 3 + 3 + 3 + 2 * 3 + 2 + 1 + 2 + 1 + 1
+    swept, by_iterations = 2 * 2, 3
     assert len(chains) == (compared + swept + by_iterations) * 2
     keys = ["model", "algorithm", "epsilon", "iterations", "clip_bound", "sample"]
     assert not chains.duplicated(keys).any()
     assert chains["clip_bound"].notna().sum() == swept * 2
-    is_free = chains["algorithm"].isin(["rwmh", "hmc", "exact-posterior", "start"])
+    is_free = chains["algorithm"].isin(["rwmh", "exact-posterior", "start"])
     assert (chains["changed_decisions"].notna() == is_free).all()
     assert (chains["delta"].isna() == is_free).all()
     assert chains["epsilon"].isna().sum() == (swept + by_iterations) * 2
@@ -116,7 +116,7 @@ def test_a_run_by_iterations_is_priced_and_bounds_the_metrics(results):
     assert private["iterations"] == 1000 and private["accountant"] == "gaussian"
     assert 11.8 < private["spent_epsilon"] < 11.9  # of 1000 iterations with mu = 1 / (0.1 sqrt(n))
     assert private["delta"] <= private["target_delta"]
-    assert budgets.loc[["start", "exact-posterior", "hmc"], "spent_epsilon"].isna().all()
+    assert budgets.loc[["start", "exact-posterior", "rwmh"], "spent_epsilon"].isna().all()
     of_model = chains[(chains["model"] == "flat-banana-2d") & chains["clip_bound"].isna()]
     mmd = of_model.groupby("algorithm")["mmd"].median()
     assert mmd["exact-posterior"] < 0.05 < mmd["dp-penalty"] < mmd["start"]
@@ -159,8 +159,8 @@ def test_the_other_tables_describe_the_same_study(results):
     assert (budgets["delta"] <= budgets["target_delta"]).all()
 
     curves = read(results, "accounting")
-    assert (curves.groupby(["algorithm", "accountant"]).size() == 3).all()
-    np.testing.assert_allclose(curves["epsilon"].unique(), np.linspace(0.5, 6, 3))
+    assert (curves.groupby(["algorithm", "accountant"]).size() == 2).all()
+    np.testing.assert_allclose(curves["epsilon"].unique(), [0.5, 6])
     at_six = curves[np.isclose(curves["epsilon"], 6)].drop(columns="epsilon")
     same = at_six.merge(budgets.query("epsilon == 6"), on=["model", "algorithm", "accountant"])
     assert len(same) == 4 and (same["iterations_x"] == same["iterations_y"]).all()
@@ -179,14 +179,14 @@ def test_the_audit_has_a_row_for_every_case_below_the_accountant(results):
     audit = read(results, "audit")
     section = yaml.safe_load((ROOT / "studies/quick/study.yaml").read_text())["audit"]
     named = section.pop("cases")
-    assert list(audit["case"]) == named and len(named) > 3
+    assert list(audit["case"]) == named and len(named) > 1
     assert list(audit["sampler"]) == [type(cases()[name].sampler).__name__ for name in named]
     assert all((audit[key] == value).all() for key, value in section.items())
     bounds = audit[["epsilon_by_values", "epsilon_by_positions"]]
     assert (bounds >= 0).all(axis=None) and (bounds["epsilon_by_values"] > 0).any()
     assert bounds.le(audit["epsilon_at_most"], axis=0).all(axis=None)
     gaussian = audit[audit["mu_at_most"].notna()]
-    assert list(gaussian["case"]) == ["dp-penalty-1", "dp-hmc-1"]
+    assert list(gaussian["case"]) == ["dp-penalty-1"]
     found = gaussian[["mu_by_values", "mu_by_positions"]]
     assert found.le(gaussian["mu_at_most"], axis=0).all(axis=None)
     assert (audit["noise_p_value"] > 0.001).all() and (
@@ -350,13 +350,13 @@ def test_the_start_points_are_a_yardstick_as_the_chain_that_never_moves_is(resul
 def test_a_sweep_compares_bounds_from_shared_starts(results):
     chains = read(results, "chains")
     clipping = chains[chains["clip_bound"].notna()]
-    assert len(clipping) == 2 * 2 * 2 * 2
+    assert len(clipping) == 2 * 2 * 2
     loosest = clipping[clipping["clip_bound"] == 1000]
     assert (loosest["clip_fraction"] == 0).all() and (loosest["changed_decisions"] == 0).all()
     tight = clipping[clipping["clip_bound"] == 0.5]
     assert (tight["clip_fraction"] > 0).all() and (tight["changed_decisions"] > 0).all()
     effects = read(results, "clipping-effects")
-    assert len(effects) == 2 * 2 * 2 and set(effects["dim"]) == {2, 10}
+    assert len(effects) == 2 * 2 and set(effects["dim"]) == {2, 10}
     for model in clipping["model"].unique():
         for seed in ("seed-0.npz", "seed-1.npz"):
             starts = set()
