@@ -306,12 +306,13 @@ def test_more_draws_ask_for_more_effective_ones(monkeypatch):
 
     def noted(draws):
         diagnosed.append(draws.shape)
-        return {"R-hat": np.ones(2), "ESS": np.array([5000.0, 299.0])}
+        return {"R-hat": np.ones(2), "ESS": np.array([5000.0, 1199.0])}
 
     monkeypatch.setattr(long_run, "diagnose", noted)
-    with pytest.raises(JobError, match="effective sample size of 299 in component 2 after 4 x 94"):
-        long_run.sample(np.random.default_rng(2), target, 300)
-    assert long_run.sample(np.random.default_rng(2), target, 299).shape == (299, 2)
+    few = "effective sample size of 1199 in component 2 after 4 x 375"
+    with pytest.raises(JobError, match=few):
+        long_run.sample(np.random.default_rng(2), target, 1200)
+    assert long_run.sample(np.random.default_rng(2), target, 1199).shape == (1199, 2)
     assert set(diagnose(np.random.default_rng(1).standard_normal((4, 500, 3)))) == {"R-hat", "ESS"}
 
 
