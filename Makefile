@@ -27,8 +27,6 @@ DPMCMC = .venv/bin/python -m dpmcmc_studies
 ON_SLURM = .venv/bin/python tests/cluster/cluster.py .venv/bin/pytest
 FILE_OF = $(if $(filter-out chapter-6,$(1)),--configfile studies/$(1)/study.yaml)
 COMMITTED = $(patsubst docs/%/provenance.json,%,$(wildcard docs/*/provenance.json))
-# Modules are compiled when they are first imported: most of those of all libraries never are.
-INSTALL = .venv/bin/pip install --quiet --no-compile
 # `make lock UPGRADE=` keeps the versions that are there, as far as they go.
 UPGRADE ?= --upgrade
 COMPILE = .venv/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest $(UPGRADE) \
@@ -75,10 +73,10 @@ docs: .venv/ready
 	rm -r .pages
 
 install-release: .venv/ready
-	$(INSTALL) --require-hashes --requirement envs/release.txt
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/release.txt
 
 install-cluster: .venv/ready
-	$(INSTALL) --require-hashes --requirement envs/cluster.txt
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/cluster.txt
 
 bench: study
 	.venv/bin/python bench/bench.py --results $(RESULTS) --output docs/benchmark.md \
@@ -92,12 +90,12 @@ bench: study
 .venv/installed: envs/requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "Python 3.11, 3.12 or 3.13 is needed, as the locked packages are for them; $(PYTHON) is %d.%d. Name another by: make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv .venv
-	$(INSTALL) --require-hashes --requirement envs/requirements.txt
-	$(INSTALL) --no-deps --no-build-isolation --editable .
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/requirements.txt
+	.venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 .venv/tests: .venv/installed envs/test.txt
-	$(INSTALL) --require-hashes --requirement envs/test.txt
+	.venv/bin/pip install --quiet --require-hashes --requirement envs/test.txt
 	touch $@
 
 lock:

@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, chosen
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
@@ -427,7 +427,7 @@ def test_the_epsilon_that_iterations_cost_is_the_least_that_allows_them(name, k,
     assert max_iterations(cost, mechanism, epsilon * (1 - 1e-5), target, guess=k, limit=k) == k - 1
 
 
-@pytest.mark.parametrize("noise_variance", [0.29, 0.1, 1e-6])
+@pytest.mark.parametrize("noise_variance", chosen([0.29, 0.1, 0.03, 1e-3, 1e-6], 0.29, 0.1, 1e-6))
 def test_small_noise_is_priced_on_a_coarse_grid_and_by_hardly_more(noise_variance):
     """On the finest grid a variance of 0.1 took a minute and 1.5 gigabytes, of many iterations."""
     from dpmcmc.accounting import published_pld

@@ -145,7 +145,7 @@ def test_a_model_is_checked_and_its_study_runs_as_it_stands(fresh):
     figure = "results/regress/figures/figure-6.3.png"
     snakemake(fresh, "--cores", 2, figure, *study)
     assert (fresh / figure).stat().st_size > 10_000
-    assert {*jobs(fresh, *study)} >= {"notebook_summary", "site"}  # what is left
+    assert {*jobs(fresh, *study)} >= {"notebook_summary", "site"}  # its pages, not made here
 
 
 @pytest.mark.torture

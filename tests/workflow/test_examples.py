@@ -40,7 +40,7 @@ def test_there_is_a_check_and_a_line_of_the_page_for_each_example():
 # That of `bands` but for one fault, below, says as much; so does that of data of a study, in
 # tests/release/test_owner_check.py; that of NumPyro compiles for a minute, and
 # tests/models/test_numpyro.py looks at such models.
-@pytest.mark.parametrize("name", chosen(CHECKS, "block_walk"))
+@pytest.mark.parametrize("name", chosen(CHECKS, "radon", "block_walk"))
 def test_an_example_passes_its_check(with_examples, name):
     cls, *settings = CHECKS[name]
     command = [sys.executable, "-m", "dpmcmc", "check", f"examples/{cls}", *settings]
