@@ -166,10 +166,7 @@ class NumbersOnly(Careless):
         return np.clip(values, -bound, bound)
 
 
-@pytest.mark.parametrize(
-    "name",
-    chosen(["dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1"], "dp-hmc-1"),
-)
+@pytest.mark.parametrize("name", ["dp-penalty-1", "dp-hmc-1", "minibatch-dp-penalty-1"])
 def test_a_clip_of_one_side_is_caught(name):
     values, _, _ = audit(CASES[name], seed=4, runs=2000, delta=DELTA, target_class=ClippedAboveOnly)
     assert values.epsilon > allowed(name)

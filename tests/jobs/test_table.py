@@ -16,11 +16,13 @@ from dpmcmc_studies.jobs.table import JOBS
 from dpmcmc_studies.study.loading import load_study
 
 BANANA, TEMPERED = "flat-banana-2d", "tempered-banana-2d"
+ALGORITHMS = ["dp-penalty", "dp-barker"]
+RUNS = [{"models": [BANANA, TEMPERED], "algorithms": ALGORITHMS, "epsilons": [2, 4]}]
 
 
 def tiny(**changes):
-    """The tiny study with changes."""
-    return load_study(ROOT, [ROOT / "studies/tiny/study.yaml"], changes)
+    """The tiny study at two epsilons, with changes."""
+    return load_study(ROOT, [ROOT / "studies/tiny/study.yaml"], {"runs": RUNS} | changes)
 
 
 def fingerprints(study):
@@ -51,7 +53,7 @@ def specs(study):
 def test_the_same_settings_in_other_words_change_nothing():
     settings = tiny().algorithms["dp-penalty"].settings[BANANA]
     same = {"dp-penalty": {"settings": {BANANA: dict(reversed(settings.items()))}}}
-    runs = [dict(to_builtins(tiny().config.runs[0]), epsilons=[4.00])]
+    runs = [dict(to_builtins(tiny().config.runs[0]), epsilons=[2.0, 4.00])]
     assert specs(tiny(algorithms=same, runs=runs)) == specs(tiny())
     assert fingerprints(tiny(algorithms=same, runs=runs)) == fingerprints(tiny())
 
@@ -69,7 +71,11 @@ def test_prose_labels_and_the_search_concern_no_job():
 def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model():
     change = {"dp-penalty": {"settings": {TEMPERED: {"clip_bound": 0.5}}}}
     changed = tiny(algorithms=change)
-    cells = {f"{kind}/{TEMPERED}/dp-penalty/epsilon-4" for kind in ("chains", "scores")}
+    cells = {
+        f"{kind}/{TEMPERED}/dp-penalty/epsilon-{epsilon}"
+        for kind in ("chains", "scores")
+        for epsilon in (2, 4)
+    }
     assert parts_that_differ(tiny(), changed) == cells
     elsewhere = {"dp-hmc": {"settings": {BANANA: {"step_size": 0.01}}}}  # it does not run here
     assert not parts_that_differ(tiny(), tiny(algorithms=elsewhere))
@@ -78,7 +84,7 @@ def test_a_setting_concerns_the_chains_of_its_algorithm_on_its_model():
 def test_a_setting_of_a_model_concerns_all_that_is_made_of_it():
     changed = tiny(models={BANANA: {"curvature": 3}})
     of_model = {part for part in fingerprints(tiny()) if BANANA in part}
-    assert len(of_model) == 2 + 2 * 2 and parts_that_differ(tiny(), changed) == of_model
+    assert len(of_model) == 2 + 2 * 2 * 2 and parts_that_differ(tiny(), changed) == of_model
 
 
 def test_new_seeds_epsilons_and_algorithms_add_jobs_and_change_none():

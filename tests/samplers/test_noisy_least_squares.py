@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import mechanism_of
+from conftest import chosen, mechanism_of
 from test_samplers import streams
 
 import dpmcmc
@@ -132,7 +132,7 @@ def exact(target, theta):
     return covariance @ (x.T @ y), covariance
 
 
-@pytest.mark.parametrize("log_sigma", [-2.0, 1.5])
+@pytest.mark.parametrize("log_sigma", chosen([0.0, -2.0, 1.5], -2.0, 1.5))
 def test_answers_are_narrow_and_hold_the_truth_in_any_units(log_sigma):
     """Coefficients are some 1 in size, so errors are from a seventh of them to four times them."""
     model, _ = regression(10_000)
