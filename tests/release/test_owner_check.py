@@ -66,7 +66,7 @@ def lines(output, verdict):
 def test_right_data_pass_with_the_number_of_rows_of_the_ledger(check):
     check.ledger(400)
     status, output, _ = check("mine.yaml", "loans")
-    assert status == 0 and "loans: 28 ok, 0 FAILED, 4 not tried\n" in output
+    assert status == 0 and "loans: 30 ok, 0 FAILED, 4 not tried\n" in output
     assert output.endswith("Noted in mine.csv.ledger: a release of loans may begin\n")
     assert lines(output, "ok")[0].split()[-3:] == ["400", "400", "ok"]
 
@@ -217,7 +217,8 @@ def test_an_answer_without_noise_may_be_off_by_what_its_width_explains():
     far = off_by("it", as_wide + np.array([0, 6]), mode)
     assert not far.passed and far.found.startswith("by 3.0 posterior sds; rows do not follow")
     assert off_by("it", wider + np.array([0, 6]), mode).passed
-    assert not off_by("it", wider + np.array([0, 12]), mode).passed
+    too_far = off_by("it", wider + np.array([0, 9]), mode, ["age", "income"])
+    assert not too_far.passed and too_far.found.startswith("income by 4.5 posterior sds; rows do")
 
 
 @pytest.mark.parametrize(("law", "passed"), [(None, True), ("wide errors", False)])

@@ -28,6 +28,7 @@ GRIDS = 4  # one after the other, each where the one before has found the densit
 BEYOND = 5.0  # of the first grid, beyond what rows and prior say
 NEGLIGIBLE = 40.0  # of ln of the density, below its greatest
 LOG_SD = "log_sd_"  # before the name of a column
+NEAR_END = 0.01  # of a range, from its ends: a simulated mean is no nearer
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,11 @@ class NormalColumns(NormalPrior, ExponentialFamily):
             return np.concatenate([values, values**2])
 
     def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
-        """Statistics of a data set at theta, by default a draw of the prior, (2 p, n)."""
+        """Statistics of a data set at theta, by default a draw of the prior, (2 p, n).
+
+        Values of a column with a range do not follow the likelihood, which knows no ranges. They
+        have a beta law on the range: often that of a flag, as theta often says a wide spread.
+        """
         return self._simulated(rng, theta, normal)
 
     def simulate_as(self, law: str, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
@@ -154,7 +159,10 @@ class NormalColumns(NormalPrior, ExponentialFamily):
     ) -> np.ndarray:
         means, sds = self.means_and_sds(self.sample_prior(rng) if theta is None else theta)
         errors = law(rng, (self.num_columns, self.num_rows))
-        return self.statistics((means[:, None] + sds[:, None] * errors).T)
+        values = means[:, None] + sds[:, None] * errors
+        for j in np.flatnonzero(np.isfinite(self.limits[:, 0])):
+            values[j] = in_range(rng, *self.limits[j], means[j], sds[j], self.num_rows)
+        return self.statistics(values.T)
 
     # -- Likelihood --------------------------------------------------------------------------------
 
@@ -294,3 +302,21 @@ def on_grid(
         held = np.flatnonzero(values > -NEGLIGIBLE)
         low, high = logs[max(held[0] - 1, 0)], logs[min(held[-1] + 1, GRID - 1)]
     return logs, np.exp(values)
+
+
+def in_range(
+    rng: np.random.Generator, least: float, greatest: float, mean: float, sd: float, size: int
+) -> np.ndarray:
+    """Values (size,) of a beta law between two numbers.
+
+    They have that mean and standard deviation where the range allows it. A mean beyond an end is
+    reflected there. Of a larger standard deviation than the range allows they have nearly the
+    largest: then nearly all are at one end or the other.
+    """
+    length = greatest - least
+    place = (mean - least) / length % 2
+    share = min(max(min(place, 2 - place), NEAR_END), 1 - NEAR_END)
+    largest = share * (1 - share)
+    concentration = largest / min((sd / length) ** 2 + 1e-12, (1 - NEAR_END) * largest) - 1
+    shares = rng.beta(share * concentration, (1 - share) * concentration, size)
+    return least + length * shares

@@ -92,7 +92,7 @@ class Ledger(NamedTuple):
         if missing:
             raise JobError(
                 f"columns: {', '.join(missing)}: {self.path.stem} has no such columns, or no line "
-                "of names, as its ledger has recorded it"
+                "of names, as its ledger has recorded it; `ledger change` records a changed file"
             )
 
     @property

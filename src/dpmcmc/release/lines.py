@@ -81,7 +81,7 @@ def has_name(descriptor, path):
 def how_to_make(path):
     """Advice for who has no ledger."""
     command = f"python -m dpmcmc ledger new {shlex.quote(str(path.with_suffix('')))}"
-    return f"its owner makes one with: {command} --epsilon E --delta D --rows N"
+    return f"its owner makes one with: {command} --epsilon E --delta D --rows N --for full-data"
 
 
 def has_no_line(contents):

@@ -53,12 +53,14 @@ def new(data, epsilon, delta, kinds, rows, owner=None, in_git=False, set_aside=F
     ------
     JobError
         If there is one, also one of the same bytes beside it, or it cannot be written, or the data
-        are no file that a model can take, or have fewer rows, or git would take the ledger up.
+        are no file that a model can take, or have fewer rows, or delta is 1 / rows or more, or git
+        would take the ledger up.
     """
     path = path_of(data)
     require_readable(data)
     require_text("owner", owner)
     require_rows(data, rows)
+    require_delta(delta, rows)
     require_first(path, data)
     if not in_git:
         require_ignored(path)
@@ -117,6 +119,15 @@ def require_rows(data, rows):
         raise JobError(f"data: {error}") from None
     if rows > found:
         raise JobError(f"--rows: must be at most {found}, as {data} has no more rows, not {rows}")
+
+
+def require_delta(delta, rows):
+    """Raise a JobError for a delta at which publishing one row at random would be allowed."""
+    if delta >= 1 / rows:
+        raise JobError(
+            f"--delta: must be below 1 / rows, {1 / rows:.3g}, not {delta:g}, as publishing a row "
+            f"at random has that delta; 0.1 / rows is {0.1 / rows:.3g}"
+        )
 
 
 def require_first(path, data):
@@ -223,6 +234,7 @@ def change(data, reason, epsilon=None, delta=None, kinds=None, rows=None):
         if fingerprint(Path(data).read_bytes(), old.salt) != old.fingerprint:
             require_first(ledger.path, data)
         require_rows(data, rows or old.rows)
+        require_delta(delta or 0.0, rows or old.rows)
         given = epsilon or old.epsilon, delta or old.delta, kinds or old.kinds, rows or old.rows
         line = budget_line(data, *given, old.salt, reason=reason)
         if ledger.releases and (problem := budget_of(line).why_not_after(old)):

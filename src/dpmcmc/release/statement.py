@@ -158,7 +158,7 @@ What this rests on
 
 What is not covered
   How long the run took, whether and why it failed, and what the machine's owner could see on it.
-  Whether the data have passed the owner's checks.
+  That the data passed the owner's checks, if they did: this depends on the data.
   Settings that were chosen by looking at these data.
   Other releases of the same people's data that are in no ledger, or in another.
 

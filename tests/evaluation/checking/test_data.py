@@ -10,6 +10,8 @@ from dpmcmc.models.regression import LogisticRegression, RobustRegression
 SHARE = "Rows longer than covariate_bound, which are scaled back to it"
 CONSTANT = "Covariates that are constant"
 APART = "Covariates that are no combination of others"
+CODES = "Columns in which more than 1% have one value, far from all others"
+DECIDED = "Flags that decide the outcome of more than 1% of the rows"
 
 
 def found(covariates, bound=2.0, cls=LogisticRegression):
@@ -52,7 +54,8 @@ def test_public_units_and_an_intercept_pass(normal):
 
 
 def test_rows_that_are_as_long_as_the_bound_are_not_scaled_back():
-    signs = [np.resize([1, -1], 8), np.resize([1, 1, -1, -1], 8), np.ones(8), np.repeat([1, -1], 4)]
+    pairs, halves = np.resize([1, 1, -1, -1], 8), np.repeat([1, -1], 4)
+    signs = [pairs * halves, pairs, np.ones(8), halves]
     findings = found(signs, 2.0)
     assert findings[SHARE].found == "0% of the rows" and not failed(findings)
 
@@ -66,10 +69,51 @@ def test_two_constants_and_combinations_of_covariates_fail(normal):
 def test_values_beyond_a_range_are_counted():
     rows = np.column_stack([np.resize([20.0, 30.0, -99.0, 120.0], 1000), np.ones(1000)])
     model = NormalColumns(["age", "flag"], 1000, 1.0, ranges={"flag": [0, 1], "age": [0, 120]})
-    flag, age = check_data(model, rows, ["age", "flag"])
+    codes, flag, age = check_data(model, rows, ["age", "flag"])
+    assert codes.tried == CODES
     assert flag.passed and flag.found == "0.00%"
     assert not age.passed and age.found.startswith("25.00%; say a wider range, or leave out codes")
 
 
-def test_models_without_a_bound_have_no_findings():
-    assert check_data(object(), np.ones((3, 2)), ["y", "x"]) == []
+def test_other_models_are_asked_for_codes_alone():
+    (codes,) = check_data(object(), np.ones((3, 2)), ["y", "x"])
+    assert codes.passed and codes.tried == CODES and codes.found == "none"
+
+
+@pytest.mark.parametrize("code", [-999999.0, 99.0])
+@pytest.mark.parametrize("share", [0.005, 0.02])
+def test_a_code_of_missing_values_is_found_where_many_rows_have_it(normal, code, share):
+    ages = 50 + 5 * normal[0]
+    ages[: int(1000 * share)] = code
+    rows = np.column_stack([normal[1], ages, normal[2] > 1])
+    (codes,) = check_data(object(), rows, ["income", "age", "flag"])
+    assert codes.passed == (share < 0.01)
+    assert codes.found == (
+        "none" if codes.passed else "age; if it stands for a missing value, leave out these rows"
+    )
+
+
+def test_zeros_of_many_rows_and_flags_are_not_codes(normal):
+    spent = np.maximum(normal[0], 0.0)
+    rare = np.resize([0.0] * 60 + [1.0], 1000)
+    rows = np.column_stack([spent, rare, np.resize([0.0, 0.0, 0.0, 1.0, 30.0], 1000)])
+    (codes,) = check_data(object(), rows, ["spent", "rare", "visits"])
+    assert codes.passed
+
+
+def test_a_flag_that_decides_the_outcome_is_found(normal):
+    flag = np.resize([0.0, 1.0, 1.0], 1000)
+    few = np.zeros(1000)
+    few[[1, 3, 5]] = 1.0
+    for decides in (flag == 1, flag == 0):
+        outcomes = np.where(decides, np.resize([0.0, 1.0], 1000), 0.0)
+        rows = np.column_stack([outcomes, np.ones(1000), flag, few, normal[0]])
+        model = LogisticRegression(4, 1000, 1.0)
+        findings = check_data(model, rows, ["y", "one", "eligible", "few", "age"])
+        (found,) = [finding for finding in findings if finding.tried == DECIDED]
+        assert not found.passed
+        assert found.found == "eligible; leave out the rows that it decides, and then the flag"
+    model = LogisticRegression(3, 1000, 1.0)
+    without = check_data(model, rows[:, [0, 1, 3, 4]], ["y", "one", "few", "age"])
+    (found,) = [finding for finding in without if finding.tried == DECIDED]
+    assert found.passed and found.found == "none"

@@ -1,4 +1,4 @@
-"""Checks of data of one's own against what a model declares: bounds, ranges, an intercept, units.
+"""Checks of data of one's own: codes, and what a model declares of bounds, ranges and units.
 
 They are for the owner, who may see the data: they show shares of rows and orders of magnitude, and
 no value.
@@ -17,6 +17,10 @@ MOST_SCALED = 0.5  # of the rows, before a bound is called wrong
 UNBOUNDED = 1e300
 MOST_BEYOND = 1e-3  # of the values of a column, before a range is called wrong
 USUAL = 3.0  # size of covariates in public units, where the model has no bound
+MOST_CODES = 0.01  # of the values of a column, before a value far from all others is called a code
+FAR_OFF = 5.0  # standard deviations of the others, between it and the nearest of them
+LEAST_VALUES = 3  # of the others: flags have no codes
+MOST_DECIDED = 0.01  # of the rows, before a flag is said to decide their outcome
 
 
 def check_data(model, rows, columns):
@@ -25,24 +29,81 @@ def check_data(model, rows, columns):
     Parameters
     ----------
     model : Model
-        Regressions declare bounds and columns ranges; others have no findings.
+        Regressions declare bounds, and columns ranges; other models are asked for codes alone.
     rows : (n, p) array
         Columns of the file, which the model takes.
     columns : list of str
     """
+    codes = with_codes(rows, columns)
     if isinstance(model, NormalColumns):
-        return [beyond_range(model, rows, name) for name in model.ranges or {}]
+        return [codes, *(beyond_range(model, rows, name) for name in model.ranges or {})]
     if not isinstance(model, CovariateModel):
-        return []
-    covariates = replace(model, covariate_bound=UNBOUNDED).prepare(rows)[:, 1:]
+        return [codes]
+    prepared = replace(model, covariate_bound=UNBOUNDED).prepare(rows)
+    outcomes, covariates = prepared[:, 0], prepared[:, 1:]
     names = covariate_names(model, columns)
     bound = model.covariate_bound if model.covariate_bound < UNBOUNDED else USUAL
     return [
+        codes,
+        decided(names, covariates, outcomes),
         *([scaled_back(model, rows)] if model.covariate_bound < UNBOUNDED else []),
         *(in_bounds(*one, bound) for one in zip(names, covariates.T, strict=True)),
         intercept(names, covariates),
         apart(covariates),
     ]
+
+
+def with_codes(rows, columns):
+    """Which columns have a code, as -999 for a missing value: a far value that many rows share."""
+    found = [name for name, values in zip(columns, rows.T, strict=True) if has_code(values)]
+    advice = "; if it stands for a missing value, leave out these rows" if found else ""
+    return Finding(
+        f"Columns in which more than {MOST_CODES:.0%} have one value, far from all others",
+        (", ".join(found) or "none") + advice,
+        "none",
+        not found,
+    )
+
+
+def has_code(values):
+    """Whether the least or the greatest value is often there, and far from all others."""
+    for end in (values.min(), values.max()):
+        others = values[values != end]
+        share = 1 - len(others) / len(values)
+        if share <= MOST_CODES or len(np.unique(others)) < LEAST_VALUES:
+            continue
+        if abs(others - end).min() > FAR_OFF * others.std():
+            return True
+    return False
+
+
+def decided(names, covariates, outcomes):
+    """Which flags decide the outcome: rows with one of their values all have the same.
+
+    The likelihood of a discrete outcome then grows as the flag's coefficient does, without end
+    (Albert and Anderson 1984). The prior alone ends it, and the posterior is not nearly normal.
+    """
+    found = [
+        name
+        for name, values in zip(names, covariates.T, strict=True)
+        if share_decided(values, outcomes) > MOST_DECIDED
+    ]
+    advice = "; leave out the rows that it decides, and then the flag" if found else ""
+    return Finding(
+        f"Flags that decide the outcome of more than {MOST_DECIDED:.0%} of the rows",
+        (", ".join(found) or "none") + advice,
+        "none",
+        not found,
+    )
+
+
+def share_decided(values, outcomes):
+    """Largest share of rows with one of two values of a flag, if all have the same outcome."""
+    levels = np.unique(values)
+    if len(levels) != 2:
+        return 0.0
+    masks = [values == level for level in levels]
+    return max((mask.mean() for mask in masks if np.ptp(outcomes[mask]) == 0), default=0.0)
 
 
 def beyond_range(model, rows, name):
