@@ -103,7 +103,7 @@ def test_values_beyond_their_range_count_as_the_end_of_it():
     ],
 )
 def test_simulated_values_have_the_mean_and_spread_that_their_range_allows(mean, sd, expected):
-    values = in_range(np.random.default_rng(3), -1.0, 1.0, 2 * mean - 1, 2 * sd, 100_000)
+    values = in_range(np.random.default_rng(3), [-1.0, 1.0], 2 * mean - 1, 2 * sd, 100_000)
     shares = (values + 1) / 2
     assert (shares >= 0).all() and (shares <= 1).all()
     assert shares.std() == pytest.approx(expected[1], abs=0.005)

@@ -94,7 +94,9 @@ def test_a_file_with_fewer_rows_than_are_declared_gets_no_ledger(data):
 
 
 def test_a_delta_that_allows_publishing_a_row_is_refused(data):
-    with pytest.raises(JobError, match=r"--delta: must be below 1 / rows, 0\.1, not 0\.1, as .*0\.01"):
+    with pytest.raises(
+        JobError, match=r"--delta: must be below 1 / rows, 0\.1, not 0\.1, as .*.01"
+    ):
         owner.change(data, "larger", delta=0.1)
     assert len(ledgers.read(data).lines) == 1
     ledgers.path_of(data).unlink()

@@ -161,7 +161,7 @@ class NormalColumns(NormalPrior, ExponentialFamily):
         errors = law(rng, (self.num_columns, self.num_rows))
         values = means[:, None] + sds[:, None] * errors
         for j in np.flatnonzero(np.isfinite(self.limits[:, 0])):
-            values[j] = in_range(rng, *self.limits[j], means[j], sds[j], self.num_rows)
+            values[j] = in_range(rng, self.limits[j], means[j], sds[j], self.num_rows)
         return self.statistics(values.T)
 
     # -- Likelihood --------------------------------------------------------------------------------
@@ -305,14 +305,15 @@ def on_grid(
 
 
 def in_range(
-    rng: np.random.Generator, least: float, greatest: float, mean: float, sd: float, size: int
+    rng: np.random.Generator, limits: np.ndarray, mean: float, sd: float, size: int
 ) -> np.ndarray:
-    """Values (size,) of a beta law between two numbers.
+    """Values (size,) of a beta law between two limits, (2,).
 
     They have that mean and standard deviation where the range allows it. A mean beyond an end is
     reflected there. Of a larger standard deviation than the range allows they have nearly the
     largest: then nearly all are at one end or the other.
     """
+    least, greatest = limits
     length = greatest - least
     place = (mean - least) / length % 2
     share = min(max(min(place, 2 - place), NEAR_END), 1 - NEAR_END)
