@@ -51,8 +51,8 @@ def check(tmp_path, monkeypatch, capsys):
         return caught.value.code, output.out, output.err
 
     run.write = write
-    run.ledger = lambda rows: run(
-        *("new", "mine.csv", "--epsilon", "1", "--delta", "1e-5", "--rows", str(rows)),
+    run.ledger = lambda rows, epsilon="1": run(
+        *("new", "mine.csv", "--epsilon", epsilon, "--delta", "1e-5", "--rows", str(rows)),
         command="ledger",
     )
     write()
@@ -108,6 +108,19 @@ def test_public_units_pass_and_shares_of_weights_are_told(of_data, check, tmp_pa
     [told] = [line for line in lines(output, "ok") if line.startswith("Rows that newton gives")]
     assert f" {(lengths > 1.5).mean():.0%} of the rows " in told and "that walk gives" not in output
     assert "Covariate intercept: its usual size" in output
+
+
+def test_the_budget_of_the_ledger_is_tried_too(of_data, check, tmp_path):
+    first = STUDY.partition("    columns")[0]
+    (tmp_path / "mine.yaml").write_text(first + STANDARDISED.lstrip("\n"))
+    check.write(RAW, labels=(1, 2), rows=1000)
+    check.ledger(1000, "4")
+    status, output, _ = check("mine.yaml", "loans")
+    assert status == 0
+    for epsilon in (1, 4):
+        for name in ("newton", "walk"):
+            assert f"The plan of {name} at epsilon {epsilon} " in output
+        assert f"newton at epsilon {epsilon}, without its noise: off from the posterior" in output
 
 
 @pytest.mark.parametrize(
@@ -230,7 +243,7 @@ def test_more_far_outcomes_than_the_model_has_fail_without_noise(law, passed):
     sampler = dpmcmc.NoisyNewton(4.0, 0.2, [0.1, 0.3, 0.6])
     _, *far = without_noise("it", sampler, target, only_mode(target))
     assert [one.passed for one in far] == [passed] * 2
-    assert far[0].tried == "it without its noise: outcomes beyond the model's farthest 10%"
+    assert far[0].tried == "it, without its noise: outcomes beyond the model's farthest 10%"
     assert ("wider errors" in far[0].found) is not passed
 
 
@@ -250,6 +263,10 @@ algorithms:
         (tmp_path / "mine.csv.ledger").unlink(missing_ok=True)
         check.ledger(5000)
         _, output, _ = check("mine.yaml", "rows")
-        assert [line for line in lines(output, verdict) if line.startswith("sums without its")]
+        assert [
+            line
+            for line in lines(output, verdict)
+            if line.startswith("sums at epsilon 1, without its")
+        ]
         part = read_part("mine.yaml", "rows", "sums", 5000)
         assert is_checked(ledger.read("mine.csv"), part) == (verdict == "ok")

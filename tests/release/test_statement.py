@@ -1,10 +1,13 @@
 """What is published: it means what it says, and says nothing that is not declared or priced."""
 
 import hashlib
+import io
 import json
+import math
 import os
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +18,8 @@ from scipy.stats import norm
 from dpmcmc.accounting.joint import gaussian_delta, largest_mu
 from dpmcmc.models.regression import LogisticRegression
 from dpmcmc.release import code, command, ledger, statement
-from dpmcmc.release.launcher import Drawn
+from dpmcmc.release.data_process import SAME
+from dpmcmc.release.launcher import LARGEST, Drawn, understood
 from dpmcmc.release.plan import parameter_names
 
 
@@ -107,6 +111,20 @@ def test_who_releases_what_does_not_fit_learns_of_it(place, monkeypatch, capsys,
     assert ("it does not fit" in capsys.readouterr().err) == (misfit == 40.0)
     with xarray.open_dataset(place.folder / "out/chain.nc", group="posterior") as dataset:
         assert dataset.attrs.get("misfit") == misfit and dataset.attrs["epsilon"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("misfit", "expected"), [(math.inf, LARGEST), (math.nan, None), (0.5, 0.5)]
+)
+def test_an_infinite_misfit_is_published_as_one_that_does_not_fit(misfit, expected):
+    model = SimpleNamespace(in_file_units=lambda draws: draws)
+    planned = SimpleNamespace(chains=1, kept=1, names=["theta"], model=model)
+    answer = {"end": "finished", "shape": [1, 1, 1], "misfit": misfit, "far": []}
+    pipe = io.BytesIO(SAME + json.dumps(answer).encode() + b"\n" + np.zeros(1).tobytes())
+    problem, drawn = understood(pipe, planned, False)
+    assert problem is None and drawn.misfit == expected
+    fits = statement.does_fit({"misfit": drawn.misfit, "far_outcomes": []})
+    assert fits is (None if expected is None else misfit < 5)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 8.0])

@@ -129,7 +129,7 @@ def explained(value, kind, where, problem):
         fields = {field.encode_name: field for field in msgspec.structs.fields(bare)}
         unknown = [key for key in value if key not in fields]
         if unknown and bare.__struct_config__.forbid_unknown_fields:
-            return f"{place}: unknown key {listed(unknown)}; valid keys: {listed(fields)}"
+            return f"{place}: unknown key {listed(unknown)}; valid keys: {listed(fields) or 'none'}"
         if missing := [key for key in fields if fields[key].required and key not in value]:
             return f"{place}: missing key {listed(missing)}"
         parts = [(value[key], fields[key].type, f".{key}") for key in fields if key in value]
@@ -194,7 +194,9 @@ def in_words(problem, value, kind):
     if not expected:
         return problem
     words = " or ".join(WORDS.get(name, name) for name in expected[1].split(" | "))
-    hint = " (YAML reads yes, no, on and off as true and false)" if isinstance(value, bool) else ""
+    hint = ""
+    if isinstance(value, bool):
+        hint = " (YAML reads yes, no, on and off as true and false; words of data must be recoded)"
     return f"must be {words}{expected[2]}, not {short(value)}{hint}"
 
 

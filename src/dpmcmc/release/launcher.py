@@ -20,6 +20,7 @@ from dpmcmc.samplers.far_outcomes import Far
 
 # Of variables that let OpenDP, or the OpenSSL in it, load other code in place of what draws noise.
 PREFIXES = ("OPENDP_", "OPENSSL_")
+LARGEST = 1e6  # misfit that is published: JSON has no infinity
 ANSWER_BYTES = 1000 + 12 * MOST_LETTERS  # JSON writes a letter in up to twelve
 
 
@@ -123,7 +124,7 @@ def understood(pipe, planned, is_twin):
             misfit = float(answer["misfit"])
             far = tuple(Far(*map(float, one)) for one in answer["far"])
             draws = planned.model.in_file_units(draws.reshape(shape))
-            return None, Drawn(draws, misfit if math.isfinite(misfit) else None, far)
+            return None, Drawn(draws, None if math.isnan(misfit) else min(misfit, LARGEST), far)
     return problem_of(end, answer, planned.part, is_twin), None
 
 

@@ -33,7 +33,7 @@ from dpmcmc.samplers.far_outcomes import MOST_RATIO
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.one_shot import OneShot
 
-EPSILON = 1  # at which plans are made and settings are chosen
+EPSILON = 1.0  # at which plans are made and settings are chosen, and at the budget of a ledger
 QUIET = 1e-4  # noise's standard deviation over the sensitivity, of a run that shows a bias
 QUIET_DRAWS = 4000
 MOST_OFF = 1.0  # posterior standard deviations, of a component
@@ -113,9 +113,9 @@ def rows_and_ledger(entry):
 
 
 def plans(entry, config, folders, file):
-    """Plans of releases at `EPSILON`, or why there is none, by the ids of private algorithms.
+    """Plans of releases, or why there is none, by the ids of private algorithms and by epsilon.
 
-    They are those that the file itself has for this model, not those of the catalogue. Chains
+    Algorithms are those that the file itself has for this model, not those of the catalogue. Chains
     without a start of their own begin at a draw of the prior.
 
     Raises
@@ -123,7 +123,7 @@ def plans(entry, config, folders, file):
     ConfigError
         For a setting that is wrong.
     """
-    rows, delta = size_and_delta(entry)
+    rows, delta, epsilons = size_and_budget(entry)
     found = {}
     for name in read_config(Path(file)).get("algorithms") or ():
         keys = converted(config["algorithms"][name], Algorithm, f"algorithms.{name}")
@@ -132,28 +132,34 @@ def plans(entry, config, folders, file):
             continue
         part = read_part(file, entry.id, name, rows)
         start = None if sampler_of(part).prepares else "prior"
-        try:
-            found[name] = plan(part, EPSILON, delta, start=start)
-        except JobError as error:
-            found[name] = str(error)
+        for epsilon in epsilons:
+            try:
+                found[name, epsilon] = plan(part, epsilon, delta, start=start)
+            except JobError as error:
+                found[name, epsilon] = str(error)
     return found
 
 
-def size_and_delta(entry):
-    """Number of rows and delta of a release: those of the ledger, if there is one."""
+def size_and_budget(entry):
+    """Number of rows, delta and epsilons of releases: by the ledger, if there is one.
+
+    With a larger epsilon bounds are wider and noise hides less, so its budget is tried, too.
+    """
     data, rows = entry.data["file"], entry.model.num_rows
     if not ledgers.path_of(data).exists():
-        return rows, 0.1 / rows
+        return rows, 0.1 / rows, [EPSILON]
     ledger = ledgers.read(data)
-    return rows if rows in ledger.declared_rows else ledger.budget.rows, ledger.budget.delta
+    budget = ledger.budget
+    epsilons = sorted({EPSILON, max(EPSILON, budget.epsilon)})
+    return rows if rows in ledger.declared_rows else budget.rows, budget.delta, epsilons
 
 
 def of_plans(planned):
     """Findings about plans."""
-    for name, found in planned.items():
+    for (name, epsilon), found in planned.items():
         is_plan = isinstance(found, Plan)
         text = f"{found.iterations:,} iterations or draws" if is_plan else found
-        yield Finding(f"The plan of {name} at epsilon {EPSILON}", text, "a plan", is_plan)
+        yield Finding(f"The plan of {name} at epsilon {epsilon:g}", text, "a plan", is_plan)
 
 
 def of_one_shots(entry, planned):
@@ -163,22 +169,24 @@ def of_one_shots(entry, planned):
     without its noise. An error that is left then comes from rows that do not follow the model: a
     clip or few steps turn them into a bias. Posteriors with several modes are not tried for that.
     """
-    samplers = {name: found.sampler for name, found in planned.items() if isinstance(found, Plan)}
-    samplers = {name: one for name, one in samplers.items() if isinstance(one, OneShot)}
+    samplers = {at: found.sampler for at, found in planned.items() if isinstance(found, Plan)}
+    samplers = {at: sampler for at, sampler in samplers.items() if isinstance(sampler, OneShot)}
     if not samplers:
         return
     target = Target(entry.model, of_classes.data_of(entry))
     mode = only_mode(target)
-    for name, sampler in samplers.items():
+    if mode is None:
+        yield Finding("One-shot methods without noise", "not tried: not one mode", "", None)
+    for (name, epsilon), sampler in samplers.items():
         if isinstance(sampler, NoisyNewton) and isinstance(entry.model, CovariateModel):
             yield Finding(
-                f"Rows that {name} gives a weight below 1 at its start, at epsilon {EPSILON}",
+                f"Rows that {name} gives a weight below 1 at its start, at epsilon {epsilon:g}",
                 f"{sampler.share_weighted_down(target):.0%} of the rows",
                 "any share",
                 True,
             )
         if mode:
-            yield from without_noise(name, sampler, target, mode)
+            yield from without_noise(f"{name} at epsilon {epsilon:g}", sampler, target, mode)
 
 
 def without_noise(name, sampler, target, mode):
@@ -194,7 +202,7 @@ def without_noise(name, sampler, target, mode):
 def far_outcomes(name, far):
     """The finding about outcomes that are far out, which no wider bound would mend."""
     return Finding(
-        f"{name} without its noise: outcomes beyond the model's farthest {far.level:.0%}",
+        f"{name}, without its noise: outcomes beyond the model's farthest {far.level:.0%}",
         f"{far.found:.1%} of the rows{TOO_MANY if far.is_too_much else ''}",
         f"at most {MOST_RATIO * far.expected:.1%}",
         not far.is_too_much,
@@ -215,7 +223,7 @@ def off_by(name, draws, mode, names=()):
     worst = int(np.argmax(off / allowed))
     is_near = bool(off[worst] <= allowed[worst])
     return Finding(
-        f"{name} without its noise, off from the posterior of these data",
+        f"{name}, without its noise: off from the posterior of these data",
         f"{f'{names[worst]} ' if names else ''}by {off[worst]:.1f} posterior sds"
         f"{'' if is_near else ADVICE}",
         f"at most {allowed[worst]:.1f}",

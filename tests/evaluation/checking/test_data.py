@@ -75,8 +75,22 @@ def test_values_beyond_a_range_are_counted():
     assert not age.passed and age.found.startswith("25.00%; say a wider range, or leave out codes")
 
 
+class All:
+    """A model that keeps all rows."""
+
+    def prepare(self, rows):
+        return rows
+
+
+class NoCodes:
+    """A model that leaves out rows with a code."""
+
+    def prepare(self, rows):
+        return rows[rows[:, 1] > 0]
+
+
 def test_other_models_are_asked_for_codes_alone():
-    (codes,) = check_data(object(), np.ones((3, 2)), ["y", "x"])
+    (codes,) = check_data(All(), np.ones((3, 2)), ["y", "x"])
     assert codes.passed and codes.tried == CODES and codes.found == "none"
 
 
@@ -86,7 +100,8 @@ def test_a_code_of_missing_values_is_found_where_many_rows_have_it(normal, code,
     ages = 50 + 5 * normal[0]
     ages[: int(1000 * share)] = code
     rows = np.column_stack([normal[1], ages, normal[2] > 1])
-    (codes,) = check_data(object(), rows, ["income", "age", "flag"])
+    (codes,) = check_data(All(), rows, ["income", "age", "flag"])
+    assert code > 0 or check_data(NoCodes(), rows, ["income", "age", "flag"]) == []
     assert codes.passed == (share < 0.01)
     assert codes.found == (
         "none" if codes.passed else "age; if it stands for a missing value, leave out these rows"
@@ -97,7 +112,7 @@ def test_zeros_of_many_rows_and_flags_are_not_codes(normal):
     spent = np.maximum(normal[0], 0.0)
     rare = np.resize([0.0] * 60 + [1.0], 1000)
     rows = np.column_stack([spent, rare, np.resize([0.0, 0.0, 0.0, 1.0, 30.0], 1000)])
-    (codes,) = check_data(object(), rows, ["spent", "rare", "visits"])
+    (codes,) = check_data(All(), rows, ["spent", "rare", "visits"])
     assert codes.passed
 
 

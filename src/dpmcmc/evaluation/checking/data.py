@@ -29,22 +29,24 @@ def check_data(model, rows, columns):
     Parameters
     ----------
     model : Model
-        Regressions declare bounds, and columns ranges; other models are asked for codes alone.
+        Regressions declare bounds, and columns ranges; other models are asked for codes alone. A
+        model that leaves out rows of the file may leave out those with codes, so it is not asked.
     rows : (n, p) array
         Columns of the file, which the model takes.
     columns : list of str
     """
-    codes = with_codes(rows, columns)
+    keeps_all = len(model.prepare(rows)) == len(rows)
+    codes = [with_codes(rows, columns)] if keeps_all else []
     if isinstance(model, NormalColumns):
-        return [codes, *(beyond_range(model, rows, name) for name in model.ranges or {})]
+        return [*codes, *(beyond_range(model, rows, name) for name in model.ranges or {})]
     if not isinstance(model, CovariateModel):
-        return [codes]
+        return codes
     prepared = replace(model, covariate_bound=UNBOUNDED).prepare(rows)
     outcomes, covariates = prepared[:, 0], prepared[:, 1:]
     names = covariate_names(model, columns)
     bound = model.covariate_bound if model.covariate_bound < UNBOUNDED else USUAL
     return [
-        codes,
+        *codes,
         decided(names, covariates, outcomes),
         *([scaled_back(model, rows)] if model.covariate_bound < UNBOUNDED else []),
         *(in_bounds(*one, bound) for one in zip(names, covariates.T, strict=True)),
