@@ -69,9 +69,9 @@ ALLOWED |= {
 # Libraries that all modules of dpmcmc may import, and those of some; dpmcmc_studies may any.
 LIGHT = {"llvmlite", "numpy", "numba", "scipy", "msgspec", "dp_accounting", "yaml"}
 OF_SOME = {
-    "arviz": {"dpmcmc.evaluation.inference_data", "dpmcmc.release.notebook"},
-    "pandas": {"dpmcmc.committed", "dpmcmc.release.notebook"},
-    "matplotlib": {"dpmcmc.commands.score", "dpmcmc.release.notebook", "dpmcmc.release.plot"},
+    "arviz": {"dpmcmc.evaluation.inference_data", "dpmcmc.release.results"},
+    "pandas": {"dpmcmc.committed", "dpmcmc.release.results"},
+    "matplotlib": {"dpmcmc.commands.score", "dpmcmc.release.results", "dpmcmc.release.plot"},
     "tqdm": {"dpmcmc.release.rehearsal"},
     "xarray": {"dpmcmc.release.statement"},
     "jax": {"dpmcmc.likelihoods.jax"},

@@ -33,11 +33,11 @@ from dpmcmc.models.softmax import Softmax as Softmax
 from dpmcmc.models.softmax_regression import SoftmaxRegression as SoftmaxRegression
 from dpmcmc.random_streams import streams as streams
 from dpmcmc.release.notebook import Ledger as Ledger
-from dpmcmc.release.notebook import Rehearsal as Rehearsal
-from dpmcmc.release.notebook import Release as Release
 from dpmcmc.release.notebook import SpentError as SpentError
 from dpmcmc.release.notebook import rehearse as rehearse
 from dpmcmc.release.notebook import release as release
+from dpmcmc.release.results import Rehearsal as Rehearsal
+from dpmcmc.release.results import Release as Release
 from dpmcmc.samplers.auto_one_shot import AutoOneShot as AutoOneShot
 from dpmcmc.samplers.barker_correction import Correction as Correction
 from dpmcmc.samplers.batches import draw_batch as draw_batch

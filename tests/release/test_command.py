@@ -15,7 +15,7 @@ from places import ROWS
 from dpmcmc.accounting import gaussian
 from dpmcmc.accounting.mechanisms import GaussianMechanism
 from dpmcmc.files import JobError
-from dpmcmc.release import code, command, ledger, statement
+from dpmcmc.release import code, command, ledger, statement, terminal
 from dpmcmc.release.data_process import contents_of, work
 from dpmcmc.release.launcher import Drawn, spec_of
 from dpmcmc.release.plan import parameter_names, plan
@@ -385,7 +385,7 @@ def test_who_closes_the_pipe_learns_of_the_release_outside(place, made_up, capsy
             raise BrokenPipeError(32, "Broken pipe")
         print(text, **more)
 
-    made_up.setattr(command, "print", broken, raising=False)
+    made_up.setattr(terminal, "print", broken, raising=False)
     capsys.readouterr()
     assert place.release("newton", 1, "out", "--draws", 5) == 0
     assert capsys.readouterr().err.startswith("written to out: chain.csv")

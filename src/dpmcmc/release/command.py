@@ -1,34 +1,28 @@
-"""The commands `ledger`, `release` and `rehearse`."""
+"""The commands `ledger`, `release` and `rehearse`, of which `release` is here."""
 
-import importlib.util
-import json
 import os
 import shlex
 import shutil
 import signal
 import sys
-import threading
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
-from dpmcmc.configuration.yaml_files import ConfigError
-from dpmcmc.extras import missing
 from dpmcmc.files import JobError
-from dpmcmc.release import checked, owner, rehearsed, statement
+from dpmcmc.release import checked, rehearsed, statement
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.budget import upward
 from dpmcmc.release.launcher import run_data_process
+from dpmcmc.release.ledger_command import ledger
 from dpmcmc.release.libraries import OF_NUMBERS, require_installed
-from dpmcmc.release.lines import fsync_folder, printable, today
-from dpmcmc.release.options import joined, ledger_parser, rehearsal_parser, release_parser
-from dpmcmc.release.plan import plan, require_libraries, sampler_of
+from dpmcmc.release.lines import fsync_folder, today
+from dpmcmc.release.options import joined, release_parser
+from dpmcmc.release.plan import plan, require_libraries
 from dpmcmc.release.reading import data_of, read_part
-from dpmcmc.release.running import with_noise
+from dpmcmc.release.rehearse_command import rehearse
+from dpmcmc.release.terminal import flush, interrupt_on, say, tell
 
 # Exit statuses: nothing is spent; something is, or may be; a release is published and not noted.
 REFUSED, SPENT, PUBLISHED = 1, 3, 4
-FAR = 2.0  # factor by which a setting may differ from the one that would be chosen
 DOES_NOT_FIT = (
     "release: it does not fit, so its intervals do not hold: the method did not converge, or the "
     "rows are unlike those of the model. statement.txt says by how much"
@@ -51,127 +45,6 @@ def main(name, arguments):
     finally:
         for stream in (sys.stdout, sys.stderr):
             flush(stream)
-
-
-def tell(text):
-    """Say something to who runs this; where nobody can hear it, the exit status does."""
-    with suppress(OSError):
-        print(text, file=sys.stderr)
-
-
-def say(text):
-    """Print something, or tell it where nobody reads that."""
-    try:
-        print(text, flush=True)
-    except OSError:
-        tell(text)
-
-
-def interrupt_on(*signals):
-    """Treat signals that would end the process at once as an interrupt, unless it ignores them."""
-    for number in signals:
-        is_free = signal.getsignal(number) is signal.SIG_DFL
-        if is_free and threading.current_thread() is threading.main_thread():
-            signal.signal(number, signal.default_int_handler)
-
-
-def flush(stream):
-    """Flush a stream; what cannot be written is dropped, as Python would change the exit status."""
-    try:
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-# -- The ledger ------------------------------------------------------------------------------------
-
-
-def ledger(arguments):
-    """Make, show or change the ledger of a file of data."""
-    given = vars(ledger_parser().parse_args(arguments))
-    action, data = given.pop("action"), given.pop("data")
-    if action == "new":
-        owner.new(data, **given)
-    elif action == "change":
-        owner.change(data, **given)
-    found = ledgers.read(data)
-    show(found, data)
-    if action == "new" and (others := owner.beside(found.path)):
-        print(
-            f"    beside it lie {', '.join(other.name for other in others)}: data of the same "
-            "people share a budget only within one ledger"
-        )
-    return 0
-
-
-def show(found, data):
-    """Print a ledger: its budget, its lines, and what is spent and left."""
-    budget = found.budget
-    print(
-        f"{found.path}: all releases together, later ones included, may spend epsilon "
-        f"{budget.epsilon:.10g} at delta {budget.delta:.10g}, by methods on "
-        f"{'all rows' if not budget.delta0 else 'rows or batches'}"
-    )
-    print(f"    public numbers of rows: {ledgers.listed(found.declared_rows)}")
-    if not os.path.isfile(data):
-        print(f"    there is no file {data} now")
-    elif not os.access(data, os.R_OK):
-        print(f"    {data} cannot be read here, so whether it has changed is not known")
-    elif ledgers.fingerprint(Path(data).read_bytes(), budget.salt) != budget.fingerprint:
-        print(
-            f"    {data} has changed: `ledger change {shlex.quote(data)} --reason ...` records "
-            "that, and keeps what was spent"
-        )
-    released, old = {line["id"] for line in found.releases}, None
-    for line in found.lines:
-        if line["kind"] == "budget":
-            print(f"    {line['date']}  {changes(old, line)}")
-            old = line
-        elif line["kind"] == "checked":
-            print(f"    {line['date']}  checked: {printable(line['model'])} with its data")
-        elif line["kind"] == rehearsed.KIND:
-            first, *_ = line["said"]
-            print(
-                f"    {line['date']}  rehearsed: {printable(line['algorithm'])} on "
-                f"{printable(line['model'])}, epsilon {upward(line['epsilon'])}: {first['honest']}"
-            )
-        elif line["kind"] == "release" and line["id"] in released:
-            is_noted = line["id"] in found.finished
-            end = "published" if is_noted else "spent; not noted as published"
-            print(
-                f"    {line['date']}  epsilon {upward(line['epsilon'])} at delta "
-                f"{upward(line['at_delta'])}  "
-                f"{printable(line['algorithm'])} on {line['rows']:,} rows  {end}"
-            )
-    if found.is_torn:
-        print(
-            "    the last line is not whole, because writing it was cut off: it counts nothing, "
-            "as what it was for never started. The next line that is written replaces it"
-        )
-    print(
-        f"    {found.damage}"
-        if found.damage
-        else f"    spent: epsilon {found.spent_epsilon:g}; left: {found.left_epsilon:g} for one "
-        "release on all rows"
-    )
-
-
-def changes(old, new):
-    """Differences of a budget's line to the one before, and its reason, in words."""
-    names = {"epsilon": "epsilon", "delta": "delta", "kinds": "for", "rows": "rows"}
-    parts = [
-        f"{name} {new[key]:.10g}" if isinstance(new[key], float) else f"{name} {new[key]}"
-        for key, name in names.items()
-        if old is None or new[key] != old[key]
-    ]
-    what = ", ".join(parts) or "data recorded"
-    if old is None:
-        more = " (a ledger without a line was set aside)" * ("set_aside" in new)
-        return f"budget: {what}{more}"
-    return f"changed: {what} ({printable(new['reason'])})"
-
-
-# -- A release -------------------------------------------------------------------------------------
 
 
 def release(arguments):
@@ -397,74 +270,6 @@ def in_words(settings):
         return value if isinstance(value, str) else f"{value:.4g}"
 
     return "; ".join(f"{name} {text_of(value)}" for name, value in settings.items())
-
-
-# -- A rehearsal -----------------------------------------------------------------------------------
-
-
-def rehearse(arguments):
-    """Run a release on simulated twins of the data, and say how many rows it is worth."""
-    from dpmcmc.release.rehearsal import rehearsal, table
-
-    given = rehearsal_parser().parse_args(joined(arguments))
-    if given.plot and importlib.util.find_spec("matplotlib") is None:
-        raise JobError(missing("matplotlib", "studies"))
-    sizes, delta = given.rows, given.delta
-    try:
-        data = data_of(given.study, given.model)
-    except ConfigError:
-        data = None
-    is_known = sizes is not None and delta is not None
-    if data is not None and not is_known and ledgers.path_of(data).exists():
-        budget = ledgers.read(data).budget
-        sizes, delta = sizes or [budget.rows], delta or budget.delta
-    if data is not None and sizes is None:
-        raise JobError("--rows: must be given, because there is no ledger with the number of rows")
-    rows = []
-    for size in sizes or [None]:
-        part = read_part(given.study, given.model, given.algorithm, size)
-        of_size = delta or 0.1 / part.model.model.num_rows
-        plans = [
-            plan(part, epsilon, of_size, given.chains, given.start, given.draws)
-            for epsilon in given.epsilon
-        ]
-        for one in plans:
-            tell_of_settings(one)
-        of_size_rows = rehearsal(plans, given.twins, given.seed)
-        rows += of_size_rows
-        if data is not None and ledgers.path_of(data).exists():
-            for i, one in enumerate(plans):
-                note_rehearsal(data, one, of_size_rows[i :: len(plans)])
-    if given.plot:
-        from dpmcmc.release.plot import draw
-
-        draw(rows, given.plot)
-    print(json.dumps(rows) if given.json else table(rows))
-    return 0
-
-
-def note_rehearsal(data, planned, rows):
-    """Note in the ledger what a rehearsal has said, for the release; warn if that cannot be."""
-    try:
-        rehearsed.note(data, planned, rows)
-    except JobError as error:
-        tell(f"rehearse: a release will not know of this rehearsal: {error}")
-
-
-def tell_of_settings(planned):
-    """Warn of numbers that are far from those that public numbers lead to."""
-    given = with_noise(sampler_of(planned.part), planned.noise_scale)
-    chosen = planned.chosen
-    free = {name: None for name in chosen if isinstance(getattr(given, name, None), float)}
-    if not free:
-        return
-    best = replace(given, **free).chosen_settings(planned.model)
-    for name in free:
-        if not 1 / FAR < chosen[name] / best[name] < FAR:
-            tell(
-                f"rehearse: {name} is {chosen[name]:g}, at epsilon {planned.epsilon:g} "
-                f"{best[name]:.3g} would be chosen; leave it out to take that"
-            )
 
 
 COMMANDS = {"ledger": ledger, "release": release, "rehearse": rehearse}
