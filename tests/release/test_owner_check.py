@@ -121,6 +121,10 @@ def test_the_budget_of_the_ledger_is_tried_too(of_data, check, tmp_path):
         for name in ("newton", "walk"):
             assert f"The plan of {name} at epsilon {epsilon} " in output
         assert f"newton at epsilon {epsilon}, without its noise: off from the posterior" in output
+    (tmp_path / "mine.csv.ledger").unlink()
+    check.ledger(1000, "0.5")
+    _, output, _ = check("mine.yaml", "loans")
+    assert "The plan of newton at epsilon 1 " in output and "at epsilon 0.5" not in output
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """A rehearsal: what a release is worth, on twins, and nothing is spent or read."""
 
+import numpy as np
 import pytest
+from two_normals import Mixture, mixture_data
 
+from dpmcmc.evaluation.independence import NotNearlyNormal
 from dpmcmc.files import JobError
+from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.laws import ERRORS
 from dpmcmc.release import rehearsed
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
-from dpmcmc.release.rehearsal import OWN_LAW, rehearsal, table
+from dpmcmc.release.rehearsal import OWN_LAW, exact_draws, rehearsal, table
 
 STUDY = """
 study: twins
@@ -166,3 +170,13 @@ def test_the_worth_of_single_components_is_said_where_it_differs(plans):
     even = rehearsal(plans("noisy-statistics", 1), twins=2)
     assert "Worth by component" not in table(even)
     assert "single components" not in str(rehearsed.in_words([rehearsed.kept(even[0])]))
+
+
+def test_twins_that_are_not_nearly_normal_have_the_reference_of_the_study():
+    target = Target(Mixture(40), mixture_data(3.0, 40))
+    with pytest.raises(NotNearlyNormal):
+        exact_draws(np.random.default_rng(0), target)
+    draws, kind = exact_draws(np.random.default_rng(0), target, "grid")
+    assert kind == "reference: grid" and draws.shape == (1000, 2)
+    share = (draws[:, 0] < draws[:, 1]).mean()  # of one of two modes that are alike
+    assert abs(share - 0.5) < 4 * 0.5 / 1000**0.5

@@ -5,11 +5,12 @@ import json
 import math
 import re
 
+import msgspec
 import pytest
 import yaml
 from conftest import ROOT
 
-from dpmcmc.configuration.yaml_files import ConfigError, merged, read_config
+from dpmcmc.configuration.yaml_files import ConfigError, converted, merged, read_config
 from dpmcmc.files import JobError
 from dpmcmc_studies.jobs import budgets
 from dpmcmc_studies.study import study_specs
@@ -633,3 +634,19 @@ def test_a_name_on_pages_stands_for_one_accounting():
             assert sound or "published)" in algorithm.label
     assert len(kinds) > 20
     assert not [label for label, found in kinds.items() if len(found) > 1]
+
+
+class NoKeys(msgspec.Struct, forbid_unknown_fields=True):
+    """What takes no settings."""
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        ({"a": 1}, NoKeys, r"x: unknown key a; valid keys: none$"),
+        ([0, True], list[float], r"x\[1\]: must be .*: quote names, recode words of data\)$"),
+    ],
+)
+def test_a_message_names_what_is_valid(value, kind, message):
+    with pytest.raises(ConfigError, match=message):
+        converted(value, kind, "x")

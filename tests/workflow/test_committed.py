@@ -128,7 +128,7 @@ def test_results_that_are_known_to_be_old_are_named_on_the_page_and_not_compared
     old.write_text(f"mini: [{{names: [{name}], reason: its steps were longer}}]")
     said = command(copy, "check-results", "mini", "--chains", "8").stdout
     assert f"docs/mini: 4 old parts, not compared, as its steps were longer: {name}" in said
-    assert "4 samples of chains" in said and "all identical" in said
+    assert "samples of chains 4," in said and "all identical" in said
     snakemake(copy, *REUSE)
     page = (copy / "results/mini/README.md").read_text()
     assert f"> **Of a former version**: {name}" in page and "its steps were longer" in page
@@ -170,7 +170,7 @@ def test_a_number_changed_by_hand_is_found(copy):
     found = command(copy, "check-results", "mini", "--chains", "4", check=False)
     assert found.returncode == 1 and found.stdout.count("differs in") == 1
     assert "chains.csv: acceptance_rate differs in 4 of 4 rows" in found.stdout
-    assert "4 samples of chains and 1 other parts computed anew" in found.stdout
+    assert "computed anew: samples of chains 4, other parts 1; these differ:" in found.stdout
 
 
 @pytest.mark.torture

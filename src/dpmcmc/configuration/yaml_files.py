@@ -196,7 +196,9 @@ def in_words(problem, value, kind):
     words = " or ".join(WORDS.get(name, name) for name in expected[1].split(" | "))
     hint = ""
     if isinstance(value, bool):
-        hint = " (YAML reads yes, no, on and off as true and false; words of data must be recoded)"
+        hint = (
+            " (YAML reads yes, no, on and off as true and false: quote names, recode words of data)"
+        )
     return f"must be {words}{expected[2]}, not {short(value)}{hint}"
 
 

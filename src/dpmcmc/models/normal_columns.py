@@ -1,7 +1,7 @@
 """Normal columns whose means and standard deviations are unknown, in the units of their columns."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -63,8 +63,6 @@ class NormalColumns(NormalPrior, ExponentialFamily):
     centres: Centres = field(default=0.0, kw_only=True)
     scales: Scales = field(default=1.0, kw_only=True)
     ranges: Ranges | None = field(default=None, kw_only=True)
-
-    other_laws = other_errors("skewed errors", "heavy tails")
 
     # -- Settings ----------------------------------------------------------------------------------
 
@@ -150,8 +148,17 @@ class NormalColumns(NormalPrior, ExponentialFamily):
         """
         return self._simulated(rng, theta, normal)
 
+    @property
+    def other_laws(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Of columns without a range; none if all have one."""
+        has_ranges = np.isfinite(self.limits[:, 0]).all()
+        return {} if has_ranges else other_errors("skewed errors", "heavy tails")
+
     def simulate_as(self, law: str, rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
-        """Statistics of a data set whose rows have another law, with the same mean and variance."""
+        """Statistics of a data set whose rows have another law, with the same mean and variance.
+
+        Columns with a range keep their beta laws.
+        """
         return self._simulated(rng, theta, ERRORS[law][0])
 
     def _simulated(
@@ -318,6 +325,7 @@ def in_range(
     place = (mean - least) / length % 2
     share = min(max(min(place, 2 - place), NEAR_END), 1 - NEAR_END)
     largest = share * (1 - share)
-    concentration = largest / min((sd / length) ** 2 + 1e-12, (1 - NEAR_END) * largest) - 1
+    variance = min(min(sd / length, 1.0) ** 2 + 1e-12, (1 - NEAR_END) * largest)
+    concentration = largest / variance - 1
     shares = rng.beta(share * concentration, (1 - share) * concentration, size)
     return least + length * shares

@@ -20,7 +20,7 @@ from dpmcmc.samplers.far_outcomes import Far
 
 # Of variables that let OpenDP, or the OpenSSL in it, load other code in place of what draws noise.
 PREFIXES = ("OPENDP_", "OPENSSL_")
-LARGEST = 1e6  # misfit that is published: JSON has no infinity
+LARGEST = 1e6  # misfit that is published, as JSON has no infinity; larger ones are cut
 ANSWER_BYTES = 1000 + 12 * MOST_LETTERS  # JSON writes a letter in up to twelve
 
 

@@ -27,7 +27,7 @@ def ledger_parser():
     new = actions.add_parser("new", help="set the budget of all releases of a file together")
     new.add_argument("data")
     new.add_argument("--epsilon", type=positive, required=True)
-    new.add_argument("--delta", type=probability, required=True, help="at most 0.1 / rows, say")
+    new.add_argument("--delta", type=probability, required=True, help="0.1 / rows; below 1 / rows")
     new.add_argument(
         "--rows",
         type=count,

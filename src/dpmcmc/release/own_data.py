@@ -33,7 +33,7 @@ from dpmcmc.samplers.far_outcomes import MOST_RATIO
 from dpmcmc.samplers.noisy_newton import NoisyNewton
 from dpmcmc.samplers.one_shot import OneShot
 
-EPSILON = 1.0  # at which plans are made and settings are chosen, and at the budget of a ledger
+EPSILON = 1.0  # plans and settings are those at this one, and at the ledger's if it is larger
 QUIET = 1e-4  # noise's standard deviation over the sensitivity, of a run that shows a bias
 QUIET_DRAWS = 4000
 MOST_OFF = 1.0  # posterior standard deviations, of a component
@@ -176,7 +176,9 @@ def of_one_shots(entry, planned):
     target = Target(entry.model, of_classes.data_of(entry))
     mode = only_mode(target)
     if mode is None:
-        yield Finding("One-shot methods without noise", "not tried: not one mode", "", None)
+        yield Finding(
+            "One-shot methods without noise", "not tried: no single mode is found", "", None
+        )
     for (name, epsilon), sampler in samplers.items():
         if isinstance(sampler, NoisyNewton) and isinstance(entry.model, CovariateModel):
             yield Finding(
@@ -193,9 +195,9 @@ def without_noise(name, sampler, target, mode):
     """Findings about a one-shot method on a target, without its noise."""
     quiet = replace(sampler, noise_scale=QUIET)
     streams = three_streams(seed_sequence("check", name))
-    chain = run_chain(quiet, target, streams, None, QUIET_DRAWS)
-    yield off_by(name, chain.positions, mode, target.model.parameter_names)
-    for far in chain.preparation.far:
+    run = run_chain(quiet, target, streams, None, QUIET_DRAWS)
+    yield off_by(name, run.positions, mode, target.model.parameter_names)
+    for far in run.preparation.far:
         yield far_outcomes(name, far)
 
 

@@ -225,7 +225,7 @@ def change(data, reason, epsilon=None, delta=None, kinds=None, rows=None):
     JobError
         For another delta, other kinds of methods or a smaller epsilon after a release: who has seen
         it could choose them by it, and no budget would bound that. For other data, if those have a
-        ledger beside this one.
+        ledger beside this one. For a delta of 1 / rows or more, by the most rows that are declared.
     """
     require_readable(data)
     require_text("reason", reason)
@@ -234,7 +234,8 @@ def change(data, reason, epsilon=None, delta=None, kinds=None, rows=None):
         if fingerprint(Path(data).read_bytes(), old.salt) != old.fingerprint:
             require_first(ledger.path, data)
         require_rows(data, rows or old.rows)
-        require_delta(delta or 0.0, rows or old.rows)
+        if delta or rows:
+            require_delta(delta or old.delta, max(rows or old.rows, *ledger.declared_rows))
         given = epsilon or old.epsilon, delta or old.delta, kinds or old.kinds, rows or old.rows
         line = budget_line(data, *given, old.salt, reason=reason)
         if ledger.releases and (problem := budget_of(line).why_not_after(old)):

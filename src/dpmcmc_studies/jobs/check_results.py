@@ -59,8 +59,8 @@ def check_results(studies, chains=CHAINS, renew=False):
             print(f"docs/{study.name}: {line}", flush=True)
         samples, parts = changed(reuse) if renew else drawn(reuse, int(chains))
         lines = needless(reuse) + differences(reuse, samples, parts, has_new_budgets=renew)
-        text = f"{len(samples)} samples of chains and {len(parts)} other parts computed anew, "
-        text += "which differ:" if lines else "all identical"
+        text = f"computed anew: samples of chains {len(samples)}, other parts {len(parts)}; "
+        text += "these differ:" if lines else "all identical"
         if renew and not lines:
             renew_fingerprints(reuse)
             text += "; committed rows have the present fingerprints"

@@ -5,6 +5,7 @@ import pytest
 
 from dpmcmc.evaluation.checking.data import check_data
 from dpmcmc.models.normal_columns import NormalColumns
+from dpmcmc.models.poisson_regression import PoissonRegression
 from dpmcmc.models.regression import LogisticRegression, RobustRegression
 
 SHARE = "Rows longer than covariate_bound, which are scaled back to it"
@@ -108,6 +109,27 @@ def test_a_code_of_missing_values_is_found_where_many_rows_have_it(normal, code,
     )
 
 
+@pytest.mark.parametrize(
+    ("codes", "is_found"),
+    [
+        ([-999.0] * 60 + [-998.0] * 60, True),
+        ([999.0] * 60 + [99999.0], True),
+        ([999.0], False),
+        ([80.0] * 20, False),  # three standard deviations beyond the others
+    ],
+)
+def test_codes_may_be_several_and_neither_alone_nor_near(normal, codes, is_found):
+    values = 50 + 5 * np.clip(normal[0], -3, 3)
+    values[: len(codes)] = codes
+    (found,) = check_data(All(), values[:, None], ["age"])
+    assert found.passed is not is_found
+
+
+def test_one_far_value_of_few_rows_is_not_a_code(normal):
+    (found,) = check_data(All(), np.append(999.0, normal[0][:49])[:, None], ["age"])
+    assert found.passed
+
+
 def test_zeros_of_many_rows_and_flags_are_not_codes(normal):
     spent = np.maximum(normal[0], 0.0)
     rare = np.resize([0.0] * 60 + [1.0], 1000)
@@ -132,3 +154,19 @@ def test_a_flag_that_decides_the_outcome_is_found(normal):
     without = check_data(model, rows[:, [0, 1, 3, 4]], ["y", "one", "few", "age"])
     (found,) = [finding for finding in without if finding.tried == DECIDED]
     assert found.passed and found.found == "none"
+
+
+@pytest.mark.parametrize(
+    ("cls", "outcome", "decides"),
+    [
+        (PoissonRegression, 0.0, True),
+        (PoissonRegression, 1.0, False),
+        (RobustRegression, 0.0, False),
+    ],
+)
+def test_a_flag_decides_labels_and_counts_of_zero_alone(cls, outcome, decides):
+    flag = np.resize([0.0, 1.0, 1.0], 1000)
+    outcomes = np.where(flag == 0, outcome, np.resize([0.0, 2.0, 1.0, 0.0], 1000))
+    rows = np.column_stack([outcomes, np.ones(1000), flag])
+    findings = check_data(cls(2, 1000, 1.0), rows, ["y", "one", "flag"])
+    assert [one.tried for one in findings if not one.passed] == [DECIDED] * decides

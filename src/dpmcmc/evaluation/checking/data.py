@@ -12,6 +12,9 @@ import numpy as np
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.models.covariates import INTERCEPT, CovariateModel
 from dpmcmc.models.normal_columns import NormalColumns
+from dpmcmc.models.poisson_regression import PoissonRegression
+from dpmcmc.models.regression import LogisticRegression
+from dpmcmc.models.softmax_regression import SoftmaxRegression
 
 MOST_SCALED = 0.5  # of the rows, before a bound is called wrong
 UNBOUNDED = 1e300
@@ -20,6 +23,8 @@ USUAL = 3.0  # size of covariates in public units, where the model has no bound
 MOST_CODES = 0.01  # of the values of a column, before a value far from all others is called a code
 FAR_OFF = 5.0  # standard deviations of the others, between it and the nearest of them
 LEAST_VALUES = 3  # of the others: flags have no codes
+MOST_LEVELS = 3  # codes at one end
+DISCRETE = LogisticRegression, SoftmaxRegression, PoissonRegression  # kinds of their outcomes
 MOST_DECIDED = 0.01  # of the rows, before a flag is said to decide their outcome
 
 
@@ -47,7 +52,7 @@ def check_data(model, rows, columns):
     bound = model.covariate_bound if model.covariate_bound < UNBOUNDED else USUAL
     return [
         *codes,
-        decided(names, covariates, outcomes),
+        *([decided(model, names, covariates, outcomes)] if isinstance(model, DISCRETE) else []),
         *([scaled_back(model, rows)] if model.covariate_bound < UNBOUNDED else []),
         *(in_bounds(*one, bound) for one in zip(names, covariates.T, strict=True)),
         intercept(names, covariates),
@@ -68,23 +73,26 @@ def with_codes(rows, columns):
 
 
 def has_code(values):
-    """Whether the least or the greatest value is often there, and far from all others."""
-    for end in (values.min(), values.max()):
-        others = values[values != end]
-        share = 1 - len(others) / len(values)
-        if share <= MOST_CODES or len(np.unique(others)) < LEAST_VALUES:
-            continue
-        if abs(others - end).min() > FAR_OFF * others.std():
-            return True
+    """Whether up to three values at an end are far from others, and many rows share one of them."""
+    for from_end in (values, -values):
+        levels, counts = np.unique(from_end, return_counts=True)
+        for k in range(1, min(MOST_LEVELS, len(levels) - LEAST_VALUES) + 1):
+            others = from_end[from_end >= levels[k]]
+            is_shared = counts[:k].max() > max(1, MOST_CODES * len(values))
+            if is_shared and levels[k] - levels[k - 1] > FAR_OFF * others.std():
+                return True
     return False
 
 
-def decided(names, covariates, outcomes):
-    """Which flags decide the outcome: rows with one of their values all have the same.
+def decided(model, names, covariates, outcomes):
+    """Which flags decide the outcome: rows with one of their values all have one label, or all 0.
 
-    The likelihood of a discrete outcome then grows as the flag's coefficient does, without end
-    (Albert and Anderson 1984). The prior alone ends it, and the posterior is not nearly normal.
+    The likelihood of labels, and of counts that are all 0, then grows as the flag's coefficient
+    does, without end (Albert and Anderson 1984). The prior alone ends it, and the posterior is not
+    nearly normal.
     """
+    if isinstance(model, PoissonRegression):  # counts above 0 decide nothing, so none are alike
+        outcomes = np.where(outcomes > 0, 1 + np.arange(len(outcomes)), 0)
     found = [
         name
         for name, values in zip(names, covariates.T, strict=True)
