@@ -337,7 +337,7 @@ def measured(data, epsilon):
         "component": names[int(mass.argmin())],
         "misfit": np.median(misfits),
         "does_not_fit": int(np.sum(~np.array(fits))),
-        "check": verdict(data, sampler, target, findings),
+        "check": verdict(data, sampler, target, names, findings),
     }
 
 
@@ -368,11 +368,10 @@ def releases(sampler, target, exact, number):
     return off, widths, masses, misfits, fits
 
 
-def verdict(name, sampler, target, findings):
+def verdict(name, sampler, target, names, findings):
     """What `check` says of the rows, and of the method without its noise."""
     chosen = replace(sampler, **sampler.chosen_settings(target.model))
-    mode = only_mode(target)
-    of_method = without_noise(name, chosen, target, mode) if mode else ()
+    of_method = without_noise(name, chosen, target, only_mode(target), names)
     failed = [one.tried for one in chain(findings, of_method) if one.passed is False]
     return f"FAILED: {'; '.join(failed)}" if failed else "passes"
 

@@ -1,5 +1,7 @@
 """A rehearsal: what a release is worth, on twins, and nothing is spent or read."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from two_normals import Mixture, mixture_data
@@ -11,7 +13,7 @@ from dpmcmc.models.laws import ERRORS
 from dpmcmc.release import rehearsed
 from dpmcmc.release.plan import plan
 from dpmcmc.release.reading import read_part
-from dpmcmc.release.rehearsal import OWN_LAW, exact_draws, rehearsal, table
+from dpmcmc.release.rehearsal import OWN_LAW, NoExactDraws, exact_draws, rehearsal, table
 
 STUDY = """
 study: twins
@@ -180,3 +182,28 @@ def test_twins_that_are_not_nearly_normal_have_the_reference_of_the_study():
     assert kind == "reference: grid" and draws.shape == (1000, 2)
     share = (draws[:, 0] < draws[:, 1]).mean()  # of one of two modes that are alike
     assert abs(share - 0.5) < 4 * 0.5 / 1000**0.5
+
+
+def test_a_twin_whose_reference_fails_is_left_out_and_counted(plans, monkeypatch):
+    answers = iter([None] + [(np.linspace([-1], [1], 9), "by hand")] * 99)
+
+    def exact(*_):
+        if (answer := next(answers)) is None:
+            raise NoExactDraws("R-hat 2")
+        return answer
+
+    monkeypatch.setattr("dpmcmc.release.rehearsal.exact_draws", exact)
+    rows = rehearsal(plans("noisy-statistics", 1), twins=3)
+    assert [row["samples"] for row in rows] == [2, *[3] * (len(rows) - 1)]
+    assert "nothing gives their exact posterior: 1." in table(rows)
+    monkeypatch.undo()
+    fails = Mock(side_effect=JobError("no mode"))
+    monkeypatch.setattr("dpmcmc.evaluation.references.sample", fails)
+    with pytest.raises(NoExactDraws, match="no mode"):
+        exact_draws(np.random.default_rng(0), Target(Mixture(40), mixture_data(3.0, 40)), "grid")
+
+
+def test_a_law_that_is_undecided_says_what_would_decide(plans):
+    [few, *_] = rehearsal(plans("noisy-statistics", 4), twins=9)
+    near = rehearsed.kept(few | {"coverage": 0.871, "coverage_se": 0.01})
+    assert rehearsed.in_words([near])[-1].startswith("intervals: undecided: too near 87% (90 %")

@@ -16,6 +16,7 @@ from places import ROWS
 from scipy.stats import norm
 
 from dpmcmc.accounting.joint import gaussian_delta, largest_mu
+from dpmcmc.models.gaussian import Gaussian
 from dpmcmc.models.regression import LogisticRegression
 from dpmcmc.release import code, command, ledger, statement
 from dpmcmc.release.data_process import SAME
@@ -111,6 +112,8 @@ def test_who_releases_what_does_not_fit_learns_of_it(place, monkeypatch, capsys,
     assert ("it does not fit" in capsys.readouterr().err) == (misfit == 40.0)
     with xarray.open_dataset(place.folder / "out/chain.nc", group="posterior") as dataset:
         assert dataset.attrs.get("misfit") == misfit and dataset.attrs["epsilon"] <= 0.5
+        assert dataset.attrs.get("does_fit") == (None if misfit is None else misfit < 5)
+        assert not [name for name in dataset.attrs if name.startswith("far")]
 
 
 @pytest.mark.parametrize(
@@ -327,3 +330,20 @@ def test_a_column_names_the_coefficient_that_belongs_to_it():
     assert parameter_names(model, ["repaid", "age", "income"]) == ["age", "income"]
     for columns in ([], ["repaid", "age"], ["repaid", "age", "a,b"], ["repaid", "age", "draw"]):
         assert parameter_names(model, columns) == ["theta_0", "theta_1"]
+
+
+def test_columns_name_the_means_that_belong_to_them():
+    model = Gaussian(num_rows=9, prior_variance=1.0, covariance=[[1.0, 0.0], [0.0, 1.0]])
+    assert parameter_names(model, ["income", "age"]) == ["income", "age"]
+    assert parameter_names(model) == ["theta_0", "theta_1"]
+
+
+def test_a_file_of_draws_has_the_verdict_and_the_numbers_of_far_outcomes():
+    far = [{"level": 0.1, "expected": 0.1, "found": 0.3, "sd": 0.01}]
+    far.append({"level": 0.01, "expected": 0.01, "found": 0.02, "sd": 0.003})
+    facts = {"algorithm": "NoisyNewton", "rows": 9, "epsilon": 1.0, "delta": 1e-3}
+    facts |= {"misfit": 0.9, "far_outcomes": far}
+    found = statement.attributes(facts)
+    assert found["does_fit"] == 0 and found["misfit"] == 0.9 and found["delta"] == 1e-3
+    assert found["far_level"] == [0.1, 0.01] and found["far_found"] == [0.3, 0.02]
+    assert found["far_expected"] == [0.1, 0.01] and found["far_sd"] == [0.01, 0.003]

@@ -39,6 +39,10 @@ class GaussianMean(NormalPrior, ExponentialFamily):
         """Inverse of the covariance, (d, d)."""
         return read_only(np.linalg.inv(self.covariance_matrix))
 
+    def names_of(self, columns: Sequence[str]) -> Sequence[str]:
+        """Names of the means: those of the columns."""
+        return list(columns)
+
     def simulate(self, rng: np.random.Generator, theta: np.ndarray | None = None) -> np.ndarray:
         """Statistics of a data set at theta, by default the true position, (d, n)."""
         return self.statistics(self.simulate_rows(rng, theta).T)

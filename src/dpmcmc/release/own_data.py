@@ -1,5 +1,6 @@
 """The command `check` of a study's model: its data as a release will read them, for their owner."""
 
+import math
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -15,12 +16,12 @@ from dpmcmc.configuration.entries import read_algorithm, read_model
 from dpmcmc.configuration.keys import Algorithm, ModelKeys
 from dpmcmc.configuration.yaml_files import ConfigError, check_known, converted, listed, read_config
 from dpmcmc.data_files import DataFile
+from dpmcmc.evaluation.checking.clip import noiseless_streams
 from dpmcmc.evaluation.checking.findings import Finding
 from dpmcmc.evaluation.checking.fresh import unlike_alone
 from dpmcmc.evaluation.modes import find_modes
 from dpmcmc.files import JobError
 from dpmcmc.likelihoods.target import Target
-from dpmcmc.models.covariates import CovariateModel
 from dpmcmc.models.in_blocks import own_functions
 from dpmcmc.random_streams import seed_sequence, three_streams
 from dpmcmc.release import checked
@@ -30,8 +31,7 @@ from dpmcmc.release.plan import Plan, plan, sampler_of
 from dpmcmc.release.reading import import_own, read_part
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.far_outcomes import MOST_RATIO
-from dpmcmc.samplers.noisy_newton import NoisyNewton
-from dpmcmc.samplers.one_shot import OneShot
+from dpmcmc.samplers.one_shot import MOST_MISFIT, OneShot
 
 EPSILON = 1.0  # plans and settings are those at this one, and at the ledger's if it is larger
 QUIET = 1e-4  # noise's standard deviation over the sensitivity, of a run that shows a bias
@@ -165,13 +165,13 @@ def of_plans(planned):
 def of_one_shots(entry, planned):
     """Findings about what one-shot methods make of these data, with the settings of their plans.
 
-    They say which rows of a regression noisy Newton gives a weight, and how far each method is off
-    without its noise. An error that is left then comes from rows that do not follow the model: a
-    clip or few steps turn them into a bias. Posteriors with several modes are not tried for that.
+    They say which share of the rows each method cuts, and, without its noise, how far what it would
+    release is from what its answer leads to expect, and how far the answer is off. An error that is
+    left then comes from rows that do not follow the model: a clip or few steps turn them into a
+    bias. Posteriors with several modes are not tried for the last.
     """
-    samplers = {at: found.sampler for at, found in planned.items() if isinstance(found, Plan)}
-    samplers = {at: sampler for at, sampler in samplers.items() if isinstance(sampler, OneShot)}
-    if not samplers:
+    one_shots = {at: found for at, found in planned.items() if is_one_shot(found)}
+    if not one_shots:
         return
     target = Target(entry.model, of_classes.data_of(entry))
     mode = only_mode(target)
@@ -179,44 +179,63 @@ def of_one_shots(entry, planned):
         yield Finding(
             "One-shot methods without noise", "not tried: no single mode is found", "", None
         )
-    for (name, epsilon), sampler in samplers.items():
-        if isinstance(sampler, NoisyNewton) and isinstance(entry.model, CovariateModel):
-            yield Finding(
-                f"Rows that {name} gives a weight below 1 at its start, at epsilon {epsilon:g}",
-                f"{sampler.share_weighted_down(target):.0%} of the rows",
-                "any share",
-                True,
-            )
-        if mode:
-            yield from without_noise(f"{name} at epsilon {epsilon:g}", sampler, target, mode)
+    for (name, epsilon), found in one_shots.items():
+        where = f"{name} at epsilon {epsilon:g}"
+        yield from without_noise(where, found.sampler, target, mode, found.names)
 
 
-def without_noise(name, sampler, target, mode):
+def is_one_shot(planned):
+    """Whether it is the plan of a one-shot method."""
+    return isinstance(planned, Plan) and isinstance(planned.sampler, OneShot)
+
+
+def without_noise(name, sampler, target, mode, names):
     """Findings about a one-shot method on a target, without its noise."""
+    name = f"{name}, without its noise"
+    info = run_chain(sampler, target, noiseless_streams(), None, 1).preparation
+    cut = np.nanmax([info.clip_fraction, info.gradient_clip_fraction])
+    yield Finding(
+        f"{name}: rows that it cuts, or gives a weight below 1",
+        f"{cut:.1%} of the rows",
+        "any share",
+        True,
+    )
+    if not math.isnan(info.misfit):
+        yield misfit(name, info.misfit)
     quiet = replace(sampler, noise_scale=QUIET)
-    streams = three_streams(seed_sequence("check", name))
-    run = run_chain(quiet, target, streams, None, QUIET_DRAWS)
-    yield off_by(name, run.positions, mode, target.model.parameter_names)
+    run = run_chain(quiet, target, three_streams(seed_sequence("check", name)), None, QUIET_DRAWS)
     for far in run.preparation.far:
         yield far_outcomes(name, far)
+    if mode:
+        yield off_by(name, run.positions, mode, names)
+
+
+def misfit(name, sds):
+    """The finding about what a release would show of rows that are unlike those of the model."""
+    return Finding(
+        f"{name}: what it releases, from what its answer leads to expect",
+        f"{sds:.1f} of the noise's sds{ADVICE if sds > MOST_MISFIT else ''}",
+        f"at most {MOST_MISFIT:g}",
+        not sds > MOST_MISFIT,
+    )
 
 
 def far_outcomes(name, far):
     """The finding about outcomes that are far out, which no wider bound would mend."""
     return Finding(
-        f"{name}, without its noise: outcomes beyond the model's farthest {far.level:.0%}",
+        f"{name}: outcomes beyond the model's farthest {far.level:.0%}",
         f"{far.found:.1%} of the rows{TOO_MANY if far.is_too_much else ''}",
         f"at most {MOST_RATIO * far.expected:.1%}",
         not far.is_too_much,
     )
 
 
-def off_by(name, draws, mode, names=()):
+def off_by(name, draws, mode, names):
     """The finding about draws of a method without noise, (k, d), beside the posterior's mode.
 
     Bounded scores use less than all that rows tell, so their answer differs from the exact one. If
     rows follow the model, the variance of this difference is that of the draws less that of the
-    exact posterior (Hausman 1978, lemma 2.1). Components may have names.
+    exact posterior (Hausman 1978, lemma 2.1). Components have names.
     """
     sds = np.sqrt(np.diag(mode.covariance))
     off = abs(draws.mean(axis=0) - mode.position) / sds
@@ -225,9 +244,8 @@ def off_by(name, draws, mode, names=()):
     worst = int(np.argmax(off / allowed))
     is_near = bool(off[worst] <= allowed[worst])
     return Finding(
-        f"{name}, without its noise: off from the posterior of these data",
-        f"{f'{names[worst]} ' if names else ''}by {off[worst]:.1f} posterior sds"
-        f"{'' if is_near else ADVICE}",
+        f"{name}: off from the posterior of these data",
+        f"{names[worst]} by {off[worst]:.1f} posterior sds{'' if is_near else ADVICE}",
         f"at most {allowed[worst]:.1f}",
         is_near,
     )

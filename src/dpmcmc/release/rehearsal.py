@@ -9,7 +9,6 @@ Worth, coverage and width are those of `dpmcmc.evaluation.scores`, by draws of t
 of each twin. How these were made stands below the table.
 """
 
-import math
 from collections import Counter
 from functools import partial
 
@@ -24,19 +23,23 @@ from dpmcmc.likelihoods.target import Target
 from dpmcmc.models.model import Model, laws_of
 from dpmcmc.precomputed import with_precomputed
 from dpmcmc.random_streams import generator, seed_sequence, three_streams
+from dpmcmc.release import rehearsed
 from dpmcmc.release.running import start_position
 from dpmcmc.samplers.chain import run_chain
 from dpmcmc.samplers.one_shot import does_fit
 
 EXACT_DRAWS = 1000
 OF_MODEL = "the model itself"
-LEFT_OUT = "left out"  # twins whose posterior is not nearly normal
+LEFT_OUT = "left out"  # twins without draws of an exact posterior
 OWN_LAW = "rows of the model"
 REFERENCES = ("grid", "long-run")  # for posteriors that are not nearly normal
-MOST_TWINS = 1000  # that a rehearsal is advised to take
 BAR_AFTER = 2  # seconds: then a bar shows how many twins are done, if a terminal is there
 NO_INTERVALS = "no intervals"  # verdict where any twin has none of its own
 HEADER = ["rows", "epsilon", "draws", "worth", "+-", "90%_cover", "+-", "width", "verdict"]
+
+
+class NoExactDraws(JobError):
+    """The reference that a study names gives no draws of a twin's posterior."""
 
 
 def rehearsal(plans, twins, seed=0):
@@ -57,8 +60,8 @@ def rehearsal(plans, twins, seed=0):
         exact, how many of the twins have exact draws of each kind; does_not_fit, how many a release
         says that of; components, for rows of the model the worth of each alone; and the `summary`
         of its scores over the twins. All plans are there once for each law. A twin whose posterior
-        is not nearly normal has the reference that the study names; if it names none, it is left
-        out, and counted in exact.
+        is not nearly normal has the reference that the study names; if it names none, or this
+        fails, the twin is left out, and counted in exact.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def rehearsal(plans, twins, seed=0):
                 exact = model.in_file_units(exact)
             except NotImplementedError as error:
                 raise JobError(f"models.{part.model.id}: {error}") from None
-            except NotNearlyNormal as error:
+            except (NotNearlyNormal, NoExactDraws) as error:
                 kinds[LEFT_OUT], refusal = kinds[LEFT_OUT] + 1, error
                 continue
             kinds[kind] += 1
@@ -120,7 +123,10 @@ def exact_draws(rng, target, reference=None):
     except NotNearlyNormal:
         if reference not in REFERENCES:
             raise
+    try:
         return references.sample(reference, rng, target, EXACT_DRAWS), f"reference: {reference}"
+    except JobError as error:
+        raise NoExactDraws(str(error)) from None
 
 
 def released(plan, sampler, target, labels):
@@ -152,14 +158,13 @@ def row(plan, found, law, words, kinds):
         "law_in_words": words,
         "exact": kinds,
         "does_not_fit": metrics["fits"].count(False),
-        "components": worths_of_components(plan.model, metrics["components"]),
+        "components": worths_of_components(plan.names, metrics["components"]),
     } | of_all
 
 
-def worths_of_components(model, ratios):
+def worths_of_components(names, ratios):
     """Worth by the intervals of each component alone, by its name; score ratios are (twins, d)."""
     means = np.mean(ratios, axis=0)  # other laws have no ratios
-    names = model.parameter_names or [f"theta[{i}]" for i in range(len(means))]
     worths = [float(scores.worth(mean, 0.0)[0]) for mean in means]
     return dict(zip(names, worths, strict=False))
 
@@ -204,8 +209,8 @@ def texts_of(row):
     verdict, worth = row["honest"], f"{row['worth']:.0%}"
     if verdict != "honest":
         worth = f"({worth})"
-    if verdict == "undecided":
-        verdict += f": {how_to_decide(row)}"
+    if verdict == rehearsed.UNDECIDED:
+        verdict += f": {rehearsed.how_to_decide(row)}"
     if row["not_scored"]:
         verdict = f"{NO_INTERVALS} in {row['not_scored']} of {row['samples']} twins"
     if row["law"] != OWN_LAW:
@@ -216,22 +221,13 @@ def texts_of(row):
     return [*keys, worth, *others, f"{row['width']:.2f}", verdict]
 
 
-def how_to_decide(row):
-    """What would decide on a row: so many twins, or nothing."""
-    count = row["samples"]
-    needed = scores.deciding_count(row["coverage"], row["coverage_se"], count)
-    if needed > MOST_TWINS:
-        return f"too near {scores.LEAST_COVERAGE:.0%}"
-    return f"take --twins {math.ceil(max(needed, 2 * count) / 10) * 10}"
-
-
 def explained(rows):
     """Meaning of the columns and of the laws, and limits of twins."""
     laws = {row["law"]: row["law_in_words"] for row in rows}
     kinds = sum(({row["law"]: Counter(row["exact"]) for row in rows}).values(), Counter())
     left_out = ""
     if kinds[LEFT_OUT]:
-        left_out = f"\nTwins left out, as their posterior is not nearly normal: {kinds[LEFT_OUT]}."
+        left_out = f"\nTwins left out, as nothing gives their exact posterior: {kinds[LEFT_OUT]}."
     is_unfit = any(row["does_not_fit"] for row in rows)
     unfit = "does not fit: twins whose statement says that intervals do not hold\n" * is_unfit
     others = [f"{law}: {words}" for law, words in laws.items() if words]

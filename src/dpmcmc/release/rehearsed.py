@@ -7,12 +7,16 @@ the verdict, and its statement has it.
 
 import hashlib
 import json
+import math
 
+from dpmcmc.evaluation import scores
 from dpmcmc.release import ledger as ledgers
 from dpmcmc.release.code import digest_of_package, digests_of, settings_of
 from dpmcmc.release.lines import today
 
 KIND = "rehearsed"
+UNDECIDED = "undecided"  # verdict of `dpmcmc.evaluation.scores`
+MOST_TWINS = 1000  # that a rehearsal is advised to take
 # Of a row of a rehearsal, for each law of rows.
 KEPT = ("law", "samples", "honest", "worth", "worth_se", "coverage", "coverage_se", "does_not_fit")
 
@@ -72,8 +76,20 @@ def in_words(said):
     return lines + [f"  {one['law']}: {in_short(one)}" for one in others]
 
 
+def how_to_decide(one):
+    """What would decide on a law that is undecided: so many twins, or nothing."""
+    count = one["samples"]
+    needed = scores.deciding_count(one["coverage"], one["coverage_se"], count)
+    if needed > MOST_TWINS:
+        return f"too near {scores.LEAST_COVERAGE:.0%}"
+    return f"take --twins {math.ceil(max(needed, 2 * count) / 10) * 10}"
+
+
 def in_short(one):
     """Verdict and coverage of a law."""
+    verdict = one["honest"]
+    if verdict == UNDECIDED:
+        verdict += f": {how_to_decide(one)}"
     cover = f"{one['coverage']:.0%} +- {one['coverage_se']:.0%}"
     unfit = f", does not fit {one['does_not_fit']} of {one['samples']}" * bool(one["does_not_fit"])
-    return f"{one['honest']} (90 % intervals cover {cover}{unfit})"
+    return f"{verdict} (90 % intervals cover {cover}{unfit})"

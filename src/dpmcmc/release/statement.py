@@ -355,14 +355,23 @@ def as_netcdf(draws, names, facts):
 
     places = {"chain": range(len(draws)), "draw": range(draws.shape[1]), "component": names}
     theta = xarray.DataArray(draws, places, places.keys(), name="theta")
-    known = {name: facts[name] for name in ATTRIBUTES if facts.get(name) is not None}
     file = (
         theta.to_dataset()
-        .assign_attrs(known)
+        .assign_attrs(attributes(facts))
         .to_netcdf(None, engine="h5netcdf", group="posterior", encoding={"theta": {"zlib": True}})
     )
     with file:  # a view, without which the file in memory cannot be closed
         return file.tobytes()
+
+
+def attributes(facts):
+    """Facts as attributes of a file of draws: numbers of far outcomes are arrays, one a level."""
+    known = {name: facts[name] for name in ATTRIBUTES if facts.get(name) is not None}
+    if "misfit" not in known:
+        return known
+    far = zip(*far_outcomes(facts), strict=True)
+    of_far = {f"far_{name}": list(one) for name, one in zip(Far._fields, far, strict=False)}
+    return known | {"does_fit": int(does_fit(facts))} | of_far
 
 
 def require_own_files(folder):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO, bounded_sums
+from dpmcmc.likelihoods.bounded_scores import SQUARES_RATIO
 from dpmcmc.likelihoods.target import Target, check_bound
 from dpmcmc.models.covariates import CovariateModel
 from dpmcmc.models.exponential_family import ExponentialFamily
@@ -205,12 +205,6 @@ class NoisyNewton(OneShot):
         found = far_outcomes.measured(rng, model, theta, rows, noise)
         expected = twins.far_outcomes(theta, belief)
         return far_outcomes.compared(expected, found, len(rows), noise)
-
-    def share_weighted_down(self, target: Target) -> float:
-        """Share of the rows that have a weight below 1 at the start; for the owner alone."""
-        B, b, _ = self.chosen(target.model)
-        sums = bounded_sums(target.model, self.start_of(target.model), rows_of(target), B, b)
-        return sums.num_weighted / target.num_rows
 
     def start_of(self, model: Model) -> np.ndarray:
         """The start as a position, (d,)."""

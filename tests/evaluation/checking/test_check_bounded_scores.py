@@ -1,6 +1,7 @@
 """`check` of what noisy Newton asks of a model: the package's passes; what is wrong does not."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import dpmcmc
 from dpmcmc.evaluation.checking.cases import Case
 from dpmcmc.evaluation.checking.posteriors import (
     bounded_scores_have_mean_zero,
+    near_zero_where,
     outcomes_are_as_seldom_far,
 )
 
@@ -53,6 +55,19 @@ class ForgetsTheClip(dpmcmc.RobustRegression):
 @pytest.mark.parametrize("kind", [SeesTheOutcome, ForgetsTheClip])
 def test_a_weight_that_sees_the_outcome_or_a_wrong_slope_is_found(kind):
     assert not outcome(kind(3, 1000, 1.0)).passed
+
+
+@pytest.mark.parametrize(
+    ("centre", "z", "where"),
+    [
+        ([0, 0], [[9, 0], [1, 1]], "at theta = 0"),
+        ([0, 0], [[[1], [1]], [[1], [1]], [[0], [9]], [[1], [1]]], "at a theta near 0"),
+        ([0, 2], [[1, 0], [1, -9]], "at a theta near the true theta"),
+    ],
+)
+def test_the_theta_at_which_scores_are_off_is_said(centre, z, where):
+    found = near_zero_where(SimpleNamespace(centre=np.array(centre)), np.array(z))
+    assert not found.passed and found.found == f"|z| = 9.0 {where}"
 
 
 @dataclass(frozen=True)

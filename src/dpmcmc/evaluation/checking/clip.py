@@ -62,7 +62,7 @@ def off_without_noise(
     sampler: NoisyStatistics, model: ExponentialFamily, data: np.ndarray
 ) -> Iterator[Finding]:
     """How far the answer is from the mean of the rows, with a budget but without its noise."""
-    state, info = sampler.prepare(without_noise(), Target(model, data, "clip"))
+    state, info = sampler.prepare(noiseless_streams(), Target(model, data, "clip"))
     released = state.memory[0]
     found, variance = released.mean
     exact = released.ball.whiten @ (data.mean(axis=1) - released.ball.centre)
@@ -84,7 +84,7 @@ def columns_off_without_noise(model: NormalColumns, data: np.ndarray) -> Iterato
             None,
         )
         return
-    state, _ = sampler.prepare(without_noise(), Target(model, data, "clip"))
+    state, _ = sampler.prepare(noiseless_streams(), Target(model, data, "clip"))
     means = data[: model.num_columns].mean(axis=1)
     for name, exact, column in zip(model.variables, means, state.memory[0], strict=True):
         if isinstance(column, Column):
@@ -93,7 +93,7 @@ def columns_off_without_noise(model: NormalColumns, data: np.ndarray) -> Iterato
             yield far_rows(f"Column {name}", column.misfit)
 
 
-def without_noise() -> Streams:
+def noiseless_streams() -> Streams:
     """Streams that add no noise."""
     return Noiseless(*(np.random.default_rng([i, 0]) for i in range(3)))
 
