@@ -4,7 +4,9 @@ import functools
 import math
 import subprocess
 import sys
+from pickle import UnpicklingError
 
+import numba
 import numpy as np
 import pytest
 from conftest import chosen
@@ -14,6 +16,7 @@ from dpmcmc.kernels import build, compiling, library
 from dpmcmc.kernels.batches import distinct_indices
 from dpmcmc.kernels.blocks import BOX
 from dpmcmc.kernels.ratios import BLOCK, EVERY_ROW, sorted_ratio_sum
+from dpmcmc.registry import load_file
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +145,21 @@ def test_without_a_library_or_a_known_cpu_numba_compiles(tmp_path, monkeypatch):
     monkeypatch.setattr(library, "target", dict)
     assert library.library_path() is None
     assert "run time" in library.kernel_build()
+
+
+@pytest.mark.parametrize("file", ["*.nbi", "*.nbc"])
+def test_a_cache_of_numba_that_was_cut_short_is_compiled_anew(tmp_path, monkeypatch, file):
+    (tmp_path / "few.py").write_text("def twice(x):\n    return 2 * x\n")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    twice = load_file(tmp_path / "few.py").twice
+    assert compiling.of_numba(twice)(2.0) == 4.0
+    [kept] = (tmp_path / "cache").rglob(file)
+    whole = kept.read_bytes()
+    for length in (0, 5, len(whole) // 2, len(whole) - 1):
+        kept.write_bytes(whole[:length])
+        with pytest.raises((EOFError, UnpicklingError)):
+            njit(cache=True, **compiling.OPTIONS)(twice)(2.0)
+        assert compiling.of_numba(twice)(2.0) == 4.0
 
 
 @pytest.mark.skipif(compiling.LIBRARY is None, reason="kernels are compiled at run time")

@@ -7,6 +7,7 @@ privacy rests on.
 
 import functools
 from collections.abc import Callable
+from pickle import UnpicklingError
 
 import numpy as np
 
@@ -79,6 +80,25 @@ TYPES = {
 }
 
 
+def of_numba(function):
+    """Machine code that numba compiles at the first call, or finds in its cache, if it has one."""
+    from numba import njit
+
+    anew = njit(**OPTIONS)(function)
+    try:
+        cached = njit(cache=True, **OPTIONS)(function)
+    except RuntimeError:  # no folder for its cache can be written
+        return anew
+
+    def machine_code(*values):
+        try:
+            return cached(*values)
+        except (EOFError, UnpicklingError):  # a file of the cache was cut short
+            return anew(*values)
+
+    return machine_code
+
+
 def compiled(result, *arguments):
     """Decorator of a kernel: machine code of the library or, where there is none, of numba.
 
@@ -93,12 +113,7 @@ def compiled(result, *arguments):
     def compile_kernel(function):
         KERNELS.append((function, f"{result}({', '.join(map(TYPES.get, arguments))})"))
         if LIBRARY is None:
-            from numba import njit
-
-            try:
-                machine_code = njit(cache=True, **OPTIONS)(function)
-            except RuntimeError:  # no folder for its cache can be written
-                machine_code = njit(**OPTIONS)(function)
+            machine_code = of_numba(function)
         else:
             machine_code = getattr(LIBRARY, function.__name__)
 
