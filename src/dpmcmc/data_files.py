@@ -110,8 +110,7 @@ class DataFile:
         # None of the file's names is quoted: its first line may be a row.
         if missing := [name for name in columns if name not in self.names]:
             raise DataError(
-                f"{self.path.name}: has no line of names, or has there no column "
-                f"{' and no column '.join(missing[:20])}"
+                f"{self.path.name}: its first line does not name {', '.join(missing[:20])}"
             )
         if twice := [name for name in columns if self.names.count(name) > 1]:
             raise DataError(f"{self.path.name}: has more than one column {twice[0]}")

@@ -136,7 +136,7 @@ def test_the_budget_of_the_ledger_is_tried_too(of_data, check, tmp_path):
     ("labels", "names", "message"),
     [
         ((0, 1), "repaid,age,income", "column repaid must be 1 or 2, as LogisticRegression takes"),
-        ((1, 2), "repaid,age,pay", "has no line of names, or has there no column income"),
+        ((1, 2), "repaid,age,pay", "its first line does not name income"),
     ],
 )
 def test_what_does_not_fit_the_named_columns_is_one_line(check, tmp_path, labels, names, message):
@@ -172,7 +172,7 @@ def test_another_number_of_rows_or_another_file_fails(of_data, check):
     ("arguments", "more", "message"),
     [
         (["mine.yaml", "loans"], {"labels": (1, 2)}, "column repaid must be 0 or 1, as Logistic"),
-        (["mine.yaml", "loans"], {"names": "repaid,Age,income"}, "has there no column age"),
+        (["mine.yaml", "loans"], {"names": "repaid,Age,income"}, "does not name age"),
         (["mine.yaml", "loans"], {"labels": (1, np.nan)}, "row 2 of column repaid is missing"),
         (["mine.yaml", "loan"], {}, "unknown model loan; valid models: "),
         (["mine.yaml"], {}, "mine.yaml: give the id of one model: "),

@@ -89,8 +89,8 @@ def test_a_value_that_is_not_finite_is_named_and_no_value_quoted(tmp_path, kind,
         read(path)
 
 
-NO_NAMES = "data.csv: has no line of names, or has there no column x and no column y"
-NO_Y = "data.csv: has no line of names, or has there no column y"
+NO_NAMES = "data.csv: its first line does not name x, y"
+NO_Y = "data.csv: its first line does not name y"
 
 
 def test_names_that_are_numbers_and_empty_lines_at_the_end(tmp_path):

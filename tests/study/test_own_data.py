@@ -178,7 +178,7 @@ BANANA |= {"likelihood_variances": [1], "true_position": [0], "num_rows": 9}
         ({"data": "line.csv", "columns": ["x", "x"]}, "models.line: columns lists an entry twice"),
         (
             {"data": "line.csv", "columns": ["x", "z"]},
-            "models.line.data: line.csv: has no line of names, or has there no column z",
+            "models.line.data: line.csv: its first line does not name z",
         ),
         (
             {"data": "line.csv", "columns": ["x", "name"]},
