@@ -78,6 +78,24 @@ def test_files_of_any_encoding_and_broken_ones_have_a_digest(tmp_path):
     assert sources.digest(str(own)) != plain
 
 
+def test_docstrings_comments_and_messages_of_exceptions_do_not_count(tmp_path):
+    own = tmp_path / "own.py"
+
+    def digest(raised, comment="", prose="It."):
+        code = f'def f(x):\n    """{prose}"""\n    é = {{}}; {raised}  # {comment}\n'
+        own.write_text(code, encoding="utf-8")
+        return sources.digest(str(own))
+
+    plain = digest("raise ValueError('é no') from None")
+    assert digest("raise ValueError(f'{x}: é no') from None", "why") == plain
+    assert digest("raise ValueError(\n 'in two '\n f'lines {x}'  # why\n) from None") == plain
+    assert digest("raise ValueError('') from None", prose="Other.\n\n    Words.") == plain
+    others = "raise KeyError('é no')", "raise ValueError(x)", "raise ValueError(3)", "raise"
+    others += "raise ValueError('no', x)", "raise ValueError('no' + x)", "raise ValueError(*'no')"
+    others += ("print('é no')",)
+    assert len({plain, *map(digest, others)}) == 1 + len(others)
+
+
 def test_a_notebook_brings_what_its_cells_import():
     files, _ = names(f"{ROOT}/notebooks/trajectory.ipynb")
     assert {"trajectory.ipynb", "hmc.py", "posteriors.py"} <= files

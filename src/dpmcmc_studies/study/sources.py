@@ -48,7 +48,11 @@ def digest(*modules):
 
 @cache
 def without_prose(text):
-    """Python code, as bytes, without docstrings and comments, which change no result."""
+    """Python code, as bytes, without what changes no result.
+
+    That is docstrings, comments, and texts that exceptions are raised with: nobody computes with
+    the message of what is caught.
+    """
     try:
         tree = ast.parse(text)
     except BROKEN:
@@ -64,10 +68,29 @@ def without_prose(text):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             prose = node.body[0]
             spans.append(((prose.lineno, prose.col_offset), (prose.end_lineno, None)))
+        elif has_message(node):
+            func, call = node.exc.func, node.exc
+            ends = (func.end_lineno, func.end_col_offset), (call.end_lineno, call.end_col_offset)
+            spans.append([(number, place(lines[number - 1], at)) for number, at in ends])
     for (first, start), (last, end) in spans:
         head, tail = lines[first - 1][:start], "" if end is None else lines[last - 1][end:]
         lines[first - 1 : last] = [head + tail, *[""] * (last - first)]
     return "\n".join(line.rstrip() for line in lines if line.strip()).encode()
+
+
+def has_message(node):
+    """True for a node of a syntax tree that raises an exception with one text."""
+    match node:
+        case ast.Raise(exc=ast.Call(args=[ast.JoinedStr()], keywords=[])):
+            return True
+        case ast.Raise(exc=ast.Call(args=[ast.Constant(value=str())], keywords=[])):
+            return True
+    return False
+
+
+def place(line, offset):
+    """Place in a line of an offset in its bytes."""
+    return len(line.encode()[:offset].decode())
 
 
 def imported(*modules):
