@@ -6,8 +6,11 @@ Euclidean norm of the vector, in which rows are clipped, is the Frobenius norm o
 """
 
 import math
+from functools import cache
 
 import numpy as np
+
+from dpmcmc.arrays import read_only
 
 CHANGE = 1e-3  # of theta for a difference, in units of 1 / sqrt(scale)
 BLOCK = 2**19  # numbers: as many of the information of rows are held at once
@@ -68,10 +71,11 @@ def clipped_sum(matrices, bound):
     return vectors.compress(is_finite, axis=1) @ factors, num_clipped
 
 
+@cache
 def upper_triangle(dimension):
     """Places i, j of the entries of a vector in the matrix, and their weights 1 or sqrt(2)."""
     i, j = np.triu_indices(dimension)
-    return i, j, np.where(i == j, 1.0, math.sqrt(2))
+    return tuple(map(read_only, (i, j, np.where(i == j, 1.0, math.sqrt(2)))))
 
 
 def as_matrix(vector, dimension):
