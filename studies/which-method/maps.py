@@ -66,19 +66,19 @@ def families(models):
     return labels
 
 
-def with_kinds(study, table):
-    """A table of cells with `is_release`: whether the algorithm makes no chain."""
+def worth_of_cells(study):
+    """Table `worth` with `seconds`, and `is_release`: whether the algorithm makes no chain."""
+    table = with_seconds(study.table("worth"), study.table("timings"))
     is_release = {name: entry.has_free_steps for name, entry in study.algorithms.items()}
     return table.assign(is_release=table["algorithm"].map(is_release))
 
 
 def worth_of_families(study):
-    """Table `worth` of the models that have a family, with `family`, `n` and `seconds`.
+    """`worth_of_cells` of the models that have a family, with `family` and `n`.
 
     By family, in the order of the study, and then by n.
     """
-    table = with_seconds(study.table("worth"), study.table("timings"))
-    table = with_families(study, with_kinds(study, table))
+    table = with_families(study, worth_of_cells(study))
     place = table["family"].map({name: i for i, name in enumerate(table["family"].unique())})
     table = table.assign(place=place).sort_values(["place", "n"], kind="stable")
     return table.drop(columns="place").reset_index(drop=True)
@@ -94,11 +94,15 @@ def with_families(study, table):
     )
 
 
-def without_family(study, methods):
-    """The ranking by MMD of some methods on the models that have no family."""
-    ranking = with_kinds(study, study.table("ranking"))
-    alone = ~ranking["model"].isin(list(families(study.models)))
-    return ranking[alone & ranking["algorithm"].isin(list(methods))]
+def worth_of_others(study, methods):
+    """`worth_of_cells` of some methods on models without a family, as if each were one."""
+    table = worth_of_cells(study)
+    is_other = ~table["model"].isin(list(families(study.models)))
+    table = table[is_other & table["algorithm"].isin(list(methods))]
+    return table.assign(
+        family=table["model"].map(study.model_label),
+        n=table["model"].map({name: model.num_rows for name, model in study.models.items()}),
+    ).reset_index(drop=True)
 
 
 def best_methods(table):
@@ -303,7 +307,7 @@ def rounded(n):
     return int(float(f"{n:.2g}"))
 
 
-def chain_sentences(table):
+def chain_sentences(table, posterior="a family, n"):
     """How many chains are honest, and what they are worth beside one release; as Markdown."""
     chains = table[~table["is_release"]]
     ran = chains.dropna(subset="rank")
@@ -314,7 +318,7 @@ def chain_sentences(table):
     both = honest.merge(best_release, left_on=CELL, right_index=True)
     beside = (both["worth"] / both["release"]).median()
     return (
-        f"Of {len(chains)} combinations of a chain, a family, n and ε, {len(ran)} run to the end "
+        f"Of {len(chains)} combinations of a chain, {posterior} and ε, {len(ran)} run to the end "
         f"of their budget and have intervals. {len(honest)} of these are honest, and {half} "
         "of the honest ones are surely worth half of their rows. "
     ) + (
@@ -323,6 +327,18 @@ def chain_sentences(table):
         if len(both)
         else ""
     )
+
+
+def best_sentence(best):
+    """Where a method is honest, and what the best one is worth there; as Markdown."""
+    is_there = best["algorithm"] != ""
+    least, most = best.loc[is_there, "worth"].min(), best.loc[is_there, "worth"].max()
+    text = (
+        f"In {is_there.sum()} of {len(best)} combinations of posterior and ε a method is surely "
+        f"honest. The best one is worth {least:.0%} to {most:.0%} of the rows."
+    )
+    without = best.loc[~is_there, "family"].unique()
+    return f"{text} No method is surely honest on: {listing(without)}." if len(without) else text
 
 
 def is_half(cells):
@@ -426,35 +442,6 @@ def method_table(study, table):
     return sorted(rows, key=lambda row: -row["honest"])
 
 
-def others_table(study, others):
-    """The release and the chain with the lowest MMD on each posterior without a family."""
-    rows = []
-    ranked = others.dropna(subset="mmd")
-    for (model, epsilon), cells in ranked.groupby(["model", "epsilon"], sort=False):
-        row = {"posterior": study.model_label(model), "ε": f"{epsilon:g}"}
-        for kind, is_release in (("release", True), ("chain", False)):
-            of_kind = cells[cells["is_release"] == is_release]
-            texts = {f"closest {kind}": "", f"{kind}: times exact": ""}
-            if len(of_kind):
-                best = of_kind.loc[of_kind["mmd"].idxmin()]
-                label = study.algorithm_label(best["algorithm"])
-                texts = dict(zip(texts, (label, f"{best['times_exact']:.1f}"), strict=True))
-            row |= texts
-        rows.append(row)
-    return rows
-
-
-def others_sentence(others):
-    """On how many posteriors without a family a release is closer than each chain; as Markdown."""
-    lowest = others.groupby(["model", "epsilon", "is_release"])["mmd"].min().unstack()
-    both = lowest.dropna()
-    count = int((both[True] < both[False]).sum())
-    return (
-        f"The MMD of a release is below that of every chain in {count} of {len(both)} combinations "
-        "of posterior and ε. These chains have not been scored by the ruler."
-    )
-
-
 def searched(study):
     """What the committed searches found on the families: a row for each chain, n and epsilon."""
     return with_families(study, read_csv(SEARCHES / "summary.csv"))
@@ -554,6 +541,7 @@ def cells_table(study, cells):
             "widened": with_error(row["widened_worth"], row["widened_worth_se"]),
             "covers": with_error(row["coverage"], row["coverage_se"]),
             "width": f"{row['width']:.2f}",
+            "energy": f"{row['energy_ratio']:.2f}",
             "data sets": row["samples"],
             "iterations": row["iterations"],
             "ε spent": share(row["spent"]),

@@ -38,6 +38,7 @@ def row(n, epsilon, name, worth, **more):
     values |= {"samples": 20, "not_scored": 0, "score_ratio": worth**-0.5, "worth": worth}
     values |= {"worth_se": 0.02, "coverage": 0.9, "coverage_se": 0.01, "width": 1.1}
     values |= {"widened_worth": worth, "widened_worth_se": 0.02, "is_tied": False, "spent": 1.0}
+    values |= {"energy_ratio": 1.05}
     values |= {"honest": "honest", "rank": 1 if name == "release" else 2}
     return values | more
 
@@ -139,19 +140,21 @@ def test_a_figure_has_hollow_marks_where_a_chain_is_not_honest_and_no_cell_witho
     assert texts[3] == "60%\nNoisy Newton" and texts[5].endswith("*")
 
 
-def test_a_posterior_without_a_family_has_its_closest_release_and_its_closest_chain():
-    keys = {"model": "alone", "epsilon": 1.0}
-    others = pd.DataFrame(
-        [
-            keys | {"algorithm": "release", "mmd": 0.5, "times_exact": 12.0, "is_release": True},
-            keys | {"algorithm": "chain", "mmd": 0.1, "times_exact": 2.5, "is_release": False},
-        ]
+def test_a_posterior_without_a_family_stands_by_its_own_name(families):
+    others = maps.worth_of_others(STUDY, ["release"])
+    (row,) = maps.lookup_table(STUDY, maps.best_methods(others))
+    assert (row["posterior"], row["n"]) == ("Other mean, d = 3, n = 50", "50")
+    assert (row["method"], row["worth"]) == ("Noisy Newton", "10 ± 2 %")
+    assert "Of 0 combinations of a chain, a posterior and ε, 0 run" in (
+        maps.chain_sentences(others, "a posterior")
     )
-    (row,) = maps.others_table(STUDY, others)
-    assert (row["closest release"], row["release: times exact"]) == ("Noisy Newton", "12.0")
-    assert (row["closest chain"], row["chain: times exact"]) == ("DP penalty", "2.5")
-    assert "in 0 of 1 combinations" in maps.others_sentence(others)
-    assert maps.others_table(STUDY, others[:1])[0]["closest chain"] == ""
+    assert not len(maps.worth_of_others(STUDY, ["chain"]))
+    best = maps.best_methods(families)
+    assert maps.best_sentence(best).endswith("worth 10% to 90% of the rows.")
+    best.loc[best["n"] == 1000, "algorithm"] = ""
+    text = maps.best_sentence(best)
+    assert text.startswith("In 4 of 6 combinations") and "worth 30% to 90% of" in text
+    assert text.endswith("No method is surely honest on: Normal mean, d = 3.")
 
 
 def found():
