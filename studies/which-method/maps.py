@@ -513,18 +513,21 @@ def settings_table(study, found):
     return rows
 
 
-def limits_of_chains(table):
+def limits_of_chains(table, posterior="a family, n"):
     """How many chains stop before their budget is spent, or have no intervals: sentences."""
     chains = table[~table["is_release"]]
-    short = (chains["spent"] < LEAST_SPENT).sum()
+    short = chains[chains["spent"] < LEAST_SPENT]
+    honest = short[short["honest"] == HONEST]
     ends = chains[chains["spent"] >= LEAST_SPENT]
     none = (ends["not_scored"] == ends["samples"]).sum()
     some = (ends["not_scored"] > 0).sum() - none
     return (
-        f"{short} of the {len(chains)} combinations of a chain, a family, n and ε stop before "
-        f"{LEAST_SPENT:.0%} of ε is spent, as the study limits the length of chains. In {none} no "
-        f"sample has intervals, and in {some} some samples have none: they have fewer than two "
-        "draws, or diverge. None of these combinations has a rank."
+        f"{len(short)} of the {len(chains)} combinations of a chain, {posterior} and ε stop before "
+        f"{LEAST_SPENT:.0%} of ε is spent, as the study limits the length of chains. "
+        f"{len(honest)} of these are honest as they are, and {is_half(honest).sum()} of the honest "
+        f"ones are surely worth half of their rows. In {none} no sample has intervals, and in "
+        f"{some} some samples have none: they have fewer than two draws, or diverge. None of these "
+        "combinations has a rank."
     )
 
 

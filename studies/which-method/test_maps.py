@@ -112,7 +112,8 @@ def test_sentences_and_tables_say_what_the_table_has(families):
     assert "2 of these are honest, and 0 of the honest ones are surely worth half" in text
     assert "In 2 combinations the chain and a release are both honest" in text
     assert "worth 25% of what the best release is worth" in text  # the median of 1/6 and 1/3
-    assert maps.limits_of_chains(families).startswith("2 of the 6 combinations of a chain")
+    text = maps.limits_of_chains(families)
+    assert text.startswith("2 of the 6 combinations of a chain") and "2 of these are honest" in text
     some = families.assign(not_scored=np.where(families["n"] == 1000, 1, 0))
     assert "In 0 no sample has intervals, and in 2 some samples have none" in (
         maps.limits_of_chains(some)
