@@ -157,7 +157,7 @@ def write(text):
             "3.csv: row 1 of column theta_2 is no number; recode it",
         ),
         ("3.csv", write("theta_1,theta_2\n1,nan\n"), "column theta_2 is missing, NaN or infinite"),
-        ("3.csv", write("a,b\n1,2\n"), "no column theta_1 and no column theta_2"),
+        ("3.csv", write("a,b\n1,2\n"), "does not name theta_1, theta_2"),
         ("3.csv", write("theta_1,theta_2\n1,2,3\n"), "more entries than there are names"),
         ("3.npy", write("no array"), "has both 3.csv and 3.npy"),
         ("spent.csv", lambda file: file.unlink(), "has no spent.csv"),
