@@ -96,6 +96,8 @@ def test_no_pickle_is_read(tmp_path):
         text = path.read_text()
         if path.name == "new_processes.py":  # through pipes, of processes that it starts itself
             text = text.replace("pickle", "")
+        if path.name == "compiling.py":  # an exception of numba, which reads a cache of its own
+            text = text.replace("from pickle import UnpicklingError", "")
         assert not re.search(r"\bpickle\b(?!=False)|allow_pickle=True|read_pickle", text), path
         assert not re.search(r"yaml\.(unsafe_|full_)?load\((?!text, Loader=Loader\))", text), path
         assert not re.search(r"\b(eval|exec|os\.system)\(", text), path

@@ -27,7 +27,9 @@ def test_a_release_says_what_its_rehearsal_said(place, capsys):
     said = plan(capsys)
     (own,) = rows[0]["said"]
     assert f"rehearsed: worth {own['worth']:.0%} +- {own['worth_se']:.0%} of the rows" in said
-    assert f"intervals: {own['honest']} (90 % intervals cover {own['coverage']:.0%}" in said
+    assert own["honest"] == "undecided"
+    text = f"undecided: take --twins 10 (90 % intervals cover {own['coverage']:.0%}"
+    assert f"intervals: {text}" in said
     assert place.release("newton", 1, "out", "--draws", "200") == 0
     assert json.loads((place.folder / "out/statement.json").read_text())["rehearsal"] == [own]
     text = (place.folder / "out/statement.txt").read_text()
